@@ -1,0 +1,1 @@
+"""tacit: SVMs and ELMs over data that several organisations hold and may not show each other."""

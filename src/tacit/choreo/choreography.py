@@ -1,0 +1,50 @@
+"""`@choreography(opens=...)`: a protocol is a function of a run that says who knows what when it is over."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+from tacit.choreo.ledger import Opened
+from tacit.choreo.role import Role
+from tacit.choreo.run import Run
+from tacit.errors import ChoreographyError
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def choreography(
+    *, opens: Mapping[Role | str, str]
+) -> Callable[[Callable[Concatenate[Run, P], T]], Callable[Concatenate[Run, P], T]]:
+    """Declare a protocol. A key of `opens` is a role, or the name of a parameter that is given one."""
+
+    def declare(play: Callable[Concatenate[Run, P], T]) -> Callable[Concatenate[Run, P], T]:
+        name = play.__name__
+        signature = inspect.signature(play)
+        unknown = [k for k in opens if isinstance(k, str) and k not in signature.parameters]
+        if not opens or unknown:
+            msg = f"choreography {name} must say what it opens, to roles or to its own parameters; unknown: {unknown}"
+            raise ChoreographyError(msg)
+
+        @functools.wraps(play)
+        def called(run: Run, *args: P.args, **kwargs: P.kwargs) -> T:
+            given = signature.bind(run, *args, **kwargs).arguments
+            for key, what in opens.items():
+                run.ledger.open(Opened(name, _role(key, given), what))
+            with run.within(name) as lift:
+                return lift(play(run, *args, **kwargs))  # type: ignore[no-any-return]
+
+        return called
+
+    return declare
+
+
+def _role(key: Role | str, given: Mapping[str, Any]) -> str:
+    role = given[key] if isinstance(key, str) else key
+    if not isinstance(role, Role):
+        msg = f"parameter {key} of a choreography is in opens= and so must be given a role"
+        raise ChoreographyError(msg)
+    return role.name

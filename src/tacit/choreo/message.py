@@ -1,0 +1,119 @@
+"""Messages and states: frozen records of typed fields that the codec can write.
+
+A `Message` crosses a border, so its class must say what a receiver learns from it:
+
+    class Masked(Message, tells="only the sum over all holders"):
+        values: U64
+
+A `State` is a value a party keeps for itself. Neither ever prints its values.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import types
+import typing
+from collections.abc import Mapping
+from typing import Any, ClassVar, dataclass_transform, get_args, get_origin, get_type_hints
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.errors import ChoreographyError
+
+U64 = NDArray[np.uint64]
+F64 = NDArray[np.float64]
+I64 = NDArray[np.int64]
+Array = NDArray[Any]
+
+
+@dataclass_transform(frozen_default=True, eq_default=False)
+class Record:
+    """Frozen, typed, comparable to nothing, silent about its values."""
+
+    def __init_subclass__(cls, **kwargs: object) -> None:
+        super().__init_subclass__(**kwargs)
+        dataclasses.dataclass(frozen=True, eq=False, repr=False)(cls)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(self.field_names())})"
+
+    @classmethod
+    def field_names(cls) -> tuple[str, ...]:
+        """Names of the fields, in the order of the class text."""
+        return tuple(f.name for f in dataclasses.fields(typing.cast("Any", cls)))
+
+    @classmethod
+    def field_types(cls) -> Mapping[str, Any]:
+        """Annotations, resolved."""
+        return get_type_hints(cls)
+
+
+class State(Record):
+    """What a party keeps. Known by name, so that a journal or a model file can be read back."""
+
+    registry: ClassVar[dict[str, type[State]]] = {}
+
+    def __init_subclass__(cls, **kwargs: object) -> None:
+        super().__init_subclass__(**kwargs)
+        State.registry[cls.__name__] = cls
+
+
+class Message(Record):
+    """What crosses a border. `tells=` is what a receiver learns from it; `ragged=` allows unequal shapes."""
+
+    tells: ClassVar[str]
+    ragged: ClassVar[bool]
+
+    def __init_subclass__(cls, *, tells: str = "", ragged: bool = False, **kwargs: object) -> None:
+        if not tells.strip():
+            msg = f"message {cls.__name__} does not say what it tells: write class {cls.__name__}(Message, tells=...)"
+            raise ChoreographyError(msg)
+        super().__init_subclass__(**kwargs)
+        cls.tells = tells
+        cls.ragged = ragged
+
+
+class Each(dict[str, Message]):
+    """One message per receiver, where receivers get different ones."""
+
+
+def shapes(record: Record) -> tuple[tuple[int, ...], ...]:
+    """Shapes of the record's arrays, in field order."""
+    values = (getattr(record, name) for name in record.field_names())
+    return tuple(v.shape for v in values if isinstance(v, np.ndarray))
+
+
+def fits(value: object, hint: object) -> bool:
+    """Whether a decoded value is what the field's annotation says."""
+    origin, args = get_origin(hint), get_args(hint)
+    if hint is Any:
+        return True
+    if origin in (types.UnionType, typing.Union):
+        return any(fits(value, a) for a in args)
+    if origin is np.ndarray:
+        return _fits_array(value, args)
+    if origin is tuple:
+        return _fits_tuple(value, args)
+    if origin in (dict, Mapping):
+        return isinstance(value, dict) and all(fits(k, args[0]) and fits(v, args[1]) for k, v in value.items())
+    if hint is float:
+        return isinstance(value, (float, int)) and not isinstance(value, bool)
+    if hint is int:
+        return isinstance(value, int) and not isinstance(value, bool)
+    return value is None if hint in (None, type(None)) else isinstance(value, typing.cast("type", hint))
+
+
+def _fits_array(value: object, args: tuple[Any, ...]) -> bool:
+    if not isinstance(value, np.ndarray):
+        return False
+    (dtype,) = get_args(args[1]) or (Any,)
+    return dtype is Any or value.dtype == np.dtype(dtype)
+
+
+def _fits_tuple(value: object, args: tuple[Any, ...]) -> bool:
+    if not isinstance(value, tuple):
+        return False
+    if len(args) == 2 and args[1] is Ellipsis:  # noqa: PLR2004 - tuple[T, ...]
+        return all(fits(v, args[0]) for v in value)
+    return len(value) == len(args) and all(fits(v, a) for v, a in zip(value, args, strict=True))

@@ -1,0 +1,1 @@
+"""Ints and bytes, no parties: pads, key agreement, entropy."""

@@ -1,0 +1,89 @@
+"""Entropy: all secret randomness of the parties in this process, from one root key each.
+
+    seed  = PRF(root, run, place)                    a fresh 32 bytes for a place of the protocol
+    pad   = AES-CTR(PRF(seed, tag))                  tag = H(job, all published so far, place)
+
+One PRF input on two values would give away their difference, so putting on the same pad twice raises.
+"""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+import threading
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.crypto.pads import stream
+from tacit.errors import LocalError
+
+
+def prf(key: bytes, *inputs: bytes) -> bytes:
+    """HMAC-SHA-256 of the inputs, each with its length."""
+    mac = hmac.new(key, digestmod="sha256")
+    for part in inputs:
+        mac.update(len(part).to_bytes(8, "little") + part)
+    return mac.digest()
+
+
+class RootEntropy:
+    """Fresh root keys for the given parties, or the given ones."""
+
+    def __init__(self, parties: Iterable[str], run: bytes, roots: Mapping[str, bytes] | None = None) -> None:
+        self._roots = dict(roots) if roots else {p: secrets.token_bytes(32) for p in parties}
+        self._run = run
+        self._spent: dict[str, set[bytes]] = {p: set() for p in self._roots}
+        self._lock = threading.Lock()
+        self.words_drawn = 0
+
+    def __repr__(self) -> str:
+        return f"RootEntropy({', '.join(self._roots)})"
+
+    def seed(self, party: str, place: str) -> bytes:
+        """32 bytes for this party at this place."""
+        return prf(self._roots[party], b"seed", self._run, place.encode())
+
+    def pads(self, party: str, seeds: Mapping[str, bytes], tag: bytes) -> Pads:
+        """Pads under these seeds, bound to the tag."""
+        return Pads(seeds, tag, self, party)
+
+    def spend(self, party: str, key: bytes) -> None:
+        """A pad is put on once."""
+        mark = prf(key, b"spent")  # the register must not hold keys
+        with self._lock:
+            if mark in self._spent[party]:
+                msg = f"{party} would put the same pad on two values, which gives away their difference: give each sum its own tag"
+                raise LocalError(msg)
+            self._spent[party].add(mark)
+
+    def count(self, words: int) -> None:
+        """Account for words drawn, so that a test can see that nobody's pad is skipped."""
+        with self._lock:
+            self.words_drawn += words
+
+
+@dataclass(frozen=True)
+class Pads:
+    """The pads of one party under one tag, by the name of their seed."""
+
+    seeds: Mapping[str, bytes] = field(repr=False)
+    tag: bytes = field(repr=False)
+    source: RootEntropy
+    party: str
+
+    def put_on(self, name: str, words: int) -> Iterator[NDArray[np.uint64]]:
+        """The pad in chunks, to be added to a value; once only."""
+        key = prf(self.seeds[name], b"pad", self.tag)
+        self.source.spend(self.party, key)
+        return self._draw(key, words)
+
+    def take_off(self, name: str, words: int) -> Iterator[NDArray[np.uint64]]:
+        """The same pad, to be subtracted again."""
+        return self._draw(prf(self.seeds[name], b"pad", self.tag), words)
+
+    def _draw(self, key: bytes, words: int) -> Iterator[NDArray[np.uint64]]:
+        self.source.count(words)
+        return stream(key, words)

@@ -1,0 +1,126 @@
+"""Files: CSV, Parquet and LIBSVM, told apart by their suffix. Their errors name file, column, row and remedy."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyarrow import csv, parquet
+from sklearn.datasets import load_svmlight_file
+
+from tacit.data.frames import Columns, arrow_columns, values
+from tacit.data.table import Table, as_table, check_column, check_finite, from_columns, from_matrix, with_labels
+from tacit.errors import LocalError
+
+__all__ = ["Table", "as_table", "read"]
+
+LIBSVM = (".libsvm", ".svm", ".svmlight")
+
+
+def read(
+    path: str | Path,
+    label: str | None = "label",
+    drop: Sequence[str] = (),
+    *,
+    n_features: int | None = None,
+    partial: bool = False,
+    allow_missing: bool = False,
+) -> Table:
+    """One file's records.
+
+    Args:
+        path: a `.csv`, `.parquet` (`.pq`), `.libsvm` (`.svm`, `.svmlight`) file.
+        label: the column with the labels, or None for records without; a LIBSVM file's labels open its lines.
+        drop: columns that are no features, such as `site`; they stay reachable in `Table.columns`.
+        n_features: width of a LIBSVM file, which does not write trailing zeros.
+        partial: accept a file without the label or a dropped column: another party has it.
+        allow_missing: keep missing values as NaN instead of refusing them.
+    """
+    path = Path(path)
+    _check_file(path)
+    if path.suffix.lower() in LIBSVM:
+        table = _read_libsvm(path, n_features, labelled=label is not None)
+    else:
+        table = _table(_load(path), path.name, label, drop, partial=partial)
+    if not len(table.X):
+        msg = f"{path.name} has no records: the file is empty but for its header; give a file with at least one record"
+        raise LocalError(msg)
+    check_finite(table, allow_missing=allow_missing)
+    return table
+
+
+def _check_file(path: Path) -> None:
+    if not path.is_file():
+        msg = f"no such file: {path}; correct the path (current folder: {Path.cwd()})"
+        raise LocalError(msg)
+    known = (*LOADERS, *LIBSVM)
+    if path.suffix.lower() not in known:
+        msg = f"{path.name} has the unknown suffix '{path.suffix}': save it as one of {', '.join(known)}"
+        raise LocalError(msg)
+    if path.stat().st_size == 0:
+        msg = f"{path.name} is empty: give a file with at least one record"
+        raise LocalError(msg)
+
+
+def _load(path: Path) -> Columns:
+    try:
+        table = LOADERS[path.suffix.lower()](path)
+    except (pa.ArrowException, OSError):  # Arrow's text may quote a record
+        msg = f"{path.name} is not readable as {path.suffix[1:].upper()}: write it again, as UTF-8 text or with a Parquet library"
+        raise LocalError(msg) from None
+    return arrow_columns(table, path.name)
+
+
+def _table(columns: Columns, name: str, label: str | None, drop: Sequence[str], *, partial: bool) -> Table:
+    if partial:
+        label = label if label in columns else None
+        drop = [c for c in drop if c in columns]
+    if label is None:
+        return from_columns(columns, drop=drop, name=name)
+    check_column(label, columns, name, "or pass label=None for records without labels")
+    rest = {c: v for c, v in columns.items() if c != label}
+    table = from_columns(rest, drop=[c for c in drop if c != label], name=name)
+    # a file of labels alone has no other column to count its records by
+    X = table.X if rest else np.empty((len(columns[label]), 0))
+    return with_labels(dataclasses.replace(table, X=X), values(columns[label]))
+
+
+def _read_csv(path: Path) -> Any:
+    ragged: list[Any] = []
+
+    def remember(row: Any) -> str:
+        ragged.append(row)
+        return "skip"
+
+    table = csv.read_csv(
+        path,
+        read_options=csv.ReadOptions(use_threads=False),  # only then are rows numbered
+        parse_options=csv.ParseOptions(invalid_row_handler=remember),
+        convert_options=csv.ConvertOptions(strings_can_be_null=True),
+    )
+    if ragged:
+        row = ragged[0]
+        msg = f"line {row.number} of {path.name} has {row.actual_columns} columns, the header {row.expected_columns}: correct that line"
+        raise LocalError(msg)
+    return table
+
+
+def _read_libsvm(path: Path, n_features: int | None, *, labelled: bool) -> Table:
+    try:
+        X, y = load_svmlight_file(str(path), n_features=n_features)
+    except ValueError:  # its text may quote a record
+        wide = "" if n_features is None else f" and at most {n_features} features"
+        msg = f"{path.name} is not in LIBSVM format: every line needs 'label index:value index:value ...'{wide}"
+        raise LocalError(msg) from None
+    return with_labels(from_matrix(X.toarray(), path.name), y if labelled else None)
+
+
+LOADERS: dict[str, Callable[[Path], Any]] = {
+    ".csv": _read_csv,
+    ".parquet": parquet.read_table,
+    ".pq": parquet.read_table,
+}

@@ -1,0 +1,68 @@
+"""Fixed point: reals as integers of Z_2^64, with overflow refused.
+
+    encode(x) = round(x 2^f) mod 2^64            decode(v) = centred(v) 2^-f
+
+A sum of `terms` encodings is exact in the ring as long as terms * |round(x 2^f)| < 2^63, so each party refuses
+what is larger; the only error left is rounding, at most terms * 2^-(f+1) per entry of the sum.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.errors import LocalError
+
+F64 = NDArray[np.float64]
+U64 = NDArray[np.uint64]
+
+CHUNK = 1 << 16  # encode without a second large temporary
+
+
+@dataclass(frozen=True)
+class FixedPoint:
+    """f = `bits` fraction bits, for sums of `terms` parts."""
+
+    bits: int = 32
+    terms: int = 1
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.bits <= 52 or self.terms < 1:  # noqa: PLR2004 - beyond a double's own fraction
+            msg = f"fixed point needs 0 to 52 fraction bits and at least one term, got {self.bits} and {self.terms}"
+            raise LocalError(msg)
+
+    @property
+    def bound(self) -> float:
+        """No entry may reach this."""
+        return float((1 << 63) // self.terms - 1) / float(1 << self.bits)
+
+    @property
+    def error(self) -> float:
+        """Of an entry of the sum."""
+        return self.terms * 2.0 ** -(self.bits + 1)
+
+    def encode(self, x: F64, what: str, out: U64 | None = None) -> U64:
+        """Encode into `out` (or a new vector of the same shape); `what` names the array in an error."""
+        flat = np.ascontiguousarray(x, dtype=np.float64).reshape(-1)
+        self._check(flat, what)
+        ring = np.empty(flat.size, dtype=np.uint64) if out is None else out
+        for i in range(0, flat.size, CHUNK):
+            part = np.ldexp(flat[i : i + CHUNK], self.bits)
+            np.rint(part, out=part)
+            ring[i : i + CHUNK] = part.astype(np.int64).view(np.uint64)
+        return ring.reshape(x.shape) if out is None else ring
+
+    def decode(self, ring: U64) -> F64:
+        """The reals, by centred residues."""
+        return np.ldexp(ring.view(np.int64).astype(np.float64), -self.bits)
+
+    def _check(self, flat: F64, what: str) -> None:
+        largest = max(float(flat.max(initial=0.0)), -float(flat.min(initial=0.0)))
+        if not largest < self.bound:  # also true of NaN
+            msg = (
+                f"{what}: a value of size {largest:.3g} does not fit into fixed point with {self.bits} fraction bits"
+                f" for {self.terms} parties (limit {self.bound:.3g}): scale the features, or lower fraction_bits"
+            )
+            raise LocalError(msg)

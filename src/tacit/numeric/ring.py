@@ -1,0 +1,47 @@
+"""The ring Z_q in which sums are masked: q = 2^64, where uint64 wraps by itself; small q for exact leak tests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+U64 = NDArray[np.uint64]
+
+
+@dataclass(frozen=True)
+class Ring:
+    """Integers modulo `modulus`, as uint64 arrays."""
+
+    modulus: int = 1 << 64
+
+    def add(self, into: U64, chunks: Iterable[U64], sign: int = 1) -> U64:
+        """`into += sign * chunks`, in place, chunk by chunk."""
+        start = 0
+        for chunk in chunks:
+            part = into[start : start + chunk.size]
+            (np.add if sign > 0 else np.subtract)(part, chunk if sign > 0 else self._lift(chunk), out=part)
+            if self.modulus != 1 << 64:
+                np.remainder(part, np.uint64(self.modulus), out=part)
+            start += chunk.size
+        if start != into.size:
+            msg = f"chunks cover {start} of {into.size} words"
+            raise ValueError(msg)
+        return into
+
+    def _lift(self, chunk: U64) -> U64:
+        """Subtracting a - q instead of a keeps a small ring's difference from wrapping at 2^64."""
+        return chunk if self.modulus == 1 << 64 else chunk - np.uint64(self.modulus)
+
+    def total(self, parts: Iterable[U64]) -> U64:
+        """The sum of whole vectors, as a new one."""
+        first, *rest = parts
+        out = first.copy()
+        for part in rest:
+            self.add(out, [part])
+        return out
+
+
+Z64 = Ring()

@@ -1,0 +1,53 @@
+"""Symmetric matrices as their lower triangle, row by row, whole or a band of rows at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+F64 = NDArray[np.float64]
+
+
+def pack(band: F64, start: int) -> F64:
+    """Rows start.. of a symmetric matrix, columns 0..stop-1, to their entries at or below the diagonal."""
+    rows = band.shape[0]
+    return np.concatenate([band[i, : start + i + 1] for i in range(rows)]) if rows else np.empty(0)
+
+
+def unpack(packed: Iterable[F64], n: int) -> F64:
+    """The full symmetric matrix of the packed bands, in order."""
+    full = np.empty((n, n))
+    i = 0
+    for band in packed:
+        at = 0
+        while at < band.size and i < n:
+            full[i, : i + 1] = band[at : at + i + 1]
+            at, i = at + i + 1, i + 1
+    if i != n:
+        msg = f"bands hold {i} rows of {n}"
+        raise ValueError(msg)
+    return _mirrored(full)
+
+
+def _mirrored(lower: F64, tile: int = 512) -> F64:
+    """Copy the lower triangle to the upper one, tile by tile, in place."""
+    for start in range(0, len(lower), tile):
+        stop = start + tile
+        lower[start:stop, stop:] = lower[stop:, start:stop].T
+        corner = np.tril(lower[start:stop, start:stop])
+        lower[start:stop, start:stop] = corner + np.tril(corner, -1).T
+    return lower
+
+
+def bands(n: int, entries: int) -> tuple[tuple[int, int], ...]:
+    """Cut the rows of an n x n triangle into bands of at most `entries` packed entries (at least one row)."""
+    cuts, start = [], 0
+    while start < n:
+        stop = start + 1
+        while stop < n and (stop + 1) * (stop + 2) // 2 - start * (start + 1) // 2 <= entries:
+            stop += 1
+        cuts.append((start, stop))
+        start = stop
+    return tuple(cuts)

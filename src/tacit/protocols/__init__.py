@@ -1,0 +1,1 @@
+"""One file, one protocol, read from top to bottom."""

@@ -1,0 +1,337 @@
+"""Gram SVM over columns: every party holds some columns of the same records; the result is the pooled SVM.
+
+The problem. Party p holds A_p, its columns of m records; one party also holds the labels d. The dual SVM
+
+    min_a  1/2 a'Qa - e'a,   0 <= a_i <= C,   d'a = 0,   Q_ij = d_i d_j K(x_i, x_j)                 (1)
+
+needs only the kernel matrix, and the linear, RBF, polynomial and sigmoid kernels need only dot products, which add up:
+
+    G = A A' = sum_p A_p A_p'                                                                     (2)
+
+So every party computes its own gram matrix, the coordinator learns the sum (2) through `secure_sum`, lower triangle
+only and in bands of rows, and solves (1). A new record z, whose parts stay where they are, is classified from
+
+    x_i . z = sum_p x_ip . z_p        and for RBF        z . z = sum_p z_p . z_p                  (3)
+
+Roles. Holder: columns. Labeller: the holder that has the labels. Coordinator: solves; holds no data unless it is one
+of the holders. Asker: the holder that is told the decision values.
+
+Threat. Semi-honest. The coordinator learns G, that is all records up to one unknown rotation: whoever knows as many
+records as there are columns can work out the rest (001 section 3.2 claims otherwise; `attacks.gram_inversion` shows
+it). Holders learn which records are support vectors and nothing of each other's columns. Coalitions: as `secure_sum`.
+
+Not protected: the coordinator together with a holder that knows records of others; what decision values reveal.
+
+Source: 001 section 3, eqs 3 to 6; testing as in section 3.3, with the model at the coordinator.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+
+from tacit.choreo import F64, I64, Array, Asker, At, Coordinator, Everyone, Holder, Labeller, Message, Run, State, choreography
+from tacit.errors import LocalError
+from tacit.numeric.dual_svm import solve
+from tacit.numeric.fixed_point import FixedPoint
+from tacit.numeric.kernels import Kernel
+from tacit.numeric.triangle import bands, pack, unpack
+from tacit.protocols.secure_sum import Protection, protect, secure_sum
+
+BAND = 1 << 22  # packed entries summed at once: 32 MiB
+
+
+class Columns(Protocol):
+    """What a holder brings along: its columns and, at the labeller, labels and weights."""
+
+    X: F64
+    y: Array | None
+    weight: F64 | None
+
+
+class Size(Message, tells="how many records and columns the sender holds"):
+    """Public before anything else."""
+
+    records: int
+    columns: int
+
+
+class Classes(Message, tells="the names of the classes"):
+    """In sorted order; labels travel as indices into it."""
+
+    names: tuple[bool | int | float | str, ...]
+
+
+class Labels(Message, tells="the class and the weight of every record, in clear"):
+    """d of (1)."""
+
+    codes: I64
+    weight: F64 | None
+
+
+class Support(Message, tells="which records are support vectors"):
+    """Row numbers."""
+
+    rows: I64
+
+
+class Decision(Message, tells="the decision values of the records asked about"):
+    """f(z), a column per problem."""
+
+    values: F64
+
+
+class DualModel(State):
+    """The coordinator's share: coefficients, biases, kernel, and x_i . x_i of the support vectors."""
+
+    coef: F64
+    bias: F64
+    norms: F64
+    objective: F64
+    kernel: str
+    gamma: float
+    degree: int
+    coef0: float
+
+
+class SupportColumns(State):
+    """A holder's share: its columns of the support vectors."""
+
+    X: F64
+
+
+@choreography(
+    opens={
+        Coordinator: "the gram matrix, which is every record up to one unknown rotation, and every label",
+        Holder: "which records are support vectors; how many records and columns each party has; the names of the classes",
+    }
+)
+def gram_vertical(
+    run: Run,
+    data: At[Any],
+    *,
+    kernel: str,
+    gamma: float | str,
+    degree: int,
+    coef0: float,
+    C: float,
+    class_weight: dict[Any, float] | str | None = None,
+    tol: float = 1e-3,
+    max_iter: int = -1,
+    method: str = "pairwise",
+    segments: int = 1,
+    fraction_bits: int = 32,
+    band: int = BAND,
+) -> dict[str, Any]:
+    """Train; the coordinator ends with a `DualModel`, every holder with its `SupportColumns`."""
+    shape = Kernel(kernel, degree=degree, coef0=coef0)  # refuses an unknown kernel before anything is sent
+    classes = run.publish(Classes, run.local(Labeller, class_names, data))
+    records, columns = sizes(run, data)
+    labels = run.send(Labels, Labeller >> Coordinator, run.local(Labeller, labels_of, data, classes.names, class_weight))
+    by = protect(run, to=Coordinator, method=method, segments=segments)
+    fixed = FixedPoint(fraction_bits, terms=len(run.roster[Holder]))
+    if gamma == "scale" and kernel != "linear":
+        cells = secure_sum(run, run.local(Holder, cell_sum, data), to=Coordinator, by=by, fixed=fixed, what="sum of all cells")
+    else:
+        cells = run.local(Coordinator, float)
+    cuts = bands(records, band)
+    s = run.carry(bands=run.local(Coordinator, tuple))
+    for t in run.rounds(len(cuts), s):
+        part = run.local(Holder, gram_band, data, *cuts[t])
+        total = secure_sum(run, part, to=Coordinator, by=by, fixed=fixed, what="gram matrix")  # (2)
+        s.bands = run.local(Coordinator, append, s.bands, total)
+        run.note(band=t + 1, records=cuts[t][1])
+    model = run.local(Coordinator, fit, s.bands, records, columns, labels, cells, shape, gamma, C, tol, max_iter)
+    support = run.publish(Support, run.local(Coordinator, support_of, model))
+    run.note(support_vectors=len(support.rows))
+    return {
+        "classes": classes.names,
+        "support": support.rows,
+        "dual": run.local(Coordinator, compact, model, support.rows),
+        "columns": run.local(Holder, keep, data, support.rows),
+    }
+
+
+@choreography(
+    opens={
+        Coordinator: "dot products of each new record with every support vector, which is the record up to the same rotation",
+        Asker: "the decision values",
+    }
+)
+def gram_predict(
+    run: Run,
+    data: At[Any],
+    dual: At[DualModel],
+    columns: At[SupportColumns],
+    *,
+    squares: bool,
+    method: str = "pairwise",
+    segments: int = 1,
+    fraction_bits: int = 32,
+    band: int = BAND,
+    support: int,
+) -> At[Any]:
+    """Decision values of new records, at the asker. `squares`: whether the kernel needs z . z."""
+    records, _ = sizes(run, data)
+    by = protect(run, to=Coordinator, method=method, segments=segments)
+    fixed = FixedPoint(fraction_bits, terms=len(run.roster[Holder]))
+    step = max(1, band // (support + 1))
+    s = run.carry(answers=run.local(Asker, tuple))
+    for t in run.rounds(-(-records // step), s):
+        part = run.local(Holder, dots, data, columns, t * step, (t + 1) * step, squares)
+        total = secure_sum(run, part, to=Coordinator, by=by, fixed=fixed, what="dot products")  # (3)
+        answer = run.send(Decision, Coordinator >> Asker, run.local(Coordinator, decide, dual, total, squares))
+        s.answers = run.local(Asker, append_values, s.answers, answer)
+    return run.local(Asker, stack, s.answers)
+
+
+@choreography(opens={Everyone: "how many records and columns each party has"})
+def sizes(run: Run, data: At[Any]) -> tuple[int, int]:
+    """The common number of records, and all columns together."""
+    told = run.publish_all(Size, run.local(Holder, size, data))
+    first = next(iter(told))
+    for party, message in told.items():
+        if message.records != told[first].records:
+            msg = (
+                f"party {party!r} has {message.records} records, {first!r} has {told[first].records}:"
+                " a vertical split needs the same records in the same order at every party"
+            )
+            raise LocalError(msg)
+    return told[first].records, sum(message.columns for message in told.values())
+
+
+# Steps at the holders
+
+
+def size(part: Columns) -> Size:
+    """Rows and columns."""
+    return Size(*part.X.shape)
+
+
+def class_names(part: Columns) -> Classes:
+    """The distinct labels."""
+    names = tuple(np.unique(_labels(part)).tolist())
+    if len(names) < 2:  # noqa: PLR2004 - an SVM separates two
+        msg = f"the labels hold one class only ({names[0]!r}): a classifier needs at least 2 classes"
+        raise LocalError(msg)
+    return Classes(names)
+
+
+def labels_of(part: Columns, names: tuple[Any, ...], class_weight: dict[Any, float] | str | None) -> Labels:
+    """Labels as indices; sample weights times class weights."""
+    _, codes = np.unique(_labels(part), return_inverse=True)
+    weight = part.weight
+    if class_weight is not None:
+        if class_weight == "balanced":
+            each = len(codes) / (len(names) * np.bincount(codes))
+        else:
+            each = np.array([float(class_weight.get(name, 1.0)) for name in names])  # type: ignore[union-attr]
+        weight = each[codes] if weight is None else each[codes] * weight
+    return Labels(codes.astype(np.int64), weight)
+
+
+def _labels(part: Columns) -> Array:
+    if part.y is None:
+        msg = "the labeller holds no labels: name the party that does (labeller=...)"
+        raise LocalError(msg)
+    return part.y
+
+
+def cell_sum(part: Columns) -> F64:
+    """For gamma='scale'."""
+    return np.array([part.X.sum()])
+
+
+def gram_band(part: Columns, start: int, stop: int) -> F64:
+    """Rows start..stop of A_p A_p', at or below the diagonal."""
+    return pack(part.X[start:stop] @ part.X[:stop].T, start)
+
+
+def keep(part: Columns, rows: I64) -> SupportColumns:
+    """The holder's share of the model."""
+    return SupportColumns(part.X[rows])
+
+
+def dots(part: Columns, support: SupportColumns, start: int, stop: int, squares: bool) -> F64:  # noqa: FBT001 - a step
+    """z_p . x_ip for every new record and support vector, and z_p . z_p in a last column."""
+    z = part.X[start:stop]
+    products = z @ support.X.T
+    return np.column_stack([products, np.einsum("ij,ij->i", z, z)]) if squares else products
+
+
+# Steps at the coordinator
+
+
+def append(done: tuple[F64, ...], band: F64) -> tuple[F64, ...]:
+    """Collect the bands of G."""
+    return (*done, band)
+
+
+def fit(
+    packed: tuple[F64, ...],
+    records: int,
+    columns: int,
+    labels: Labels,
+    cells: Any,
+    shape: Kernel,
+    gamma: float | str,
+    C: float,
+    tol: float,
+    max_iter: int,
+) -> DualModel:
+    """Solve (1) on the kernel matrix of G; `coef` over all records still."""
+    if len(labels.codes) != records:
+        msg = f"{len(labels.codes)} labels for {records} records: the labeller must hold one label per record"
+        raise LocalError(msg)
+    G = unpack(packed, records)
+    norms = G.diagonal().copy()
+    number = gamma_of(gamma, columns, float(np.sum(cells)), norms)
+    kernel = Kernel(shape.name, number, shape.degree, shape.coef0)
+    K = kernel.from_dots(G, norms, norms)
+    found = solve(K, labels.codes, labels.weight, C=C, tol=tol, max_iter=max_iter)
+    return DualModel(found.coef, found.bias, norms, found.objective, kernel.name, number, kernel.degree, kernel.coef0)
+
+
+def gamma_of(gamma: float | str, columns: int, cells: float, norms: F64) -> float:
+    """scikit-learn's 'scale' and 'auto', from the sum of all cells and the squares on G's diagonal."""
+    if gamma == "auto":
+        return 1.0 / columns
+    if gamma != "scale":
+        return float(gamma)
+    count = len(norms) * columns
+    variance = norms.sum() / count - (cells / count) ** 2
+    # a constant table has a variance of nothing but rounding
+    return 1.0 / (columns * variance) if variance > 1e-12 * (norms.sum() / count) else 1.0
+
+
+def support_of(model: DualModel) -> Support:
+    """Records with a coefficient in any problem."""
+    return Support(np.flatnonzero(np.any(model.coef, axis=0)))
+
+
+def compact(model: DualModel, rows: I64) -> DualModel:
+    """The model on its support vectors only."""
+    return DualModel(
+        model.coef[:, rows], model.bias, model.norms[rows], model.objective, model.kernel, model.gamma, model.degree, model.coef0
+    )
+
+
+def decide(model: DualModel, total: F64, squares: bool) -> Decision:  # noqa: FBT001 - a step
+    """f(z) from (3)."""
+    products, own = (total[:, :-1].copy(), total[:, -1]) if squares else (total.copy(), np.empty(0))
+    kernel = Kernel(model.kernel, model.gamma, model.degree, model.coef0)
+    return Decision(kernel.from_dots(products, own, model.norms) @ model.coef.T + model.bias)
+
+
+# Steps at the asker
+
+
+def append_values(done: tuple[F64, ...], answer: Decision) -> tuple[F64, ...]:
+    """Collect the answers."""
+    return (*done, answer.values)
+
+
+def stack(answers: tuple[F64, ...]) -> F64:
+    """All answers, in the order asked."""
+    return np.concatenate(answers)

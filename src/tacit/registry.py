@@ -1,0 +1,67 @@
+"""The one table that binds protocols to runtimes: a job names both, a process looks them up here."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tacit.choreo import At, Entropy, Ledger, Role, Roster, Run
+from tacit.crypto.entropy import RootEntropy
+from tacit.errors import LocalError
+from tacit.protocols.gram_vertical import gram_predict, gram_vertical
+from tacit.runtimes.together import Together
+
+PROTOCOLS: dict[str, Callable[..., Any]] = {"gram_vertical": gram_vertical, "gram_predict": gram_predict}
+
+Inputs = Mapping[str, tuple[Role, Mapping[str, Any]]]
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a run leaves behind in this process."""
+
+    result: Any
+    ledger: Ledger
+    history: list[dict[str, Any]]
+    seconds: float
+    cpu: dict[str, float]
+
+
+def play(run: Run, protocol: str, inputs: Inputs, params: Mapping[str, Any]) -> Any:
+    """Bind each input to its role and play the protocol."""
+    if protocol not in PROTOCOLS:
+        msg = f"unknown protocol {protocol!r}: use one of {', '.join(PROTOCOLS)}"
+        raise LocalError(msg)
+    held = {name: run.hold(role, entries) for name, (role, entries) in inputs.items()}
+    return PROTOCOLS[protocol](run, **held, **params)
+
+
+def execute_together(
+    roster: Roster,
+    protocol: str,
+    inputs: Inputs,
+    params: Mapping[str, Any],
+    *,
+    progress: Progress | None = None,
+    entropy: Entropy | None = None,
+) -> Outcome:
+    """Run a protocol with all parties in this process."""
+    start, job = time.perf_counter(), secrets.token_bytes(16)
+    with Together(roster, job=job, entropy=entropy or RootEntropy(roster.parties, job), progress=progress) as run:
+        result = play(run, protocol, inputs, params)
+        return Outcome(opened(result), run.ledger, run.history, time.perf_counter() - start, dict(run.cpu))
+
+
+def opened(result: Any) -> Any:
+    """A result with every `At` replaced by {party: value}: for whoever simulates all parties."""
+    if isinstance(result, At):
+        return dict(result.entries)
+    if isinstance(result, dict):
+        return {k: opened(v) for k, v in result.items()}
+    if type(result) is tuple:
+        return tuple(opened(v) for v in result)
+    return result

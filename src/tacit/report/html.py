@@ -1,0 +1,128 @@
+"""The report as one page. Everything that is not our own text goes through `_esc`: names come from others."""
+
+from __future__ import annotations
+
+import html
+import json
+from collections.abc import Iterable, Sequence
+from importlib import resources
+from itertools import groupby
+from string import Template
+from typing import TYPE_CHECKING, Any
+
+from tacit.report import plots
+from tacit.report.disclosures import Disclosure, disclosures
+from tacit.report.flow import flow
+from tacit.report.words import clean, figure, human_bytes, human_seconds, listing, seen_bytes, summary
+
+if TYPE_CHECKING:
+    from tacit.report.report import Report
+
+
+def render(report: Report) -> str:
+    """The whole page: no script, and nothing to fetch."""
+    template = resources.files("tacit.report").joinpath("page.html").read_text(encoding="utf-8")
+    return Template(template).substitute(
+        title=_esc(report.title),
+        summary=_esc(summary(report)),
+        facts=_facts(report),
+        opens=_opens(report),
+        parties=_table(("site", "held"), report.parties.items()),
+        disclosures=_disclosures(report),
+        not_protected=_aside(report.not_protected, "Nothing was named."),
+        warnings=_aside(report.warnings, "None."),
+        result=_result(report),
+        cost=_cost(report),
+        plots=_plots(report),
+        estimator=_esc(report.estimator),
+        parameters=_table(("parameter", "value"), ((name, _value(value)) for name, value in report.params.items())),
+        fingerprint=report.fingerprint,
+    )
+
+
+def _esc(text: object) -> str:
+    return html.escape(clean(text))
+
+
+def _table(heads: Sequence[str], rows: Iterable[Iterable[object]], *, numbers: bool = False) -> str:
+    last = ' class="n"' if numbers else ""
+    head = f"<tr><th>{_esc(heads[0])}</th><th{last}>{_esc(heads[1])}</th></tr>"
+    body = "".join(f'<tr><th scope="row">{_esc(name)}</th><td{last}>{_esc(value)}</td></tr>' for name, value in rows)
+    return f'<div class="scroll"><table><thead>{head}</thead><tbody>{body}</tbody></table></div>' if body else "<p>None.</p>"
+
+
+def _value(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else figure(value)
+
+
+def _facts(report: Report) -> str:
+    facts = [("Estimator", report.estimator), ("Partition", report.partition), ("Runtime", report.runtime)]
+    body = "".join(f"<div><dt>{name}</dt><dd>{_esc(value)}</dd></div>" for name, value in facts)
+    return f'<dl class="facts">{body}<div class="wide"><dt>Protection</dt><dd>{_esc(report.protection)}</dd></div></dl>'
+
+
+def _opens(report: Report) -> str:
+    roles: dict[str, list[str]] = {}
+    for o in report.opens:
+        line = f'<li class="opens-item">{_esc(o.what)} <span class="by">by {_esc(o.protocol)}</span></li>'
+        roles.setdefault(o.role, []).append(line)
+    cards = (f'<li><div class="who">{_esc(role)}</div><ul>{"".join(lines)}</ul></li>' for role, lines in roles.items())
+    return f'<ul class="opens">{"".join(cards)}</ul>' if roles else "<p>The protocols of this run declare nothing.</p>"
+
+
+def _disclosures(report: Report) -> str:
+    rows = disclosures(report.learnt, report.parties)
+    if not rows:
+        return "<p>No message left any site.</p>"
+    head = '<tr><th>who</th><th>learnt</th><th>from whom</th><th class="n">how often</th><th class="n">bytes</th></tr>'
+    body = "".join(_site(who, list(group)) for who, group in groupby(rows, key=lambda row: row.who))
+    return f'<div class="scroll"><table><thead>{head}</thead>{body}</table></div>'
+
+
+def _site(who: str, rows: list[Disclosure]) -> str:
+    head = f'<th scope="rowgroup" rowspan="{len(rows)}">{_esc(who)}</th>'
+    lines = "".join(f"<tr>{head if i == 0 else ''}{_cells(row)}</tr>" for i, row in enumerate(rows))
+    return f'<tbody class="site">{lines}</tbody>'
+
+
+def _cells(row: Disclosure) -> str:
+    what = f'<td>{_esc(row.learnt)}<code class="message">{_esc(row.message)}</code></td><td>{_esc(listing(row.senders))}</td>'
+    return f'{what}<td class="n">{row.how_often()}</td><td class="n">{seen_bytes(row.bytes)}</td>'
+
+
+def _aside(lines: list[str], nothing: str) -> str:
+    items = "".join(f"<li>{_esc(line)}</li>" for line in lines)
+    return f'<div class="aside"><ul>{items}</ul></div>' if items else f"<p>{nothing}</p>"
+
+
+def _result(report: Report) -> str:
+    parts = [_figure(plots.scores(report.scores, report.metric))]
+    if report.comparison:
+        rows = [(name.replace("_", " "), figure(value)) for name, value in report.comparison.items()]
+        parts += ["<h3>Compared with the centralised learner</h3>", _table(("measure", "value"), rows)]
+    return "".join(parts) or "<p>No score was measured in this run.</p>"
+
+
+def _cost(report: Report) -> str:
+    figures = [
+        ("Communication rounds", f"{report.rounds:,}", ""),
+        ("Sent", human_bytes(report.bytes), f"<small>{report.bytes:,} bytes, of the messages seen here</small>"),
+        ("Time", human_seconds(report.seconds), ""),
+    ]
+    body = "".join(f"<div><dt>{name}</dt><dd>{value}{small}</dd></div>" for name, value, small in figures)
+    cpu = _table(("site", "CPU time"), ((name, human_seconds(s)) for name, s in report.cpu.items()), numbers=True)
+    return f'<dl class="cost">{body}</dl><div class="half">{cpu}</div>'
+
+
+def _plots(report: Report) -> str:
+    drawn = [
+        flow(report.learnt, list(report.parties)),
+        plots.sent(report.learnt),
+        plots.traffic(report.traffic),
+        plots.history(report.history),
+    ]
+    return "".join(_figure(svg) for svg in drawn) or "<p>Nothing moved.</p>"
+
+
+def _figure(svg: str) -> str:
+    return f"<figure>{svg}</figure>" if svg else ""

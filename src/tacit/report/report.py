@@ -1,0 +1,146 @@
+"""The report of a run: "who learns what?" first, then what it cost, then how good it is."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import io
+import json
+import os
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from rich.console import Console, Group
+
+from tacit.choreo.ledger import Learnt, Opened
+from tacit.errors import LocalError
+from tacit.report import html, text
+from tacit.report.disclosures import traffic
+from tacit.report.words import clean, counted, human_bytes, plain
+
+__all__ = ["Report", "default_not_protected", "traffic"]
+
+
+def default_not_protected() -> list[str]:
+    """What no method of tacit protects against, whichever was run."""
+    return [
+        "Poisoned inputs: a party can train on records made up to spoil or to steer the model.",
+        "A party that lies about its data: nothing checks that records, columns or labels are true.",
+        "What the final model itself reveals about the records it was trained on: there is no differential privacy yet.",
+    ]
+
+
+@dataclass(repr=False)
+class Report:
+    """Everything a data-protection officer signs and a data scientist reads about one run.
+
+    Attributes:
+        title: what was done, in a few words.
+        estimator: name of the estimator.
+        params: its parameters; arrays are kept as their shape only.
+        partition: "horizontal", "vertical" or "arbitrary".
+        runtime: "together", "nats" or "spark".
+        protection: the secure sum, and while what it protects.
+        parties: name -> what it holds, the coordinator included.
+        rounds: communication rounds.
+        seconds: wall-clock time.
+        cpu: CPU seconds of each party.
+        bytes: bytes sent, of the messages seen here.
+        history: public figures of each training round.
+        traffic: (communication round, bytes sent so far); see `traffic`.
+        opens: what each role knows after the whole run.
+        learnt: every message, folded; see `Ledger.learnt`.
+        not_protected: what stays open to misuse.
+        warnings: what the run had to warn about.
+        comparison: gap to the centralised learner, where it was measured.
+        scores: label -> score, such as "north alone", "together (tacit)", "centralised".
+        metric: what the scores are.
+    """
+
+    title: str
+    estimator: str
+    params: dict[str, Any]
+    partition: str
+    runtime: str
+    protection: str
+    parties: dict[str, str]
+    rounds: int
+    seconds: float
+    cpu: dict[str, float]
+    bytes: int
+    history: list[dict[str, Any]] = field(default_factory=list)
+    traffic: list[tuple[int, int]] = field(default_factory=list)
+    opens: list[Opened] = field(default_factory=list)
+    learnt: list[Learnt] = field(default_factory=list)
+    not_protected: list[str] = field(default_factory=default_not_protected)
+    warnings: list[str] = field(default_factory=list)
+    comparison: dict[str, float | int | str] | None = None
+    scores: dict[str, float] | None = None
+    metric: str = "accuracy"
+
+    def __post_init__(self) -> None:
+        self.params, self.history = plain(self.params), plain(self.history)
+        self.comparison, scores = plain(self.comparison), plain(self.scores)
+        if scores is not None:  # a score that is not a number was not measured
+            self.scores = {label: score for label, score in scores.items() if not isinstance(score, str)}
+
+    def __repr__(self) -> str:
+        cost = f"{counted(self.rounds, 'round')}, {human_bytes(self.bytes)}"
+        return f"<Report {clean(self.title)!r}: {counted(len(self.parties), 'site')}, {cost}>"
+
+    def __rich__(self) -> Group:
+        return text.render(self)
+
+    def to_text(self, width: int = 100) -> str:
+        """The report for a terminal or a mail, without colours."""
+        console = Console(file=io.StringIO(), width=width, color_system=None, force_terminal=False, legacy_windows=False)
+        with console.capture() as capture:
+            console.print(self)
+        return "\n".join(line.rstrip() for line in capture.get().splitlines()) + "\n"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values that JSON can write; `from_dict` reads them back."""
+        return dict(plain(dataclasses.asdict(self)))
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Report:
+        """The report that `to_dict` wrote."""
+        try:
+            return msgspec.convert(values, cls)
+        except msgspec.ValidationError as error:
+            msg = f"this is not a tacit report: {error}; pass what Report.to_dict() returned"
+            raise LocalError(msg) from error
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 of the content: what a signature under the report refers to."""
+        content = json.dumps(self.to_dict(), sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(content.encode()).hexdigest()
+
+    def to_html(self, path: str | os.PathLike[str]) -> Path:
+        """Write one self-contained page. Readers see the old file or the new one, never a half."""
+        target = Path(path)
+        page = html.render(self)
+        try:
+            _replace(target, page)
+        except OSError as error:
+            msg = f"the report cannot be written to {target}: {error.strerror}; name a file in a directory that exists and is yours to write"
+            raise LocalError(msg) from error
+        return target
+
+
+def _replace(target: Path, page: str) -> None:
+    # not tempfile: its files are private to the writer, and a report is meant to be shared as the umask says
+    draft = target.parent / f".{target.name}.{secrets.token_hex(4)}.tmp"
+    try:
+        with draft.open("x", encoding="utf-8") as file:
+            file.write(page)
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(target)
+    finally:
+        draft.unlink(missing_ok=True)

@@ -1,0 +1,102 @@
+"""The report in a terminal. Every name is wrapped in `Text`: rich would read markup in a plain string."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from rich import box
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from tacit.report.disclosures import disclosures
+from tacit.report.words import clean, counted, figure, human_bytes, human_seconds, listing, seen_bytes, summary
+
+if TYPE_CHECKING:
+    from tacit.report.report import Report
+
+ACCENT = "cyan"
+
+
+def render(report: Report) -> Group:
+    """Sections in the order of the HTML page: who knows what comes first."""
+    return Group(
+        Text(clean(report.title), style="bold"),
+        Text(summary(report)),
+        Text(clean(report.protection), style="dim"),
+        *_section("Who knows what after this run", _opens(report)),
+        *_section("What each brought", _parties(report)),
+        *_section("Every disclosure, from the ledger", _disclosures(report)),
+        *_section("Not protected", _bullets(report.not_protected, "Nothing was named.")),
+        *_section("Warnings", _bullets(report.warnings, "None.")),
+        *_section("Result", _result(report)),
+        *_section("Cost", _cost(report)),
+        Text(f"\nfingerprint {report.fingerprint}", style="dim"),
+    )
+
+
+def _section(heading: str, body: RenderableType) -> tuple[RenderableType, RenderableType]:
+    return Text(f"\n{heading}", style=f"bold {ACCENT}"), body
+
+
+def _table(*columns: str, numbers: tuple[str, ...] = ()) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1), show_header=any(columns), header_style="dim")
+    for column in columns:
+        number = column in numbers
+        table.add_column(column, justify="right" if number else "left", no_wrap=number, overflow="fold")
+    return table
+
+
+def _fill(table: Table, rows: Iterable[Iterable[Any]]) -> Table:
+    for row in rows:
+        table.add_row(*(Text(clean(cell)) for cell in row))
+    return table
+
+
+def _opens(report: Report) -> RenderableType:
+    if not report.opens:
+        return Text("The protocols of this run declare nothing.")
+    rows = ((o.role, o.what, o.protocol) for o in report.opens)
+    return _fill(_table("who", "knows", "by the protocol"), rows)
+
+
+def _parties(report: Report) -> RenderableType:
+    return _fill(_table("site", "held before the run"), report.parties.items())
+
+
+def _disclosures(report: Report) -> RenderableType:
+    table = _table("who", "learnt", "from whom", "how often", "bytes", numbers=("how often", "bytes"))
+    rows = disclosures(report.learnt, report.parties)
+    if not rows:
+        return Text("No message left any site.")
+    for before, row in zip([None, *rows], rows, strict=False):
+        if before and before.who != row.who:
+            table.add_section()
+        who = "" if before and before.who == row.who else row.who
+        _fill(table, [(who, f"{row.message}: {row.learnt}", listing(row.senders), row.how_often(), seen_bytes(row.bytes))])
+    return table
+
+
+def _bullets(lines: list[str], nothing: str) -> RenderableType:
+    if not lines:
+        return Text(nothing)
+    grid = Table.grid(padding=(0, 1))
+    return _fill(grid, (("•", line) for line in lines))
+
+
+def _result(report: Report) -> RenderableType:
+    rows = [(label, f"{score:.4f}") for label, score in (report.scores or {}).items()]
+    rows += [(label.replace("_", " "), figure(value)) for label, value in (report.comparison or {}).items()]
+    if not rows:
+        return Text("No score was measured in this run.")
+    return _fill(_table(report.metric, "value", numbers=("value",)), rows)
+
+
+def _cost(report: Report) -> RenderableType:
+    rows = [
+        ("communication", f"{counted(report.rounds, 'round')}, {human_bytes(report.bytes)}"),
+        ("time", human_seconds(report.seconds)),
+        *((f"CPU of {name}", human_seconds(seconds)) for name, seconds in report.cpu.items()),
+    ]
+    return _fill(_table("", ""), rows)

@@ -1,0 +1,101 @@
+"""Figures and names as people read them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tacit.report.report import Report
+
+KILO = 1000
+MINUTE = 60
+HOUR = 3600
+
+
+def clean(text: object) -> str:
+    """One printable line. Names come from others: control and bidi characters could redraw a page or a terminal."""
+    line = " ".join(str(text).split())
+    return "".join(c if c.isprintable() else "\ufffd" for c in line)
+
+
+def human_bytes(count: int) -> str:
+    """`1402331` -> `1.4 MB`, in powers of 1000 as networks are priced."""
+    if count < KILO:
+        return f"{count} B"
+    size = float(count)
+    for unit in ("kB", "MB", "GB"):
+        size /= KILO
+        if size < KILO - 0.05:  # 999.95 would print as 1000.0
+            return f"{size:.1f} {unit}"
+    return f"{size / KILO:.1f} TB"
+
+
+def seen_bytes(count: int) -> str:
+    """Bytes of messages. No message is empty, so zero means that this party neither sent nor received them."""
+    return human_bytes(count) if count else "not seen here"
+
+
+def human_seconds(seconds: float) -> str:
+    """`125` -> `2 min 5 s`."""
+    if seconds < 1:
+        return f"{seconds * KILO:.3g} ms"
+    if round(seconds, 1) < MINUTE:
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    if whole < HOUR:
+        return f"{whole // MINUTE} min {whole % MINUTE} s"
+    return f"{whole // HOUR} h {whole % HOUR // MINUTE} min"
+
+
+def counted(n: int, noun: str) -> str:
+    """`1 round`, `1,204 rounds`."""
+    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
+
+
+def often(n: int) -> str:
+    """How often: `once`, `12 times`."""
+    return "once" if n == 1 else f"{n:,} times"
+
+
+def listing(names: Iterable[str]) -> str:
+    """`a, b, c`."""
+    return ", ".join(clean(name) for name in names)
+
+
+def figure(value: Any) -> str:
+    """A value of a table: numbers to four digits, everything else as it is."""
+    if isinstance(value, bool) or value is None:
+        return {True: "yes", False: "no", None: "none"}[value]
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    return f"{value:,}" if isinstance(value, int) else clean(value)
+
+
+def plain(value: Any) -> Any:
+    """JSON-able. Arrays become their shape: parameters may hold records, and a report is handed around."""
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else str(float(value))
+    if isinstance(value, Mapping):
+        return {str(key): plain(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [plain(inner) for inner in value]
+    return _opaque(value)
+
+
+def _opaque(value: Any) -> Any:
+    if getattr(value, "shape", None) == () and hasattr(value, "item"):
+        return plain(value.item())
+    if hasattr(value, "shape"):
+        return f"array of shape {tuple(value.shape)}"
+    return str(getattr(value, "__qualname__", type(value).__qualname__))
+
+
+def summary(report: Report) -> str:
+    """The run in one sentence."""
+    sites = counted(len(report.parties), "site")
+    cost = f"{counted(report.rounds, 'communication round')}, {human_bytes(report.bytes)} and {human_seconds(report.seconds)}"
+    return clean(f"{sites} ({listing(report.parties)}) trained {report.estimator} on a {report.partition} partition in {cost}.")

@@ -1,0 +1,60 @@
+"""All parties in one process, their local steps on a thread pool. Every end derives its own pads."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Self
+
+from tacit.choreo.codec import Frames
+from tacit.choreo.role import Roster
+from tacit.choreo.run import Entropy, Pair, Run
+from tacit.errors import PeerError
+
+
+class Together(Run):
+    """The embedded default. `absent(place, party)` lets a simulation drop a sender of a `gather`."""
+
+    def __init__(
+        self,
+        roster: Roster,
+        *,
+        job: bytes,
+        entropy: Entropy,
+        progress: Callable[[str, int, int], None] | None = None,
+        absent: Callable[[str, str], bool] = lambda _place, _party: False,
+    ) -> None:
+        super().__init__(roster, present=roster.parties, job=job, entropy=entropy, progress=progress)
+        self.cpu: Counter[str] = Counter()
+        self._absent = absent
+        self._pool = ThreadPoolExecutor(max_workers=min(len(roster.parties), os.cpu_count() or 1))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._pool.shutdown()
+
+    def _each(self, place: str, work: Mapping[str, Callable[[], Any]]) -> dict[str, Any]:
+        del place
+        if len(work) == 1:  # spare the thread
+            return {party: self._timed(party, do) for party, do in work.items()}
+        futures = {party: self._pool.submit(self._timed, party, do) for party, do in work.items()}
+        return {party: future.result() for party, future in futures.items()}
+
+    def _timed(self, party: str, do: Callable[[], Any]) -> Any:
+        start = time.thread_time()
+        try:
+            return do()
+        finally:
+            self.cpu[party] += time.thread_time() - start
+
+    def _exchange(self, place: str, outbox: Mapping[Pair, Frames], wanted: Sequence[Pair], missing: int) -> dict[Pair, Frames]:
+        lost = {s for s, _ in wanted if missing and self._absent(place, s)}
+        if len(lost) > missing:
+            msg = f"{', '.join(sorted(lost))} did not answer at {place}, {missing} may be missing"
+            raise PeerError(msg)
+        return {pair: outbox[pair] for pair in wanted if pair[0] not in lost}
