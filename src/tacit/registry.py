@@ -34,8 +34,7 @@ class Outcome:
 def play(run: Run, protocol: str, inputs: Inputs, params: Mapping[str, Any]) -> Any:
     """Bind each input to its role and play the protocol."""
     if protocol not in PROTOCOLS:
-        msg = f"unknown protocol {protocol!r}: use one of {', '.join(PROTOCOLS)}"
-        raise LocalError(msg)
+        raise LocalError(f"unknown protocol {protocol!r}: use one of {', '.join(PROTOCOLS)}")
     held = {name: run.hold(role, entries) for name, (role, entries) in inputs.items()}
     return PROTOCOLS[protocol](run, **held, **params)
 

@@ -42,30 +42,31 @@ class At(Generic[T]):
         """The same value, living as long as `scope`."""
         return At(self.owners, self.entries, scope)
 
-    def _refuse(self, verb: str) -> NoReturn:
-        msg = f"cannot {verb} a value held only by {', '.join(self.owners)}: publish it first, or use it in a local step"
-        raise ChoreographyError(msg)
+    def _refused(self, verb: str) -> ChoreographyError:
+        return ChoreographyError(
+            f"cannot {verb} a value held only by {', '.join(self.owners)}: publish it first, or use it in a local step"
+        )
 
     def __bool__(self) -> bool:
-        self._refuse("branch on")
+        raise self._refused("branch on")
 
     def __iter__(self) -> NoReturn:
-        self._refuse("iterate over")
+        raise self._refused("iterate over")
 
     def __len__(self) -> int:
-        self._refuse("take the length of")
+        raise self._refused("take the length of")
 
     def __getitem__(self, key: object) -> NoReturn:
-        self._refuse("index")
+        raise self._refused("index")
 
     def __eq__(self, other: object) -> bool:
-        self._refuse("compare")
+        raise self._refused("compare")
 
     def __hash__(self) -> int:
         return id(self)
 
     def __repr__(self) -> str:
-        self._refuse("print")
+        raise self._refused("print")
 
 
 class Carry:
@@ -80,13 +81,11 @@ class Carry:
         try:
             return self._values[name]
         except KeyError:
-            msg = f"nothing called {name} is carried (carried: {', '.join(self._values)})"
-            raise ChoreographyError(msg) from None
+            raise ChoreographyError(f"nothing called {name} is carried (carried: {', '.join(self._values)})") from None
 
     def __setattr__(self, name: str, value: object) -> None:
         if name not in self._values:
-            msg = f"{name} is not carried: name it in run.carry(...)"
-            raise ChoreographyError(msg)
+            raise ChoreographyError(f"{name} is not carried: name it in run.carry(...)")
         self._values[name] = value
 
     def move(self, scope: Scope) -> None:

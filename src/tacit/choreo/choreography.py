@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Mapping
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
 from tacit.choreo.ledger import Opened
 from tacit.choreo.role import Role
@@ -16,9 +16,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-def choreography(
-    *, opens: Mapping[Role | str, str]
-) -> Callable[[Callable[Concatenate[Run, P], T]], Callable[Concatenate[Run, P], T]]:
+def choreography(*, opens: Mapping[Role | str, str]) -> Callable[[Callable[Concatenate[Run, P], T]], Callable[Concatenate[Run, P], T]]:
     """Declare a protocol. A key of `opens` is a role, or the name of a parameter that is given one."""
 
     def declare(play: Callable[Concatenate[Run, P], T]) -> Callable[Concatenate[Run, P], T]:
@@ -26,8 +24,7 @@ def choreography(
         signature = inspect.signature(play)
         unknown = [k for k in opens if isinstance(k, str) and k not in signature.parameters]
         if not opens or unknown:
-            msg = f"choreography {name} must say what it opens, to roles or to its own parameters; unknown: {unknown}"
-            raise ChoreographyError(msg)
+            raise ChoreographyError(f"choreography {name} must say what it opens, to roles or to its own parameters; unknown: {unknown}")
 
         @functools.wraps(play)
         def called(run: Run, *args: P.args, **kwargs: P.kwargs) -> T:
@@ -37,7 +34,7 @@ def choreography(
             with run.within(name) as lift:
                 return lift(play(run, *args, **kwargs))  # type: ignore[no-any-return]
 
-        return called
+        return cast("Callable[Concatenate[Run, P], T]", called)
 
     return declare
 
@@ -45,6 +42,5 @@ def choreography(
 def _role(key: Role | str, given: Mapping[str, Any]) -> str:
     role = given[key] if isinstance(key, str) else key
     if not isinstance(role, Role):
-        msg = f"parameter {key} of a choreography is in opens= and so must be given a role"
-        raise ChoreographyError(msg)
+        raise ChoreographyError(f"parameter {key} of a choreography is in opens= and so must be given a role")
     return role.name

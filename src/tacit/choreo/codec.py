@@ -16,7 +16,7 @@ import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import msgspec
 import numpy as np
@@ -49,18 +49,14 @@ class Frames:
     def split(cls, data: bytes | memoryview, *, limit: int = LIMIT) -> Frames:
         """Take a contiguous frame apart again, without copying its arrays."""
         if len(data) > limit:
-            msg = f"message of {len(data)} bytes is over the limit of {limit}"
-            raise PeerError(msg)
+            raise PeerError(f"message of {len(data)} bytes is over the limit of {limit}")
         if len(data) < PREFIX.size:
-            msg = "message is truncated"
-            raise PeerError(msg)
+            raise PeerError("message is truncated")
         magic, version, size = PREFIX.unpack_from(data)
         if magic != MAGIC or version != VERSION:
-            msg = "not a tacit message of this version"
-            raise PeerError(msg)
+            raise PeerError("not a tacit message of this version")
         if size > min(HEADER_LIMIT, len(data) - PREFIX.size):
-            msg = "message is truncated or its header is over the limit"
-            raise PeerError(msg)
+            raise PeerError("message is truncated or its header is over the limit")
         view = memoryview(data)
         return cls(bytes(view[PREFIX.size : PREFIX.size + size]), (view[PREFIX.size + size :],))
 
@@ -96,8 +92,7 @@ def decode(data: Frames | bytes | memoryview, *, limit: int = LIMIT) -> Any:
         return _unpack(tree, arrays)
     except (msgspec.DecodeError, RecursionError, TypeError, ValueError, UnicodeDecodeError) as error:
         # the type only: the text of an error can contain data
-        msg = f"malformed message ({type(error).__name__})"
-        raise PeerError(msg) from None
+        raise PeerError(f"malformed message ({type(error).__name__})") from None
 
 
 def decode_as(kind: type[R], data: Frames | bytes | memoryview, *, limit: int = LIMIT) -> R:
@@ -106,17 +101,15 @@ def decode_as(kind: type[R], data: Frames | bytes | memoryview, *, limit: int = 
     if type(value) is _Foreign:
         value = value.become(kind)
     if type(value) is not kind:
-        msg = f"expected {kind.__name__}, got {type(value).__name__}"
-        raise PeerError(msg)
-    return cast("R", value)
+        raise PeerError(f"expected {kind.__name__}, got {type(value).__name__}")
+    return value
 
 
 def sealed(value: Any, who: str) -> Any:
     """Check that a step returned a wire-form value, and make its arrays read-only."""
     if isinstance(value, np.ndarray):
         if value.dtype.newbyteorder("<").str not in DTYPES:
-            msg = f"{who} returned an array of {value.dtype}, which has no wire form"
-            raise ChoreographyError(msg)
+            raise ChoreographyError(f"{who} returned an array of {value.dtype}, which has no wire form")
         value = value.view()
         value.flags.writeable = False
         return value
@@ -126,20 +119,20 @@ def sealed(value: Any, who: str) -> Any:
         return value
     if isinstance(value, (bool, int, float, str, bytes, np.generic, Record)) or value is None:
         return value
-    msg = f"{who} returned a {type(value).__name__}, which has no wire form (scalars, arrays, tuple, dict, State, Message)"
-    raise ChoreographyError(msg)
+    raise ChoreographyError(
+        f"{who} returned a {type(value).__name__}, which has no wire form (scalars, arrays, tuple, dict, State, Message)"
+    )
 
 
 def _bytes(array: Array) -> memoryview:
-    return memoryview(array.reshape(-1).view(np.uint8)) if array.size else memoryview(b"")
+    return array.reshape(-1).view(np.uint8).data if array.size else memoryview(b"")
 
 
-def _pack(value: Any, arrays: list[Array]) -> Any:  # noqa: PLR0911 - one line per kind of value
+def _pack(value: Any, arrays: list[Array]) -> Any:
     if isinstance(value, np.ndarray):
         arrays.append(np.ascontiguousarray(value.astype(value.dtype.newbyteorder("<"), copy=False)))
         if arrays[-1].dtype.str not in DTYPES:
-            msg = f"an array of {value.dtype} has no wire form"
-            raise ChoreographyError(msg)
+            raise ChoreographyError(f"an array of {value.dtype} has no wire form")
         return ["a", len(arrays) - 1]
     if isinstance(value, np.generic):
         return value.item()
@@ -152,19 +145,16 @@ def _pack(value: Any, arrays: list[Array]) -> Any:  # noqa: PLR0911 - one line p
         return [tag, type(value).__name__, *(_pack(getattr(value, n), arrays) for n in value.field_names())]
     if value is None or isinstance(value, (bool, int, float, str, bytes)):
         return value
-    msg = f"a {type(value).__name__} has no wire form"
-    raise ChoreographyError(msg)
+    raise ChoreographyError(f"a {type(value).__name__} has no wire form")
 
 
 def _arrays(frames: Frames) -> tuple[Any, list[Array]]:
     tree, table = msgspec.msgpack.decode(frames.header, type=tuple[Any, list[tuple[str, list[int]]]])
     if any(dtype not in DTYPES or any(n < 0 for n in shape) for dtype, shape in table):
-        msg = "array of an unknown type or shape"
-        raise PeerError(msg)
+        raise PeerError("array of an unknown type or shape")
     sizes = [math.prod(shape) * np.dtype(dtype).itemsize for dtype, shape in table]
     if sum(sizes) != sum(b.nbytes for b in frames.buffers):
-        msg = "arrays are not of the declared size"
-        raise PeerError(msg)
+        raise PeerError("arrays are not of the declared size")
     buffers = frames.buffers if len(frames.buffers) == len(sizes) else _cut(frames.buffers, sizes)
     return tree, [_array(buffer, dtype, shape) for buffer, (dtype, shape) in zip(buffers, table, strict=True)]
 
@@ -191,8 +181,7 @@ class _Foreign:
 
     def become(self, kind: type[R]) -> R:
         if self.name != kind.__name__:
-            msg = f"expected {kind.__name__}, got {self.name[:80]!r}"
-            raise PeerError(msg)
+            raise PeerError(f"expected {kind.__name__}, got {self.name[:80]!r}")
         return _build(kind, self.fields)
 
 
@@ -209,21 +198,18 @@ def _unpack(tree: Any, arrays: list[Array]) -> Any:
     if tag in ("s", "m"):
         name, fields = rest[0], tuple(_unpack(v, arrays) for v in rest[1:])
         return _Foreign(name, fields) if tag == "m" else _build(_state(name), fields)
-    msg = "unknown kind of value"
-    raise PeerError(msg)
+    raise PeerError("unknown kind of value")
 
 
 def _index(rest: list[Any], n: int) -> int:
     if len(rest) != 1 or type(rest[0]) is not int or not 0 <= rest[0] < n:
-        msg = "reference to an array that is not there"
-        raise PeerError(msg)
+        raise PeerError("reference to an array that is not there")
     return rest[0]
 
 
 def _state(name: object) -> type[State]:
     if not isinstance(name, str) or name not in State.registry:
-        msg = "unknown state"
-        raise PeerError(msg)
+        raise PeerError("unknown state")
     return State.registry[name]
 
 
@@ -231,10 +217,8 @@ def _build(kind: type[R], fields: tuple[Any, ...]) -> R:
     hints = kind.field_types()
     names = kind.field_names()
     if len(fields) != len(names):
-        msg = f"{kind.__name__} with {len(fields)} fields, expected {len(names)}"
-        raise PeerError(msg)
+        raise PeerError(f"{kind.__name__} with {len(fields)} fields, expected {len(names)}")
     for name, value in zip(names, fields, strict=True):
         if not fits(value, hints[name]):
-            msg = f"field {name} of {kind.__name__} is not of its declared type"
-            raise PeerError(msg)
+            raise PeerError(f"field {name} of {kind.__name__} is not of its declared type")
     return kind(*fields)

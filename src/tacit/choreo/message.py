@@ -67,8 +67,7 @@ class Message(Record):
 
     def __init_subclass__(cls, *, tells: str = "", ragged: bool = False, **kwargs: object) -> None:
         if not tells.strip():
-            msg = f"message {cls.__name__} does not say what it tells: write class {cls.__name__}(Message, tells=...)"
-            raise ChoreographyError(msg)
+            raise ChoreographyError(f"message {cls.__name__} does not say what it tells: write class {cls.__name__}(Message, tells=...)")
         super().__init_subclass__(**kwargs)
         cls.tells = tells
         cls.ragged = ragged
@@ -84,7 +83,7 @@ def shapes(record: Record) -> tuple[tuple[int, ...], ...]:
     return tuple(v.shape for v in values if isinstance(v, np.ndarray))
 
 
-def fits(value: object, hint: object) -> bool:
+def fits(value: object, hint: object) -> bool:  # noqa: PLR0911 - one line per kind of annotation
     """Whether a decoded value is what the field's annotation says."""
     origin, args = get_origin(hint), get_args(hint)
     if hint is Any:

@@ -48,11 +48,9 @@ class Roster:
         self.roles = dict(roles)
         for role, parties in roles.items():
             if len(set(parties)) != len(parties):
-                msg = f"role {role.name} lists a party twice: {', '.join(parties)}; give each party its own name"
-                raise LocalError(msg)
+                raise LocalError(f"role {role.name} lists a party twice: {', '.join(parties)}; give each party its own name")
             if role.single and len(parties) != 1:
-                msg = f"role {role.name} needs exactly one party, got {len(parties)}"
-                raise LocalError(msg)
+                raise LocalError(f"role {role.name} needs exactly one party, got {len(parties)}")
 
     def __getitem__(self, role: Role) -> tuple[str, ...]:
         """The parties of a role, in public order."""
@@ -62,8 +60,7 @@ class Roster:
             return self.parties
         if role not in self.roles:
             known = ", ".join(r.name for r in self.roles)
-            msg = f"nobody takes the role {role.name} in this run (roles: {known})"
-            raise ChoreographyError(msg)
+            raise ChoreographyError(f"nobody takes the role {role.name} in this run (roles: {known})")
         return self.roles[role]
 
     def members(self, role: Role) -> tuple[Role, ...]:

@@ -110,16 +110,14 @@ class Run(ABC):
     def gather(self, kind: type[M], channel: Channel, value: At[Any], *, at_least: int) -> tuple[At[Any], tuple[str, ...]]:
         """As send, to one target, but senders may be missing; who answered is published."""
         if not channel.target.single:
-            msg = f"gather needs a single receiver, got {channel.target}"
-            raise ChoreographyError(msg)
+            raise ChoreographyError(f"gather needs a single receiver, got {channel.target}")
         received = self._deliver(kind, channel, value, at_least=at_least)
         return received, self.publish(Present, self.local(channel.target, _answered, received)).parties
 
     def publish(self, kind: type[M], value: At[Any]) -> M:
         """Everyone learns it from its one author; from here on it is a plain value."""
         if len(value.owners) != 1:
-            msg = f"publish needs one author, {kind.__name__} has {', '.join(value.owners)}: use publish_all"
-            raise ChoreographyError(msg)
+            raise ChoreographyError(f"publish needs one author, {kind.__name__} has {', '.join(value.owners)}: use publish_all")
         return self.publish_all(kind, value)[value.owners[0]]
 
     def publish_all(self, kind: type[M], value: At[Any]) -> dict[str, M]:
@@ -176,8 +174,7 @@ class Run(ABC):
     def note(self, **figures: float | str) -> None:
         """Public figures for the history."""
         if any(isinstance(v, At) for v in figures.values()):
-            msg = "note takes published values only"
-            raise ChoreographyError(msg)
+            raise ChoreographyError("note takes published values only")
         self.history.append({"place": self._scope.path, **figures})
 
     @contextmanager
@@ -203,12 +200,10 @@ class Run(ABC):
         if not isinstance(value, At):
             return
         if not value.scope.open:
-            msg = f"{where} uses a value of {value.scope.path}, which is over: carry it"
-            raise ChoreographyError(msg)
+            raise ChoreographyError(f"{where} uses a value of {value.scope.path}, which is over: carry it")
         lacking = [p for p in owners if p not in value.owners]
         if lacking:
-            msg = f"{where} uses a value that {', '.join(lacking)} does not hold (held by {', '.join(value.owners)})"
-            raise ChoreographyError(msg)
+            raise ChoreographyError(f"{where} uses a value that {', '.join(lacking)} does not hold (held by {', '.join(value.owners)})")
 
     def _deliver(self, kind: type[M], channel: Channel, value: At[Any], at_least: int | None) -> At[Any]:
         place = self._scope.place(kind.__name__)
@@ -248,15 +243,13 @@ class Run(ABC):
         try:
             return decode_as(kind, frame)
         except PeerError as error:
-            msg = f"{pair[0]} sent {pair[1]} a bad {kind.__name__} at {place}: {error}"
-            raise PeerError(msg) from None
+            raise PeerError(f"{pair[0]} sent {pair[1]} a bad {kind.__name__} at {place}: {error}") from None
 
     def _same_shapes(self, kind: type[M], place: str, inbox: Mapping[str, M]) -> None:
         found = {s: shapes(m) for s, m in inbox.items()}
         if not kind.ragged and len(set(found.values())) > 1:
             told = ", ".join(f"{s} {shape}" for s, shape in found.items())
-            msg = f"the senders of {kind.__name__} at {place} disagree on its shape: {told}"
-            raise PeerError(msg)
+            raise PeerError(f"the senders of {kind.__name__} at {place} disagree on its shape: {told}")
 
     def _append(self, party: str, place: str, author: str, frame: Frames) -> None:
         link = self.transcript[party] + f"{place} {author} ".encode() + frame.digest
@@ -284,6 +277,5 @@ def _answered(messages: Mapping[str, Message]) -> Present:
 def _for(value: Any, receiver: str, kind: type[M], sender: str) -> M:
     message = value.get(receiver) if isinstance(value, Each) else value
     if type(message) is not kind:
-        msg = f"{sender} should send {kind.__name__} to {receiver}, its step gave {type(message).__name__}"
-        raise ChoreographyError(msg)
+        raise ChoreographyError(f"{sender} should send {kind.__name__} to {receiver}, its step gave {type(message).__name__}")
     return message

@@ -55,8 +55,9 @@ class RootEntropy:
         mark = prf(key, b"spent")  # the register must not hold keys
         with self._lock:
             if mark in self._spent[party]:
-                msg = f"{party} would put the same pad on two values, which gives away their difference: give each sum its own tag"
-                raise LocalError(msg)
+                raise LocalError(
+                    f"{party} would put the same pad on two values, which gives away their difference: give each sum its own tag"
+                )
             self._spent[party].add(mark)
 
     def count(self, words: int) -> None:

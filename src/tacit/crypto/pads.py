@@ -22,11 +22,10 @@ ZEROS = bytes(WORDS * 8)
 def stream(key: bytes, words: int) -> Iterator[NDArray[np.uint64]]:
     """The first `words` words under `key`, in chunks; a chunk is overwritten by the next."""
     if len(key) != KEY_BYTES:
-        msg = f"a pad needs a key of {KEY_BYTES} bytes, got {len(key)}"
-        raise ValueError(msg)
+        raise ValueError(f"a pad needs a key of {KEY_BYTES} bytes, got {len(key)}")
     encryptor = Cipher(AES(key), CTR(bytes(16))).encryptor()
     buffer = np.empty(WORDS, dtype="<u8")
-    into = memoryview(buffer).cast("B")
+    into = buffer.data.cast("B")
     for start in range(0, words, WORDS):
         n = min(WORDS, words - start)
         encryptor.update_into(ZEROS[: n * 8] if n < WORDS else ZEROS, into)

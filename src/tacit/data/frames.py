@@ -53,7 +53,7 @@ def stack(columns: Columns, n: int, name: str) -> F64:
 
 
 def values(column: Any) -> Array:
-    """A column that is no feature, in its own type; text as fixed-width text, which can cross a wire."""
+    """A column that is no feature, in its own type; text as fixed-width text, which sorts and compares."""
     if column.null_count:
         return np.array(column.to_pylist(), dtype=object)
     return np.array(column.to_pylist(), dtype=np.str_) if _is_text(column.type) else np.asarray(column.to_numpy())

@@ -74,4 +74,5 @@ def _fill_empty(owner: I64, parties: int) -> None:
         if sizes[largest] <= 1:
             return
         owner[np.flatnonzero(owner == largest)[0]] = k
-        sizes[[largest, k]] += (-1, 1)
+        sizes[largest] -= 1
+        sizes[k] += 1

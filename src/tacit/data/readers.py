@@ -81,7 +81,7 @@ def _table(columns: Columns, name: str, label: str | None, drop: Sequence[str], 
         drop = [c for c in drop if c in columns]
     if label is None:
         return from_columns(columns, drop=drop, name=name)
-    check_column(label, columns, name, "or pass label=None for records without labels")
+    check_column(label, columns, name, ", or pass label=None for records without labels")
     rest = {c: v for c, v in columns.items() if c != label}
     table = from_columns(rest, drop=[c for c in drop if c != label], name=name)
     # a file of labels alone has no other column to count its records by

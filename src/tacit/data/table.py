@@ -32,9 +32,7 @@ class Table(Record):
     name: str
 
 
-def as_table(
-    X: Any, y: Any = None, weight: Any = None, *, drop: Sequence[str] = (), name: str = "X", allow_missing: bool = False
-) -> Table:
+def as_table(X: Any, y: Any = None, weight: Any = None, *, drop: Sequence[str] = (), name: str = "X", allow_missing: bool = False) -> Table:
     """Checked records from arrays, a data frame or another `Table`; dropped columns move to `columns`."""
     if isinstance(X, Table):
         table = X
@@ -50,7 +48,7 @@ def as_table(
 def from_columns(columns: Columns, *, drop: Sequence[str], name: str, named: bool = True) -> Table:
     """A table without labels of the columns that are not dropped."""
     for label in drop:
-        check_column(label, columns, name, f"or take it out of drop={list(drop)}")
+        check_column(label, columns, name)
     n = len(next(iter(columns.values()))) if columns else 0
     kept = {c: v for c, v in columns.items() if c not in drop}
     others = {c: values(columns[c]) for c in drop}
@@ -71,10 +69,10 @@ def with_labels(table: Table, y: Any, weight: Any = None) -> Table:
     return dataclasses.replace(table, y=labels, weight=table.weight if weight is None else _weight(weight, table))
 
 
-def check_column(label: str, names: Iterable[str], name: str, remedy: str) -> None:
+def check_column(label: str, names: Iterable[str], name: str, remedy: str = "") -> None:
     """Refuse a column that is not there, and list those that are."""
     if label not in names:
-        msg = f"{name} has no column '{label}' (columns: {', '.join(names)}): correct the name, {remedy}"
+        msg = f"{name} has no column '{label}' (columns: {', '.join(names)}): correct the name{remedy}"
         raise LocalError(msg)
 
 

@@ -21,8 +21,7 @@ def most(n: int) -> int:
 def disjoint_cycles(n: int, q: int) -> tuple[Cycle, ...]:
     """The first q edge-disjoint Hamiltonian cycles on vertices 0..n-1."""
     if n < 3 or not 1 <= q <= most(n):  # noqa: PLR2004 - a ring has three
-        msg = f"{n} vertices have {max(most(n), 0)} edge-disjoint rings, asked for {q}"
-        raise ValueError(msg)
+        raise ValueError(f"{n} vertices have {max(most(n), 0)} edge-disjoint rings, asked for {q}")
     if n % 2:
         return tuple(_walecki(n // 2, i) for i in range(q))
     cycles = tuple(_walecki((n - 1) // 2, i) for i in range(q))
@@ -51,5 +50,4 @@ def _apart(cycles: tuple[Cycle, ...], taken: frozenset[int] = frozenset()) -> tu
             return (at, *_apart(tuple(rest), taken | edge))
         except LookupError:
             continue
-    msg = "no vertex-disjoint edges"
-    raise LookupError(msg)
+    raise LookupError("no vertex-disjoint edges")

@@ -30,8 +30,7 @@ class FixedPoint:
 
     def __post_init__(self) -> None:
         if not 0 <= self.bits <= 52 or self.terms < 1:  # noqa: PLR2004 - beyond a double's own fraction
-            msg = f"fixed point needs 0 to 52 fraction bits and at least one term, got {self.bits} and {self.terms}"
-            raise LocalError(msg)
+            raise LocalError(f"fixed point needs 0 to 52 fraction bits and at least one term, got {self.bits} and {self.terms}")
 
     @property
     def bound(self) -> float:
@@ -61,8 +60,7 @@ class FixedPoint:
     def _check(self, flat: F64, what: str) -> None:
         largest = max(float(flat.max(initial=0.0)), -float(flat.min(initial=0.0)))
         if not largest < self.bound:  # also true of NaN
-            msg = (
+            raise LocalError(
                 f"{what}: a value of size {largest:.3g} does not fit into fixed point with {self.bits} fraction bits"
                 f" for {self.terms} parties (limit {self.bound:.3g}): scale the features, or lower fraction_bits"
             )
-            raise LocalError(msg)

@@ -1,9 +1,9 @@
 """Kernels computed from dot products alone, so that whoever holds a gram block needs no record.
 
-    linear      x.z
-    poly        (gamma x.z + coef0)^degree
-    rbf         exp(-gamma |x - z|^2),  |x - z|^2 = x.x + z.z - 2 x.z
-    sigmoid     tanh(gamma x.z + coef0)
+linear      x.z
+poly        (gamma x.z + coef0)^degree
+rbf         exp(-gamma |x - z|^2),  |x - z|^2 = x.x + z.z - 2 x.z
+sigmoid     tanh(gamma x.z + coef0)
 """
 
 from __future__ import annotations
@@ -30,8 +30,7 @@ class Kernel:
 
     def __post_init__(self) -> None:
         if self.name not in KERNELS:
-            msg = f"unknown kernel {self.name!r}: use one of {', '.join(KERNELS)}"
-            raise LocalError(msg)
+            raise LocalError(f"unknown kernel {self.name!r}: use one of {', '.join(KERNELS)}")
 
     def from_dots(self, dots: F64, rows: F64, columns: F64) -> F64:
         """K from dots = A B', with rows = |a_i|^2 and columns = |b_j|^2; `dots` is overwritten."""

@@ -27,8 +27,7 @@ class Ring:
                 np.remainder(part, np.uint64(self.modulus), out=part)
             start += chunk.size
         if start != into.size:
-            msg = f"chunks cover {start} of {into.size} words"
-            raise ValueError(msg)
+            raise ValueError(f"chunks cover {start} of {into.size} words")
         return into
 
     def _lift(self, chunk: U64) -> U64:

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-F64 = NDArray[np.float64]
+Array = NDArray[Any]
 
 
-def pack(band: F64, start: int) -> F64:
+def pack(band: Array, start: int) -> Array:
     """Rows start.. of a symmetric matrix, columns 0..stop-1, to their entries at or below the diagonal."""
     rows = band.shape[0]
     return np.concatenate([band[i, : start + i + 1] for i in range(rows)]) if rows else np.empty(0)
 
 
-def unpack(packed: Iterable[F64], n: int) -> F64:
+def unpack(packed: Sequence[Array], n: int) -> Array:
     """The full symmetric matrix of the packed bands, in order."""
-    full = np.empty((n, n))
+    full = np.empty((n, n), dtype=packed[0].dtype if packed else np.float64)
     i = 0
     for band in packed:
         at = 0
@@ -26,12 +27,11 @@ def unpack(packed: Iterable[F64], n: int) -> F64:
             full[i, : i + 1] = band[at : at + i + 1]
             at, i = at + i + 1, i + 1
     if i != n:
-        msg = f"bands hold {i} rows of {n}"
-        raise ValueError(msg)
+        raise ValueError(f"bands hold {i} rows of {n}")
     return _mirrored(full)
 
 
-def _mirrored(lower: F64, tile: int = 512) -> F64:
+def _mirrored(lower: Array, tile: int = 512) -> Array:
     """Copy the lower triangle to the upper one, tile by tile, in place."""
     for start in range(0, len(lower), tile):
         stop = start + tile

@@ -37,7 +37,7 @@ from tacit.numeric.dual_svm import solve
 from tacit.numeric.fixed_point import FixedPoint
 from tacit.numeric.kernels import Kernel
 from tacit.numeric.triangle import bands, pack, unpack
-from tacit.protocols.secure_sum import Protection, protect, secure_sum
+from tacit.protocols.secure_sum import protect, secure_sum
 
 BAND = 1 << 22  # packed entries summed at once: 32 MiB
 
@@ -103,7 +103,8 @@ class SupportColumns(State):
 
 @choreography(
     opens={
-        Coordinator: "the gram matrix, which is every record up to one unknown rotation, and every label",
+        Coordinator: "the gram matrix, which is every record up to one unknown rotation; every label;"
+        " with gamma='scale' the sum of all cells",
         Holder: "which records are support vectors; how many records and columns each party has; the names of the classes",
     }
 )
@@ -193,11 +194,10 @@ def sizes(run: Run, data: At[Any]) -> tuple[int, int]:
     first = next(iter(told))
     for party, message in told.items():
         if message.records != told[first].records:
-            msg = (
+            raise LocalError(
                 f"party {party!r} has {message.records} records, {first!r} has {told[first].records}:"
                 " a vertical split needs the same records in the same order at every party"
             )
-            raise LocalError(msg)
     return told[first].records, sum(message.columns for message in told.values())
 
 
@@ -213,8 +213,7 @@ def class_names(part: Columns) -> Classes:
     """The distinct labels."""
     names = tuple(np.unique(_labels(part)).tolist())
     if len(names) < 2:  # noqa: PLR2004 - an SVM separates two
-        msg = f"the labels hold one class only ({names[0]!r}): a classifier needs at least 2 classes"
-        raise LocalError(msg)
+        raise LocalError(f"the labels hold one class only ({names[0]!r}): a classifier needs at least 2 classes")
     return Classes(names)
 
 
@@ -233,8 +232,7 @@ def labels_of(part: Columns, names: tuple[Any, ...], class_weight: dict[Any, flo
 
 def _labels(part: Columns) -> Array:
     if part.y is None:
-        msg = "the labeller holds no labels: name the party that does (labeller=...)"
-        raise LocalError(msg)
+        raise LocalError("the labeller holds no labels: name the party that does (labeller=...)")
     return part.y
 
 
@@ -282,8 +280,7 @@ def fit(
 ) -> DualModel:
     """Solve (1) on the kernel matrix of G; `coef` over all records still."""
     if len(labels.codes) != records:
-        msg = f"{len(labels.codes)} labels for {records} records: the labeller must hold one label per record"
-        raise LocalError(msg)
+        raise LocalError(f"{len(labels.codes)} labels for {records} records: the labeller must hold one label per record")
     G = unpack(packed, records)
     norms = G.diagonal().copy()
     number = gamma_of(gamma, columns, float(np.sum(cells)), norms)

@@ -37,6 +37,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -49,6 +50,7 @@ from tacit.errors import LocalError
 from tacit.numeric.cycles import disjoint_cycles, most
 from tacit.numeric.fixed_point import FixedPoint
 from tacit.numeric.ring import Z64, Ring
+from tacit.numeric.triangle import pack, unpack
 
 METHODS = ("pairwise", "ring")
 PROTECTS = {
@@ -122,9 +124,20 @@ def protect(run: Run, *, to: Role, method: str = "pairwise", segments: int = 1) 
 
 @choreography(opens={"to": "the sum over all holders"})
 def secure_sum(
-    run: Run, x: At[Any], *, to: Role, by: Protection, fixed: FixedPoint | None = None, what: str = "array", ring: Ring = Z64
+    run: Run,
+    x: At[Any],
+    *,
+    to: Role,
+    by: Protection,
+    fixed: FixedPoint | None = None,
+    symmetric: bool = False,
+    what: str = "array",
+    ring: Ring = Z64,
 ) -> At[Any]:
-    """Role `to` learns sum_k x_k. With `fixed`, x are reals; without, x are words of the ring."""
+    """Role `to` learns sum_k x_k. With `fixed`, x are reals; without, words of the ring. Of symmetric x a triangle is sent."""
+    if symmetric:
+        total = secure_sum(run, run.local(Holder, triangle, x), to=to, by=by, fixed=fixed, what=what, ring=ring)
+        return run.local(to, square, total)
     if by.method == "pairwise":
         assert by.seeds is not None  # noqa: S101 - for the type checker; protect() set it
         pads = run.pads(by.seeds, run.tag())
@@ -152,7 +165,7 @@ def pass_around(run: Run, shares: At[Any], s: int, order: tuple[str, ...], *, to
     return run.local(to, finish, arrived, run.pads(run.local(to, received, pad), tag), ring)
 
 
-# Steps: keys and order
+# Steps of the agreement
 
 
 def own_key(private: bytes) -> PublicKey:
@@ -165,8 +178,7 @@ def pair_seeds(private: bytes, keys: Mapping[str, bytes], me: str) -> dict[str, 
     try:
         return {p: pair_seed(private, key, b"secure sum") for p, key in keys.items() if p != me}
     except ValueError:
-        msg = f"a public key that {me} received is not an X25519 key"
-        raise PeerError(msg) from None
+        raise PeerError(f"a public key that {me} received is not an X25519 key") from None
 
 
 def nodes(run: Run, to: Role) -> tuple[str, ...]:
@@ -177,17 +189,16 @@ def nodes(run: Run, to: Role) -> tuple[str, ...]:
 def check_ring(method: str, segments: int, on_ring: tuple[str, ...]) -> None:
     """Refuse what a ring cannot do."""
     if method != "ring":
-        msg = f"unknown secure sum {method!r}: use one of {', '.join(METHODS)}"
-        raise LocalError(msg)
+        raise LocalError(f"unknown secure sum {method!r}: use one of {', '.join(METHODS)}")
     if len(on_ring) < 3:  # noqa: PLR2004 - a ring has three
-        msg = f"secure_sum='ring' needs at least 3 parties on the ring, got {len(on_ring)}: add a party or a separate coordinator"
-        raise LocalError(msg)
+        raise LocalError(
+            f"secure_sum='ring' needs at least 3 parties on the ring, got {len(on_ring)}: add a party or a separate coordinator"
+        )
     if not 1 <= segments <= most(len(on_ring)):
-        msg = (
+        raise LocalError(
             f"{len(on_ring)} parties have {most(len(on_ring))} edge-disjoint rings, segments={segments} asks for more:"
             " lower segments or use secure_sum='pairwise'"
         )
-        raise LocalError(msg)
 
 
 def commit(share: bytes) -> Commitment:
@@ -201,8 +212,7 @@ def ring_orders(
     """Check the commitments; q edge-disjoint rings in the order all shares give together, each starting at `to`."""
     for party, message in opened.items():
         if not hmac.compare_digest(commit(message.share).digest, digests[party].digest):
-            msg = f"{party} opened another share of the ring order than it committed to: stop and ask {party}"
-            raise PeerError(msg)
+            raise PeerError(f"{party} opened another share of the ring order than it committed to: stop and ask {party}")
     seed = b"".join(message.share for message in opened.values())
     drawn = sorted(on_ring, key=lambda p: hashlib.sha256(seed + p.encode()).digest())
     return tuple(_from(on_ring[0], tuple(drawn[i] for i in cycle)) for cycle in disjoint_cycles(len(drawn), q))
@@ -213,12 +223,10 @@ def _from(start: str, cycle: tuple[str, ...]) -> tuple[str, ...]:
     return cycle[at:] + cycle[:at]
 
 
-# Steps: pairwise
+# Steps of the pairwise sum
 
 
-def mask(
-    x: Array, pads: Any, me: str, fixed: FixedPoint | None, what: str, ring: Ring
-) -> Masked:
+def mask(x: Array, pads: Any, me: str, fixed: FixedPoint | None, what: str, ring: Ring) -> Masked:
     """(3), in the one buffer that is sent."""
     words = np.zeros(x.size + 1, dtype=np.uint64)  # (5)
     _fill(words[:-1], x, fixed, f"{what} of {me}")
@@ -231,15 +239,14 @@ def unmask(messages: Mapping[str, Masked], fixed: FixedPoint | None, ring: Ring)
     """(4) and (5)."""
     total = ring.total(m.words for m in messages.values())
     if total[-1]:
-        msg = (
+        raise PeerError(
             f"the pads of {', '.join(messages)} do not cancel: they were told different things, or a message was altered;"
             " compare their audits"
         )
-        raise PeerError(msg)
     return _decoded(total[:-1], next(iter(messages.values())).shape, fixed)
 
 
-# Steps: ring
+# Steps of the ring
 
 
 def own(seed: bytes) -> dict[str, bytes]:
@@ -260,7 +267,7 @@ def to_words(x: Array, fixed: FixedPoint | None, what: str) -> tuple[Array, tupl
 
 
 def cut(value: tuple[U64, tuple[int, ...]], pads: Any, q: int, ring: Ring) -> tuple[Passed, ...]:
-    """q shares that add up to the value, any q-1 of which are uniform."""
+    """Cut into q shares that add up to the value, of which any q-1 are uniform."""
     words, shape = value
     if q == 1:
         return (Passed(words, shape),)
@@ -280,8 +287,7 @@ def begin(shares: tuple[Passed, ...], s: int, pads: Any, ring: Ring) -> Passed:
 def add_own(passed: Passed, shares: tuple[Passed, ...], s: int, ring: Ring) -> Passed:
     """v_k of (1)."""
     if passed.words.shape != shares[s].words.shape:
-        msg = f"a running sum of {passed.words.size} words arrived, expected {shares[s].words.size}"
-        raise PeerError(msg)
+        raise PeerError(f"a running sum of {passed.words.size} words arrived, expected {shares[s].words.size}")
     return Passed(ring.total([passed.words, shares[s].words]), passed.shape)
 
 
@@ -294,6 +300,18 @@ def finish(arrived: Passed, pads: Any, ring: Ring) -> Passed:
 def add_up(*passes: Passed, fixed: FixedPoint | None, ring: Ring) -> Array:
     """The sum over the segments."""
     return _decoded(ring.total(p.words for p in passes), passes[0].shape, fixed)
+
+
+def triangle(x: Array) -> Array:
+    """The lower triangle of a symmetric matrix."""
+    if x.ndim != 2 or x.shape[0] != x.shape[1]:  # noqa: PLR2004 - a matrix
+        raise LocalError(f"symmetric=True needs a square matrix, got shape {x.shape}")
+    return pack(x, 0)
+
+
+def square(packed: Array) -> Array:
+    """The symmetric matrix of its lower triangle."""
+    return unpack([packed], math.isqrt(2 * packed.size))
 
 
 def _fill(words: U64, x: Array, fixed: FixedPoint | None, what: str) -> None:

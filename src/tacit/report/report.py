@@ -128,7 +128,9 @@ class Report:
         try:
             _replace(target, page)
         except OSError as error:
-            msg = f"the report cannot be written to {target}: {error.strerror}; name a file in a directory that exists and is yours to write"
+            msg = (
+                f"the report cannot be written to {target}: {error.strerror}; name a file in a directory that exists and is yours to write"
+            )
             raise LocalError(msg) from error
         return target
 

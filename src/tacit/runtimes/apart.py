@@ -9,8 +9,9 @@ from __future__ import annotations
 import queue
 import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from tacit.choreo.codec import Frames, decode, encode
 from tacit.choreo.role import Roster
@@ -18,6 +19,7 @@ from tacit.choreo.run import Entropy, Pair, Run
 from tacit.errors import PeerError
 
 PATIENCE = 60.0
+T = TypeVar("T")
 GRACE = 0.5  # how long a gather waits for stragglers once enough have answered
 
 
@@ -65,8 +67,7 @@ class Apart(Run):
                 self._skipped[sender].add(place)
         if len(wanted) - len(arrived) > missing:
             absent = [s for s, _ in wanted if (s, self.me) not in arrived]
-            msg = f"{self.me} waited at {place} for {', '.join(absent)} in vain: is it running?"
-            raise PeerError(msg)
+            raise PeerError(f"{self.me} waited at {place} for {', '.join(absent)} in vain: is it running?")
         return arrived
 
     def _take(self, sender: str, place: str, timeout: float) -> Frames:
@@ -74,13 +75,11 @@ class Apart(Run):
         while True:
             kind, theirs, data = _opened(self._links[sender].get(max(0.0, end - time.monotonic())))
             if kind == "stop":
-                msg = f"{sender} stopped at {theirs or 'the start'} ({data[:40].decode(errors='replace')}): see its own log"
-                raise PeerError(msg)
+                raise PeerError(f"{sender} stopped at {theirs or 'the start'} ({data[:40].decode(errors='replace')}): see its own log")
             if theirs == place:
                 return Frames.split(data)
             if theirs not in self._skipped[sender]:
-                msg = f"{self.me} expected {place} from {sender}, got {theirs[:120]}: do both run the same version?"
-                raise PeerError(msg)
+                raise PeerError(f"{self.me} expected {place} from {sender}, got {theirs[:120]}: do both run the same version?")
 
 
 def _envelope(kind: str, place: str, data: bytes) -> bytes:
@@ -91,8 +90,7 @@ def _opened(envelope: bytes) -> tuple[str, str, bytes]:
     value = decode(envelope)
     if isinstance(value, tuple) and [type(v) for v in value] == [str, str, bytes]:
         return value
-    msg = "malformed envelope"
-    raise PeerError(msg)
+    raise PeerError("malformed envelope")
 
 
 @dataclass
@@ -123,3 +121,23 @@ def queue_links(parties: Sequence[str]) -> dict[str, dict[str, Link]]:
             link = QueueLink()
             links[a][b], links[b][a] = link, link.other_end()
     return links
+
+
+def in_threads(roster: Roster, play: Callable[[Run], T], *, job: bytes, entropy: Callable[[str], Entropy]) -> dict[str, T]:
+    """Play at every party at once, each in a thread with an entropy of its own; raises the cause, not its echoes."""
+    links = queue_links(roster.parties)
+
+    def one(me: str) -> T:
+        run = Apart(me, roster, links[me], job=job, entropy=entropy(me))
+        try:
+            return play(run)
+        except BaseException as error:
+            run.stop(error)
+            raise
+
+    with ThreadPoolExecutor(len(roster.parties)) as pool:
+        futures = {me: pool.submit(one, me) for me in roster.parties}
+    errors = [e for f in futures.values() if (e := f.exception())]
+    for error in sorted(errors, key=lambda e: isinstance(e, PeerError)):
+        raise error
+    return {me: future.result() for me, future in futures.items()}

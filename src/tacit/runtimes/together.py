@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Self
@@ -28,7 +28,7 @@ class Together(Run):
         absent: Callable[[str, str], bool] = lambda _place, _party: False,
     ) -> None:
         super().__init__(roster, present=roster.parties, job=job, entropy=entropy, progress=progress)
-        self.cpu: Counter[str] = Counter()
+        self.cpu: defaultdict[str, float] = defaultdict(float)
         self._absent = absent
         self._pool = ThreadPoolExecutor(max_workers=min(len(roster.parties), os.cpu_count() or 1))
 
@@ -55,6 +55,5 @@ class Together(Run):
     def _exchange(self, place: str, outbox: Mapping[Pair, Frames], wanted: Sequence[Pair], missing: int) -> dict[Pair, Frames]:
         lost = {s for s, _ in wanted if missing and self._absent(place, s)}
         if len(lost) > missing:
-            msg = f"{', '.join(sorted(lost))} did not answer at {place}, {missing} may be missing"
-            raise PeerError(msg)
+            raise PeerError(f"{', '.join(sorted(lost))} did not answer at {place}, {missing} may be missing")
         return {pair: outbox[pair] for pair in wanted if pair[0] not in lost}

@@ -1,0 +1,239 @@
+"""A federation: parties, what each of them holds, and who coordinates."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tacit.choreo.message import F64, I64, Array
+from tacit.data.checks import check_fits, check_names, check_weight, check_whole, choose_coordinator, choose_labeller, few_holders
+from tacit.data.frames import is_frame
+from tacit.data.join import check_tables, given_tables, joint_features, joint_parts, joint_plan, place_labels, read_tables
+from tacit.data.part import Part
+from tacit.data.plan import Partition, Plan, Split, by_cells, by_columns, by_rows, extent, party_names, simulated
+from tacit.data.table import Table, as_table
+from tacit.errors import LocalError
+
+
+@dataclass(eq=False, repr=False)
+class Federation:
+    """Data split between parties, by rows, by columns or cell by cell.
+
+    partition: "horizontal", "vertical" or "arbitrary".
+    parts: each party's own data, in public order.
+    rows, columns: global row and column numbers of each part.
+    features: names of all columns; `named` says whether the caller gave them.
+    labeller: the party that holds the labels; None in a horizontal split, where each holds its own.
+    coordinator: the party, or the separate site, that coordinates.
+    warnings: what the report has to say about this split.
+    runtime: where protocols run.
+    """
+
+    partition: Partition
+    parts: dict[str, Part]
+    rows: dict[str, I64]
+    columns: dict[str, I64]
+    features: tuple[str, ...]
+    named: bool
+    labeller: str | None
+    coordinator: str
+    warnings: list[str] = field(default_factory=list)
+    runtime: str = "together"
+
+    @classmethod
+    def simulate(
+        cls,
+        X: Any,
+        y: Any = None,
+        *,
+        parties: int | Sequence[str] = 4,
+        partition: Partition = "horizontal",
+        split: Split = "random",
+        alpha: float = 0.5,
+        by: Any = None,
+        seed: int = 0,
+        sample_weight: Any = None,
+        labeller: str | None = None,
+        coordinator: str | None = None,
+        runtime: str = "together",
+    ) -> Federation:
+        """Split one table between imagined parties.
+
+        Args:
+            X: whole records: an array, a pandas, polars or Arrow table, or a `Table` from `read`.
+            y: their labels.
+            parties: how many, or their names.
+            partition: who gets what: rows, columns, or single cells.
+            split: horizontal: "random" in equal numbers, "dirichlet" on the labels, "range" of the feature `by`,
+                "column" `by` (which names the parties); vertical: "random" or "contiguous"; arbitrary: "random".
+            alpha: "dirichlet": the smaller, the less alike the parties.
+            by: "range": a feature's name or index; "column": a column's name, or one value per record.
+            seed: makes the split repeatable; it feeds no secret.
+            sample_weight: one weight per record.
+            labeller: vertical, arbitrary: who holds the labels; the first party by default.
+            coordinator: a separate site by default, or the name of a party.
+            runtime: where protocols run.
+        """
+        drop = [by] if split == "column" and isinstance(by, str) and is_frame(X) else []
+        table = as_table(X, y, sample_weight, drop=drop)
+        check_whole(*table.X.shape)
+        check_weight(table)
+        plan = simulated(table, parties, partition, split, alpha=alpha, by=by, seed=seed)
+        names = list(plan.rows)
+        labeller = choose_labeller(partition, names, labeller, default=names[0])
+        site = choose_coordinator(names, coordinator)
+        parts = plan.cut(table, labeller)
+        warnings = [w for w in [few_holders(parts)] if w]
+        return cls(partition, parts, plan.rows, plan.columns, table.features, table.named, labeller, site, warnings, runtime)
+
+    @classmethod
+    def from_parts(
+        cls,
+        parts: Sequence[Any],
+        *,
+        partition: Partition,
+        names: Sequence[str] | None = None,
+        y: Any = None,
+        labeller: str | None = None,
+        coordinator: str | None = None,
+        allow_two_parties: bool = False,
+        runtime: str = "together",
+    ) -> Federation:
+        """Take the parts as they are: X, (X, y) or (X, y, sample_weight) for each party.
+
+        Args:
+            parts: horizontal: (X, y) from everyone; vertical: each party's columns, with labels at one of them;
+                arbitrary: full-size arrays with NaN wherever another party owns the cell.
+            partition: how the parts fit together.
+            names: of the parties; party-1, party-2, ... by default.
+            y: vertical, arbitrary: the labels, where no part brings them.
+            labeller: who holds them; the party that brings them, or else the first, by default.
+            coordinator: a separate site by default, or the name of a party.
+            allow_two_parties: accept that sums over fewer than three holders hide nothing.
+            runtime: where protocols run.
+        """
+        names = party_names(len(parts) or ()) if names is None else check_names(names, len(parts))
+        tables = given_tables(dict(zip(names, parts, strict=True)), partition)
+        return cls._of_tables(tables, partition, y, labeller, coordinator, runtime, allow_two_parties=allow_two_parties)
+
+    @classmethod
+    def from_files(
+        cls,
+        paths: Sequence[str | Path],
+        *,
+        partition: Partition,
+        label: str | None = "label",
+        names: Sequence[str] | None = None,
+        drop: Sequence[str] = (),
+        n_features: int | None = None,
+        labeller: str | None = None,
+        coordinator: str | None = None,
+        allow_two_parties: bool = False,
+        runtime: str = "together",
+    ) -> Federation:
+        """Read one file per party (CSV, Parquet or LIBSVM); the file names' stems name the parties.
+
+        Args:
+            paths: one per party.
+            partition: how the files fit together; arbitrary: a blank cell is another party's.
+            label: the column with the labels: in every file (horizontal) or in one (vertical, arbitrary); None: no labels.
+            names: of the parties.
+            drop: columns that are no features.
+            n_features: width of LIBSVM files, which do not write trailing zeros.
+            labeller: whose labels count where several files have some.
+            coordinator: a separate site by default, or the name of a party.
+            allow_two_parties: accept that sums over fewer than three holders hide nothing.
+            runtime: where protocols run.
+        """
+        files = [Path(p) for p in ([paths] if isinstance(paths, (str, Path)) else paths)]
+        names = check_names([f.stem for f in files] if names is None else names, len(files))
+        tables = read_tables(dict(zip(names, files, strict=True)), partition, label, drop, n_features, labeller)
+        return cls._of_tables(tables, partition, None, labeller, coordinator, runtime, allow_two_parties=allow_two_parties)
+
+    @classmethod
+    def _of_tables(
+        cls,
+        tables: Mapping[str, Table],
+        partition: Partition,
+        y: Any,
+        labeller: str | None,
+        coordinator: str | None,
+        runtime: str,
+        *,
+        allow_two_parties: bool,
+    ) -> Federation:
+        site = choose_coordinator(list(tables), coordinator)
+        check_tables(tables, partition)
+        tables, labeller = place_labels(tables, partition, y, labeller)
+        features, named = joint_features(tables, partition)
+        plan = joint_plan(tables, partition)
+        parts = joint_parts(tables, plan, features)
+        warning = few_holders(parts)
+        if warning and not allow_two_parties:
+            msg = f"{warning}; add a party, or accept it with allow_two_parties=True"
+            raise LocalError(msg)
+        return cls(partition, parts, plan.rows, plan.columns, features, named, labeller, site, [warning] if warning else [], runtime)
+
+    @property
+    def n_rows(self) -> int:
+        """Records of all parties together."""
+        return extent(self.rows.values())
+
+    @property
+    def n_features(self) -> int:
+        """Features of all parties together."""
+        return len(self.features)
+
+    def split(self, X: Any) -> Federation:
+        """Whole new records, cut the same way.
+
+        Vertical: by the same columns. Horizontal: in equal numbers, in order. Arbitrary: by the pattern of owners
+        of the records at hand, repeated as often as needed.
+        """
+        table = as_table(X)
+        check_whole(*table.X.shape)
+        check_fits(table, self.features, named=self.named)
+        plan = self._plan(len(table.X))
+        parts = plan.cut(dataclasses.replace(table, y=None, weight=None, features=self.features), None)
+        return dataclasses.replace(self, parts=parts, rows=plan.rows, columns=plan.columns, warnings=list(self.warnings))
+
+    def _plan(self, n: int) -> Plan:
+        if self.partition == "vertical":
+            return by_columns(self.columns, n)
+        if self.partition == "horizontal":
+            shares = np.array_split(np.arange(n), len(self))
+            return by_rows(dict(zip(self.parts, shares, strict=True)), self.n_features)
+        pattern = np.arange(n) % self.n_rows
+        return by_cells({name: part.owned[pattern] for name, part in self.parts.items() if part.owned is not None})
+
+    def pooled(self) -> tuple[F64, Array | None, F64 | None]:
+        """All records in one place, with labels and weights: for comparison with the centralised learner only."""
+        X = np.zeros((self.n_rows, self.n_features))
+        for name, part in self.parts.items():
+            X[np.ix_(self.rows[name], self.columns[name])] += part.X  # in an arbitrary split others' cells are zero
+        return X, self._gathered("y"), self._gathered("weight")
+
+    def _gathered(self, name: str) -> Array | None:
+        held = {party: getattr(part, name) for party, part in self.parts.items() if getattr(part, name) is not None}
+        if not held:
+            return None
+        order = np.argsort(np.concatenate([self.rows[party] for party in held]))
+        gathered: Array = np.concatenate(list(held.values()))[order]
+        return gathered
+
+    def __len__(self) -> int:
+        return len(self.parts)
+
+    def __repr__(self) -> str:
+        sizes = ", ".join(f"{name} {_size(part)}" for name, part in self.parts.items())
+        labels = f", labels at {self.labeller}" if self.labeller else ""
+        return f"<Federation: {self.partition}, {self.n_rows} x {self.n_features}: {sizes}{labels}; coordinator {self.coordinator}>"
+
+
+def _size(part: Part) -> str:
+    return f"{part.X.shape[0]} x {part.X.shape[1]}" if part.owned is None else f"{int(part.owned.sum())} cells"

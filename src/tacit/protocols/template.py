@@ -1,0 +1,66 @@
+"""Template: how to add a protocol, shown on a small one that works: the mean of every column over all holders.
+
+Copy this file, keep its order, and write in this docstring, before any code: the problem with numbered equations, the
+roles, the threat, what is not protected, and the source.
+
+The problem. Holder k has rows A_k with the same columns. Everyone shall know the mean of each column, and nothing else
+about anybody's rows:
+
+    n = sum_k rows(A_k),   s = sum_k 1'A_k,   mean = s / n                      (1)
+
+Roles. Holder: has rows. Coordinator: learns s and n, publishes the mean.
+Threat. Semi-honest; coalitions as in `secure_sum`. Not protected: with M holders, M - 1 of them can subtract their own
+parts from (1) and learn the last one's sums, if the coordinator is among them.
+Source: none; it is an example.
+
+A new protocol is this file plus: a row in `tests/conformance/cases.py` (with its centralised reference), a golden
+ledger (`make ledgers` writes it; a person reads and approves the diff), a leak test or an attack in `tests/leaks`, and
+an entry in `registry.PROTOCOLS` if a job may name it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tacit.choreo import F64, At, Coordinator, Everyone, Holder, Message, Run, choreography
+from tacit.errors import LocalError
+from tacit.numeric.fixed_point import FixedPoint
+from tacit.protocols.secure_sum import protect, secure_sum
+
+# 1. Messages: frozen, typed, and each says what a receiver learns from it. Without tells= the file does not import.
+
+
+class Mean(Message, tells="the mean of every column over all holders"):
+    """The answer of (1)."""
+
+    values: F64
+
+
+# 2. The choreography: one function of a run, in the order the parties act. `opens` says who knows what when it is over,
+#    which the single messages do not add up to by themselves.
+
+
+@choreography(opens={Coordinator: "column sums and row count over all holders", Everyone: "the mean of every column"})
+def column_means(run: Run, rows: At[Any], *, fraction_bits: int = 32) -> F64:
+    """Everyone learns the column means."""
+    by = protect(run, to=Coordinator)
+    fixed = FixedPoint(fraction_bits, terms=len(run.roster[Holder]))
+    total = secure_sum(run, run.local(Holder, sums, rows), to=Coordinator, by=by, fixed=fixed, what="column sums")
+    return run.publish(Mean, run.local(Coordinator, mean, total)).values  # published, so a plain value from here on
+
+
+# 3. Steps: small pure functions on one party's own values. They return wire-form values and never keep state.
+
+
+def sums(rows: F64) -> F64:
+    """Column sums, and the count as one more column."""
+    return np.append(rows.sum(axis=0), len(rows))
+
+
+def mean(total: F64) -> Mean:
+    """(1)."""
+    if total[-1] < 1:
+        raise LocalError("no holder has any row: there is no mean")
+    return Mean(total[:-1] / total[-1])
