@@ -20,37 +20,31 @@ def check_choice(parameter: str, value: str, allowed: Iterable[str]) -> None:
     """Refuse a word that is none of those allowed, in scikit-learn's words."""
     if value not in allowed:
         choices = ", ".join(repr(a) for a in allowed)
-        msg = f"The '{parameter}' parameter of Federation must be a str among {{{choices}}}. Got {value!r} instead."
-        raise LocalError(msg)
+        raise LocalError(f"The '{parameter}' parameter of Federation must be a str among {{{choices}}}. Got {value!r} instead.")
 
 
 def check_names(names: Sequence[str], expected: int | None = None) -> tuple[str, ...]:
     """Party names: at least one, distinct, as many as there are parts."""
     if isinstance(names, str) or not all(isinstance(n, str) and n.strip() for n in names):
-        msg = f"party names must be a list of non-empty strings. Got {names!r} instead."
-        raise LocalError(msg)
+        raise LocalError(f"party names must be a list of non-empty strings. Got {names!r} instead.")
     names = tuple(names)
     if not names:
-        msg = "a federation needs at least one party, and the list is empty: name its parties"
-        raise LocalError(msg)
+        raise LocalError("a federation needs at least one party, and the list is empty: name its parties")
     if expected is not None and len(names) != expected:
-        msg = f"there are {len(names)} names for {expected} parts: give every part exactly one name"
-        raise LocalError(msg)
+        raise LocalError(f"there are {len(names)} names for {expected} parts: give every part exactly one name")
     for name in names:
         if names.count(name) > 1:
-            msg = f"two parties are named '{name}': give each party its own name with names="
-            raise LocalError(msg)
+            raise LocalError(f"two parties are named '{name}': give each party its own name with names=")
     return names
 
 
 def choose_coordinator(names: Sequence[str], coordinator: str | None) -> str:
     """The separate site by default; a party's name makes that party coordinate."""
     if coordinator is None and SITE in names:
-        msg = (
+        raise LocalError(
             f"a party is named '{SITE}', like the separate site that coordinates: rename the party, "
             f"or say coordinator='{SITE}' if it is to coordinate itself"
         )
-        raise LocalError(msg)
     return SITE if coordinator is None else check_names([coordinator])[0]
 
 
@@ -58,12 +52,12 @@ def choose_labeller(partition: str, names: Sequence[str], labeller: str | None, 
     """Who holds the labels of a vertical or arbitrary split; in a horizontal one everybody does."""
     if partition == "horizontal":
         if labeller is not None:
-            msg = f"labeller='{labeller}' does not fit a horizontal split, where every party holds its own records' labels: leave it out"
-            raise LocalError(msg)
+            raise LocalError(
+                f"labeller='{labeller}' does not fit a horizontal split, where every party holds its own records' labels: leave it out"
+            )
         return None
     if labeller is not None and labeller not in names:
-        msg = f"labeller='{labeller}' is none of the parties ({', '.join(names)}): name one of them"
-        raise LocalError(msg)
+        raise LocalError(f"labeller='{labeller}' is none of the parties ({', '.join(names)}): name one of them")
     return labeller or default
 
 
@@ -71,15 +65,15 @@ def check_whole(n: int, d: int) -> None:
     """Refuse a federation without any record or feature."""
     for count, what in ((n, "sample"), (d, "feature")):
         if count < 1:
-            msg = f"Found array with 0 {what}(s) (shape=({n}, {d})) while a minimum of 1 is required: give data with at least one"
-            raise LocalError(msg)
+            raise LocalError(
+                f"Found array with 0 {what}(s) (shape=({n}, {d})) while a minimum of 1 is required: give data with at least one"
+            )
 
 
 def check_weight(table: Table) -> None:
     """Weights belong to labels."""
     if table.weight is not None and table.y is None:
-        msg = f"{table.name} has sample weights but no labels: give weights only where labels are held"
-        raise LocalError(msg)
+        raise LocalError(f"{table.name} has sample weights but no labels: give weights only where labels are held")
 
 
 def few_holders(parts: Mapping[str, Part]) -> str | None:
@@ -96,12 +90,12 @@ def check_same_features(tables: Mapping[str, Table], partition: str) -> None:
     rule = f"a{'n' * (partition == 'arbitrary')} {partition} split needs the same features in the same order at every party"
     for (first, a), (name, b) in pairs(tables):
         if len(a.features) != len(b.features):
-            msg = f"party '{name}' has {len(b.features)} features, '{first}' has {len(a.features)}: {rule} (LIBSVM files: pass n_features=)"
-            raise LocalError(msg)
+            raise LocalError(
+                f"party '{name}' has {len(b.features)} features, '{first}' has {len(a.features)}: {rule} (LIBSVM files: pass n_features=)"
+            )
         for j, (there, here) in enumerate(zip(a.features, b.features, strict=True), 1):
             if there != here:
-                msg = f"party '{name}' calls feature {j} '{here}', '{first}' calls it '{there}': {rule}"
-                raise LocalError(msg)
+                raise LocalError(f"party '{name}' calls feature {j} '{here}', '{first}' calls it '{there}': {rule}")
 
 
 def check_same_rows(tables: Mapping[str, Table], partition: str) -> None:
@@ -109,8 +103,7 @@ def check_same_rows(tables: Mapping[str, Table], partition: str) -> None:
     rule = f"a{'n' * (partition == 'arbitrary')} {partition} split needs the same records in the same order at every party"
     for (first, a), (name, b) in pairs(tables):
         if len(a.X) != len(b.X):
-            msg = f"party '{name}' has {len(b.X)} records, '{first}' has {len(a.X)}: {rule}"
-            raise LocalError(msg)
+            raise LocalError(f"party '{name}' has {len(b.X)} records, '{first}' has {len(a.X)}: {rule}")
 
 
 def check_horizontal_labels(tables: Mapping[str, Table]) -> None:
@@ -119,13 +112,15 @@ def check_horizontal_labels(tables: Mapping[str, Table]) -> None:
         having = [name for name, table in tables.items() if getattr(table, field) is not None]
         lacking = [name for name in tables if name not in having]
         if having and lacking:
-            msg = f"party '{lacking[0]}' has no {what}, '{having[0]}' has: in a horizontal split give them at every party or at none"
-            raise LocalError(msg)
+            raise LocalError(
+                f"party '{lacking[0]}' has no {what}, '{having[0]}' has: in a horizontal split give them at every party or at none"
+            )
     kinds = {name: _kind(t.y) for name, t in tables.items() if t.y is not None and len(t.y)}
     for (first, a), (name, b) in pairwise(kinds.items()):
         if a != b:
-            msg = f"the labels of party '{name}' are {b}, those of '{first}' are {a}: write the classes the same way at every party"
-            raise LocalError(msg)
+            raise LocalError(
+                f"the labels of party '{name}' are {b}, those of '{first}' are {a}: write the classes the same way at every party"
+            )
 
 
 def check_cells(tables: Mapping[str, Table]) -> None:
@@ -136,24 +131,23 @@ def check_cells(tables: Mapping[str, Table]) -> None:
         return
     i, j = (int(k) for k in wrong[0])
     owners = [f"'{name}'" for name, mine in zip(tables, owned[:, i, j], strict=True) if mine]
-    msg = (
+    raise LocalError(
         f"cell X[{i}, {j}] is owned by {' and '.join(owners) or 'nobody'}: in an arbitrary split exactly one party "
         "has a value in a cell and all others have NaN"
     )
-    raise LocalError(msg)
 
 
 def check_fits(table: Table, features: tuple[str, ...], *, named: bool) -> None:
     """New records must have the federation's features."""
     if len(table.features) != len(features):
-        msg = f"X has {len(table.features)} features, but Federation is expecting {len(features)} features as input: give whole records"
-        raise LocalError(msg)
+        raise LocalError(
+            f"X has {len(table.features)} features, but Federation is expecting {len(features)} features as input: give whole records"
+        )
     for j, (new, old) in enumerate(zip(table.features, features, strict=True), 1):
         if named and table.named and new != old:
-            msg = (
+            raise LocalError(
                 f"The feature names should match those of the federation: feature {j} is '{new}', not '{old}'; put the columns in its order"
             )
-            raise LocalError(msg)
 
 
 def pairs(tables: Mapping[str, Table]) -> Iterable[tuple[tuple[str, Table], tuple[str, Table]]]:

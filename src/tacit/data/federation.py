@@ -175,8 +175,7 @@ class Federation:
         parts = joint_parts(tables, plan, features)
         warning = few_holders(parts)
         if warning and not allow_two_parties:
-            msg = f"{warning}; add a party, or accept it with allow_two_parties=True"
-            raise LocalError(msg)
+            raise LocalError(f"{warning}; add a party, or accept it with allow_two_parties=True")
         return cls(partition, parts, plan.rows, plan.columns, features, named, labeller, site, [warning] if warning else [], runtime)
 
     @property

@@ -63,8 +63,7 @@ def _from_pandas(series: Any, label: str, name: str) -> Any:
     try:
         return _decoded(pa.chunked_array([pa.array(series, from_pandas=True)]))
     except pa.ArrowException:  # its text quotes a value
-        msg = f"column '{label}' of {name} mixes several types: convert it to numbers, or leave it out"
-        raise LocalError(msg) from None
+        raise LocalError(f"column '{label}' of {name} mixes several types: convert it to numbers, or leave it out") from None
 
 
 def _decoded(column: Any) -> Any:
@@ -74,11 +73,10 @@ def _decoded(column: Any) -> Any:
 def _numbers(column: Any, label: str, name: str) -> F64:
     if not _is_numeric(column.type):
         what = "text" if _is_text(column.type) else f"{column.type} values"
-        msg = (
+        raise LocalError(
             f"column '{label}' of {name} holds {what}, not numbers (first in row {_first_text(column)}): "
             f"encode it as numbers, or leave it out with drop=['{label}']"
         )
-        raise LocalError(msg)
     numbers: F64 = column.cast(pa.float64(), safe=False).to_numpy()  # unsafe: integers over 2^53 are rounded, not refused
     return numbers
 
@@ -110,6 +108,5 @@ def _refuse_duplicates(names: Iterable[str], name: str) -> None:
     seen: set[str] = set()
     for label in names:
         if label in seen:
-            msg = f"{name} has two columns named '{label}': give every column its own name"
-            raise LocalError(msg)
+            raise LocalError(f"{name} has two columns named '{label}': give every column its own name")
         seen.add(label)

@@ -28,8 +28,7 @@ def given_tables(parts: Mapping[str, Any], partition: str) -> Tables:
 def _given(name: str, part: Any, partition: str) -> Table:
     fields = part if isinstance(part, tuple) else (part,)
     if not 1 <= len(fields) <= 3:  # noqa: PLR2004 - X, y, sample_weight
-        msg = f"the part of party '{name}' is a tuple of {len(fields)}: give X, (X, y) or (X, y, sample_weight)"
-        raise LocalError(msg)
+        raise LocalError(f"the part of party '{name}' is a tuple of {len(fields)}: give X, (X, y) or (X, y, sample_weight)")
     return as_table(*fields, name=f"party '{name}'", allow_missing=partition == "arbitrary")
 
 
@@ -50,12 +49,10 @@ def read_tables(
 
 def _check_found(tables: Tables, label: str | None, drop: Sequence[str]) -> None:
     if label is not None and all(t.y is None for t in tables.values()):
-        msg = f"no file has the label column '{label}': name it with label=, or pass label=None for records without labels"
-        raise LocalError(msg)
+        raise LocalError(f"no file has the label column '{label}': name it with label=, or pass label=None for records without labels")
     for column in drop:
         if not any(column in t.columns for t in tables.values()):
-            msg = f"no file has the column '{column}' of drop=: correct the name, or take it out"
-            raise LocalError(msg)
+            raise LocalError(f"no file has the column '{column}' of drop=: correct the name, or take it out")
 
 
 def check_tables(tables: Tables, partition: str) -> None:
@@ -85,20 +82,20 @@ def place_labels(tables: Tables, partition: str, y: Any, labeller: str | None) -
 
 def _refuse_joint_labels(y: Any) -> None:
     if y is not None:
-        msg = "y= does not fit a horizontal split: give each party's labels beside its records, as (X, y)"
-        raise LocalError(msg)
+        raise LocalError("y= does not fit a horizontal split: give each party's labels beside its records, as (X, y)")
 
 
 def _check_one_labeller(having: list[str], holder: str, *, given: bool) -> None:
     if len(having) > 1:
-        msg = f"labels are given twice, by '{having[0]}' and '{having[1]}': only one party may hold them; name it with labeller="
-        raise LocalError(msg)
+        raise LocalError(
+            f"labels are given twice, by '{having[0]}' and '{having[1]}': only one party may hold them; name it with labeller="
+        )
     if having and given:
-        msg = f"labels are given twice, by party '{having[0]}' and by y=: keep one of them"
-        raise LocalError(msg)
+        raise LocalError(f"labels are given twice, by party '{having[0]}' and by y=: keep one of them")
     if having and having != [holder]:
-        msg = f"labeller='{holder}' has no labels, but '{having[0]}' has: give them at '{holder}', or say labeller='{having[0]}'"
-        raise LocalError(msg)
+        raise LocalError(
+            f"labeller='{holder}' has no labels, but '{having[0]}' has: give them at '{holder}', or say labeller='{having[0]}'"
+        )
 
 
 def joint_features(tables: Tables, partition: str) -> tuple[tuple[str, ...], bool]:
@@ -110,8 +107,9 @@ def joint_features(tables: Tables, partition: str) -> tuple[tuple[str, ...], boo
     for name, table in tables.items():
         for label in table.features if table.named else [f"x{len(owner) + j}" for j in range(len(table.features))]:
             if label in owner:
-                msg = f"feature '{label}' is held by both '{owner[label]}' and '{name}': rename it at one of them, or leave it out"
-                raise LocalError(msg)
+                raise LocalError(
+                    f"feature '{label}' is held by both '{owner[label]}' and '{name}': rename it at one of them, or leave it out"
+                )
             owner[label] = name
     return tuple(owner), named
 

@@ -22,8 +22,7 @@ def dirichlet_rows(y: Array, parties: int, alpha: float, seed: int) -> list[I64]
     Every party gets a row as long as there are enough.
     """
     if not alpha > 0:
-        msg = f"The 'alpha' parameter of a Dirichlet split must be a float in the range (0.0, inf). Got {alpha!r} instead."
-        raise LocalError(msg)
+        raise LocalError(f"The 'alpha' parameter of a Dirichlet split must be a float in the range (0.0, inf). Got {alpha!r} instead.")
     rng = np.random.default_rng(seed)
     owner = np.empty(len(y), dtype=np.int64)
     for label in np.unique(y):

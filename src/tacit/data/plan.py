@@ -98,8 +98,9 @@ def party_names(parties: int | Sequence[str]) -> tuple[str, ...]:
     if not isinstance(parties, int):
         return check_names(parties)
     if parties < 1 or isinstance(parties, bool):
-        msg = f"The 'parties' parameter of Federation must be an int in the range [1, inf) or a list of names. Got {parties!r} instead."
-        raise LocalError(msg)
+        raise LocalError(
+            f"The 'parties' parameter of Federation must be an int in the range [1, inf) or a list of names. Got {parties!r} instead."
+        )
     return tuple(f"party-{k}" for k in range(1, parties + 1))
 
 
@@ -109,8 +110,7 @@ def _horizontal(table: Table, parties: int, split: str, *, alpha: float, by: Any
     if split == "range":
         return partitions.range_rows(table.X[:, _feature(table, by)], parties)
     if table.y is None:
-        msg = "a split by Dirichlet deals out the labels, and y is missing: pass y, or use split='random'"
-        raise LocalError(msg)
+        raise LocalError("a split by Dirichlet deals out the labels, and y is missing: pass y, or use split='random'")
     return partitions.dirichlet_rows(table.y, parties, alpha, seed)
 
 
@@ -119,8 +119,9 @@ def _feature(table: Table, by: Any) -> int:
         check_column(by, table.features, table.name)
         return table.features.index(by)
     if not isinstance(by, (int, np.integer)) or not -len(table.features) <= by < len(table.features):
-        msg = f"a split by range needs by=, the name or the index of one of the {len(table.features)} features. Got {by!r} instead."
-        raise LocalError(msg)
+        raise LocalError(
+            f"a split by range needs by=, the name or the index of one of the {len(table.features)} features. Got {by!r} instead."
+        )
     return int(by)
 
 
@@ -130,8 +131,9 @@ def _column(table: Table, by: Any, parties: int | Sequence[str]) -> dict[str, I6
         return rows
     names = check_names(parties)
     if set(names) != set(rows):
-        msg = f"the column names the parties {', '.join(rows)}, not {', '.join(names)}: leave parties= out, or list exactly those"
-        raise LocalError(msg)
+        raise LocalError(
+            f"the column names the parties {', '.join(rows)}, not {', '.join(names)}: leave parties= out, or list exactly those"
+        )
     return {name: rows[name] for name in names}
 
 
@@ -141,9 +143,9 @@ def _sites(table: Table, by: Any) -> Array:
         by = table.columns[by]
     sites = np.asarray(by)
     if sites.shape != (len(table.X),):
-        msg = f"a split by column needs by=, a column's name or one value for each of the {len(table.X)} records; got shape {sites.shape}"
-        raise LocalError(msg)
+        raise LocalError(
+            f"a split by column needs by=, a column's name or one value for each of the {len(table.X)} records; got shape {sites.shape}"
+        )
     if any(v is None or v != v for v in sites):  # noqa: PLR0124 - only NaN differs from itself
-        msg = "a split by column needs a value for every record, and some are missing: fill them in, or leave those records out"
-        raise LocalError(msg)
+        raise LocalError("a split by column needs a value for every record, and some are missing: fill them in, or leave those records out")
     return sites

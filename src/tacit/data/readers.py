@@ -47,31 +47,28 @@ def read(
     else:
         table = _table(_load(path), path.name, label, drop, partial=partial)
     if not len(table.X):
-        msg = f"{path.name} has no records: the file is empty but for its header; give a file with at least one record"
-        raise LocalError(msg)
+        raise LocalError(f"{path.name} has no records: the file is empty but for its header; give a file with at least one record")
     check_finite(table, allow_missing=allow_missing)
     return table
 
 
 def _check_file(path: Path) -> None:
     if not path.is_file():
-        msg = f"no such file: {path}; correct the path (current folder: {Path.cwd()})"
-        raise LocalError(msg)
+        raise LocalError(f"no such file: {path}; correct the path (current folder: {Path.cwd()})")
     known = (*LOADERS, *LIBSVM)
     if path.suffix.lower() not in known:
-        msg = f"{path.name} has the unknown suffix '{path.suffix}': save it as one of {', '.join(known)}"
-        raise LocalError(msg)
+        raise LocalError(f"{path.name} has the unknown suffix '{path.suffix}': save it as one of {', '.join(known)}")
     if path.stat().st_size == 0:
-        msg = f"{path.name} is empty: give a file with at least one record"
-        raise LocalError(msg)
+        raise LocalError(f"{path.name} is empty: give a file with at least one record")
 
 
 def _load(path: Path) -> Columns:
     try:
         table = LOADERS[path.suffix.lower()](path)
     except (pa.ArrowException, OSError):  # Arrow's text may quote a record
-        msg = f"{path.name} is not readable as {path.suffix[1:].upper()}: write it again, as UTF-8 text or with a Parquet library"
-        raise LocalError(msg) from None
+        raise LocalError(
+            f"{path.name} is not readable as {path.suffix[1:].upper()}: write it again, as UTF-8 text or with a Parquet library"
+        ) from None
     return arrow_columns(table, path.name)
 
 
@@ -104,8 +101,9 @@ def _read_csv(path: Path) -> Any:
     )
     if ragged:
         row = ragged[0]
-        msg = f"line {row.number} of {path.name} has {row.actual_columns} columns, the header {row.expected_columns}: correct that line"
-        raise LocalError(msg)
+        raise LocalError(
+            f"line {row.number} of {path.name} has {row.actual_columns} columns, the header {row.expected_columns}: correct that line"
+        )
     return table
 
 
@@ -114,8 +112,7 @@ def _read_libsvm(path: Path, n_features: int | None, *, labelled: bool) -> Table
         X, y = load_svmlight_file(str(path), n_features=n_features)
     except ValueError:  # its text may quote a record
         wide = "" if n_features is None else f" and at most {n_features} features"
-        msg = f"{path.name} is not in LIBSVM format: every line needs 'label index:value index:value ...'{wide}"
-        raise LocalError(msg) from None
+        raise LocalError(f"{path.name} is not in LIBSVM format: every line needs 'label index:value index:value ...'{wide}") from None
     return with_labels(from_matrix(X.toarray(), path.name), y if labelled else None)
 
 

@@ -63,8 +63,7 @@ def from_matrix(X: F64, name: str) -> Table:
 def with_labels(table: Table, y: Any, weight: Any = None) -> Table:
     """The table with labels and weights; it must not have any of its own."""
     if y is not None and table.y is not None:
-        msg = f"labels are given twice: {table.name} has its own and y= brings others; keep one of them"
-        raise LocalError(msg)
+        raise LocalError(f"labels are given twice: {table.name} has its own and y= brings others; keep one of them")
     labels = table.y if y is None else _labels(y, table)
     return dataclasses.replace(table, y=labels, weight=table.weight if weight is None else _weight(weight, table))
 
@@ -72,8 +71,7 @@ def with_labels(table: Table, y: Any, weight: Any = None) -> Table:
 def check_column(label: str, names: Iterable[str], name: str, remedy: str = "") -> None:
     """Refuse a column that is not there, and list those that are."""
     if label not in names:
-        msg = f"{name} has no column '{label}' (columns: {', '.join(names)}): correct the name{remedy}"
-        raise LocalError(msg)
+        raise LocalError(f"{name} has no column '{label}' (columns: {', '.join(names)}): correct the name{remedy}")
 
 
 def check_finite(table: Table, *, allow_missing: bool = False) -> None:
@@ -91,18 +89,17 @@ def _refuse_cells(table: Table, bad: Array, rule: str, kind: str, remedy: str) -
     j = int(bad.any(axis=0).argmax())
     count, row = int(bad[:, j].sum()), int(bad[:, j].argmax()) + 1
     what = f"column '{table.features[j]}' of {table.name} has {count} {kind} value{'s' * (count > 1)}"
-    msg = f"{rule}: {what} (first in row {row}): {remedy}"
-    raise LocalError(msg)
+    raise LocalError(f"{rule}: {what} (first in row {row}): {remedy}")
 
 
 def _matrix(X: Any, name: str) -> F64:
     array = _array(X, name)
     if array.ndim != 2:  # noqa: PLR2004 - rows and columns
-        msg = f"Expected 2D array, got {array.ndim}D array instead: {name} has shape {array.shape}; reshape it to (records, features)"
-        raise LocalError(msg)
+        raise LocalError(
+            f"Expected 2D array, got {array.ndim}D array instead: {name} has shape {array.shape}; reshape it to (records, features)"
+        )
     if array.dtype.kind == "c":
-        msg = f"Complex data not supported: {name} has dtype {array.dtype}; give real and imaginary parts as two columns"
-        raise LocalError(msg)
+        raise LocalError(f"Complex data not supported: {name} has dtype {array.dtype}; give real and imaginary parts as two columns")
     if array.dtype.kind in "USmMV" or (array.dtype.kind == "O" and not _converts(array)):
         _refuse_text(array, name)
     return np.ascontiguousarray(array, dtype=np.float64)
@@ -110,13 +107,13 @@ def _matrix(X: Any, name: str) -> F64:
 
 def _array(X: Any, name: str) -> Array:
     if hasattr(X, "toarray"):
-        msg = f"Sparse data was passed for {name}, but dense data is required. Use '.toarray()' to convert to a dense numpy array."
-        raise LocalError(msg)
+        raise LocalError(
+            f"Sparse data was passed for {name}, but dense data is required. Use '.toarray()' to convert to a dense numpy array."
+        )
     try:
         return np.asarray(X)
     except ValueError:
-        msg = f"the rows of {name} have different lengths: give every record the same number of features"
-        raise LocalError(msg) from None
+        raise LocalError(f"the rows of {name} have different lengths: give every record the same number of features") from None
 
 
 def _converts(array: Array) -> bool:
@@ -130,8 +127,7 @@ def _converts(array: Array) -> bool:
 def _refuse_text(array: Array, name: str) -> None:
     cells = ((i, j) for j in range(array.shape[1]) for i in range(len(array)) if not is_number(array[i, j]))
     row, column = next(cells, (0, 0))
-    msg = f"column 'x{column}' of {name} holds {array.dtype} values, not numbers (first in row {row + 1}): encode it as numbers"
-    raise LocalError(msg)
+    raise LocalError(f"column 'x{column}' of {name} holds {array.dtype} values, not numbers (first in row {row + 1}): encode it as numbers")
 
 
 def _labels(y: Any, table: Table) -> Array:
@@ -139,11 +135,11 @@ def _labels(y: Any, table: Table) -> Array:
     absent = _absent(labels)
     if absent.any():
         row = int(absent.argmax()) + 1
-        msg = f"Input y contains NaN: {table.name} has {int(absent.sum())} missing labels (first in row {row}): leave those records out"
-        raise LocalError(msg)
+        raise LocalError(
+            f"Input y contains NaN: {table.name} has {int(absent.sum())} missing labels (first in row {row}): leave those records out"
+        )
     if labels.dtype.kind == "f" and np.isinf(labels).any():
-        msg = f"Input y contains infinity or a value too large for dtype('float64'): correct the labels of {table.name}"
-        raise LocalError(msg)
+        raise LocalError(f"Input y contains infinity or a value too large for dtype('float64'): correct the labels of {table.name}")
     return labels
 
 
@@ -159,11 +155,9 @@ def _absent(labels: Array) -> Array:
 def _weight(weight: Any, table: Table) -> F64:
     raw = _one_dimensional(weight, "sample_weight", table)
     if raw.dtype.kind not in "iufb" or not np.isfinite(raw).all():
-        msg = f"Input sample_weight contains NaN, infinity or text: give every record of {table.name} a finite weight"
-        raise LocalError(msg)
+        raise LocalError(f"Input sample_weight contains NaN, infinity or text: give every record of {table.name} a finite weight")
     if (raw < 0).any():
-        msg = f"Negative values in data passed to `sample_weight`: give every record of {table.name} a weight of 0 or more"
-        raise LocalError(msg)
+        raise LocalError(f"Negative values in data passed to `sample_weight`: give every record of {table.name} a weight of 0 or more")
     return raw.astype(np.float64)
 
 
@@ -172,12 +166,12 @@ def _one_dimensional(array: Any, what: str, table: Table) -> Array:
     if flat.ndim == 2 and flat.shape[1] == 1:  # noqa: PLR2004 - a column, as data frames give it
         flat = flat[:, 0]
     if flat.ndim != 1:
-        msg = f"{what} should be a 1d array, got an array of shape {flat.shape} instead: give one value per record of {table.name}"
-        raise LocalError(msg)
+        raise LocalError(
+            f"{what} should be a 1d array, got an array of shape {flat.shape} instead: give one value per record of {table.name}"
+        )
     if len(flat) != len(table.X):
-        msg = (
+        raise LocalError(
             f"Found input variables with inconsistent numbers of samples: {[len(table.X), len(flat)]}: "
             f"{what} needs one value per record of {table.name}"
         )
-        raise LocalError(msg)
     return flat

@@ -7,6 +7,7 @@ import io
 import re
 import warnings
 from collections.abc import Callable
+from typing import Any
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
@@ -19,7 +20,7 @@ ALONE, CENTRAL = "#b4c0cb", "#334e68"
 TYPES = ("#0f766e", "#d99a2b", "#5661b3", "#c2607a", "#4f9bd0", "#7aa35b", "#9c6b4e", "#7b8794")
 LONGEST = 26
 
-STYLE = {
+STYLE: dict[Any, Any] = {
     "font.family": "DejaVu Sans",
     "font.size": 10,
     "text.parse_math": False,  # a party called "$x$" is a name, not a formula

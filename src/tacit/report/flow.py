@@ -149,7 +149,7 @@ def _arrow(ax: Axes, arrow: Arrow, picture: Picture, palette: dict[str, str]) ->
     (ax0, ay0), (bx0, by0) = _edge(a, b, arrow.sender), _edge(b, a, arrow.receiver)
     out = _aside(a, b)
     start, end = (ax0 + GAP * out[0], ay0 + GAP * out[1]), (bx0 + GAP * out[0], by0 + GAP * out[1])
-    ax.add_patch(FancyArrowPatch(start, end, connectionstyle=f"arc3,rad={bend}", arrowstyle="-|>", mutation_scale=11, shrinkA=2, shrinkB=2,
+    ax.add_patch(FancyArrowPatch(start, end, connectionstyle=f"arc3,rad={bend}", arrowstyle="-|>", mutation_scale=11, shrinkA=4, shrinkB=6,
                                  color="#8795a1", linewidth=1.2))  # fmt: skip
     peak = GAP + bend * math.dist(start, end) / 2
     middle = ((start[0] + end[0]) / 2, (start[1] + end[1]) / 2)

@@ -76,7 +76,7 @@ def _disclosures(report: Report) -> str:
         return "<p>No message left any site.</p>"
     head = '<tr><th>who</th><th>learnt</th><th>from whom</th><th class="n">how often</th><th class="n">bytes</th></tr>'
     body = "".join(_site(who, list(group)) for who, group in groupby(rows, key=lambda row: row.who))
-    return f'<div class="scroll"><table><thead>{head}</thead>{body}</table></div>'
+    return f'<div class="scroll ledger"><table><thead>{head}</thead>{body}</table></div>'
 
 
 def _site(who: str, rows: list[Disclosure]) -> str:

@@ -18,7 +18,7 @@ from rich.console import Console, Group
 
 from tacit.choreo.ledger import Learnt, Opened
 from tacit.errors import LocalError
-from tacit.report import html, text
+from tacit.report import text
 from tacit.report.disclosures import traffic
 from tacit.report.words import clean, counted, human_bytes, plain
 
@@ -112,8 +112,7 @@ class Report:
         try:
             return msgspec.convert(values, cls)
         except msgspec.ValidationError as error:
-            msg = f"this is not a tacit report: {error}; pass what Report.to_dict() returned"
-            raise LocalError(msg) from error
+            raise LocalError(f"this is not a tacit report: {error}; pass what Report.to_dict() returned") from error
 
     @property
     def fingerprint(self) -> str:
@@ -123,15 +122,16 @@ class Report:
 
     def to_html(self, path: str | os.PathLike[str]) -> Path:
         """Write one self-contained page. Readers see the old file or the new one, never a half."""
+        from tacit.report import html  # noqa: PLC0415  (matplotlib takes half a second to import: only who draws waits)
+
         target = Path(path)
         page = html.render(self)
         try:
             _replace(target, page)
         except OSError as error:
-            msg = (
+            raise LocalError(
                 f"the report cannot be written to {target}: {error.strerror}; name a file in a directory that exists and is yours to write"
-            )
-            raise LocalError(msg) from error
+            ) from error
         return target
 
 

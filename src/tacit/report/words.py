@@ -97,5 +97,6 @@ def _opaque(value: Any) -> Any:
 def summary(report: Report) -> str:
     """The run in one sentence."""
     sites = counted(len(report.parties), "site")
+    article = "an" if report.partition.startswith(tuple("aeiou")) else "a"
     cost = f"{counted(report.rounds, 'communication round')}, {human_bytes(report.bytes)} and {human_seconds(report.seconds)}"
-    return clean(f"{sites} ({listing(report.parties)}) trained {report.estimator} on a {report.partition} partition in {cost}.")
+    return clean(f"{sites} ({listing(report.parties)}) trained {report.estimator} on {article} {report.partition} partition in {cost}.")

@@ -47,14 +47,14 @@ def test_blank_cells_of_an_arbitrary_split_are_another_partys(files):
 
 def test_the_labeller_says_whose_libsvm_labels_count(files):
     paths = files("svm", a="1 1:1\n", b="0 1:2\n", c="0 1:3\n")
-    with pytest.raises(LocalError, match="labels are given twice, by 'a' and 'b': .* labeller="):
+    with pytest.raises(LocalError, match=r"labels are given twice, by 'a' and 'b': .* labeller="):
         Federation.from_files(paths, partition="vertical")
     assert Federation.from_files(paths, partition="vertical", labeller="a").pooled()[1].tolist() == [1]
 
 
 def test_libsvm_files_of_different_widths_need_the_number_of_features(files):
     paths = files("svm", a="1 1:1\n", b="0 2:2\n", c="0 3:3\n")
-    with pytest.raises(LocalError, match="party 'b' has 2 features, 'a' has 1: .* pass n_features="):
+    with pytest.raises(LocalError, match=r"party 'b' has 2 features, 'a' has 1: .* pass n_features="):
         Federation.from_files(paths, partition="horizontal")
     assert Federation.from_files(paths, partition="horizontal", n_features=3).n_features == 3
 

@@ -10,7 +10,7 @@ Y = np.array([0, 1, 0, 1, 0, 1])
 ROWS = [(X[:1], Y[:1]), (X[1:3], Y[1:3]), (X[3:], Y[3:])]
 COLUMNS = [X[:, :1], X[:, 1:2], (X[:, 2:], Y)]
 OWNER = np.arange(24).reshape(6, 4) % 3
-CELLS = [np.where(OWNER == k, X, np.nan) for k in range(3)]
+CELLS = [np.where(k == OWNER, X, np.nan) for k in range(3)]
 NAMES = ["north", "south", "east"]
 
 
@@ -63,7 +63,7 @@ def test_cells_of_others_are_zero():
 
 
 def test_two_parties_are_refused_unless_allowed():
-    with pytest.raises(LocalError, match="only 2 parties hold data: .* IS the other's part.*allow_two_parties=True"):
+    with pytest.raises(LocalError, match=r"only 2 parties hold data: .* IS the other's part.*allow_two_parties=True"):
         horizontal(ROWS[:2])
     assert horizontal(ROWS[:2], allow_two_parties=True).warnings
 

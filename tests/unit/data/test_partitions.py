@@ -1,3 +1,5 @@
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -36,7 +38,7 @@ def test_ranges_do_not_overlap_but_at_their_borders(values, m):
     column = np.array(values)
     shares = [s for s in partitions.range_rows(column, m) if len(s)]
     assert_disjoint_and_covering(shares, len(values))
-    assert all(column[a].max() <= column[b].min() for a, b in zip(shares, shares[1:], strict=False))
+    assert all(column[a].max() <= column[b].min() for a, b in pairwise(shares))
 
 
 @given(counts, parties, st.none() | seeds)

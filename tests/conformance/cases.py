@@ -1,0 +1,211 @@
+"""Every protocol as a case: its inputs, how it is played, and the plain centralised reference it must equal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from sklearn.svm import SVC
+
+from tacit.choreo import Asker, At, Coordinator, Holder, Labeller, Message, Role, Roster, Run, choreography
+from tacit.data.part import Part
+from tacit.numeric.fixed_point import FixedPoint
+from tacit.protocols.gram_vertical import gram_predict, gram_vertical
+from tacit.protocols.secure_sum import protect, secure_sum
+from tacit.protocols.template import column_means
+
+Inputs = dict[str, tuple[Role, dict[str, Any]]]
+P1 = Role("holder", single=True, party="p1")
+
+
+@dataclass(frozen=True)
+class Case:
+    """`play(run, **held inputs)` must give what `check(result, inputs)` accepts."""
+
+    name: str
+    inputs: Callable[[Roster], Inputs]
+    play: Callable[..., Any]
+    check: Callable[[Any, Inputs], None]
+    least: int = 2
+
+    def roster(self, parties: int) -> Roster:
+        """p1.. hold the data, p1 the labels; a coordinator of its own."""
+        names = tuple(f"p{i + 1}" for i in range(parties))
+        return Roster({Holder: names, Labeller: ("p1",), Asker: ("p1",), Coordinator: ("coordinator",)})
+
+    def run(self, run: Run, inputs: Inputs) -> Any:
+        """Bind and play."""
+        return self.play(run, **{name: run.hold(role, entries) for name, (role, entries) in inputs.items()})
+
+
+def of_party(inputs: Inputs, party: str) -> Inputs:
+    """What one party brings along."""
+    return {name: (role, {p: v for p, v in entries.items() if p == party}) for name, (role, entries) in inputs.items()}
+
+
+def merged(results: Mapping[str, Any]) -> Any:
+    """One result from what each party has: entries united, plain values equal."""
+    first, *rest = results.values()
+    if isinstance(first, At):
+        return {party: value for result in results.values() for party, value in result.entries.items()}
+    if isinstance(first, dict):
+        return {key: merged({p: result[key] for p, result in results.items()}) for key in first}
+    for other in rest:
+        np.testing.assert_array_equal(other, first)
+    return first
+
+
+# secure_sum
+
+
+def arrays(roster: Roster, shape: tuple[int, ...], *, symmetric: bool = False, words: bool = False) -> Inputs:
+    rng = np.random.default_rng(7)
+    draw = {p: rng.normal(scale=100, size=shape) for p in roster[Holder]}
+    if words:
+        draw = {p: rng.integers(0, 2**64, size=shape, dtype=np.uint64) for p in roster[Holder]}
+    return {"x": (Holder, {p: a + a.T if symmetric else a for p, a in draw.items()})}
+
+
+def play_sum(run: Run, x: At[Any], *, to: Role = Coordinator, words: bool = False, symmetric: bool = False, **protection: Any) -> Any:
+    by = protect(run, to=to, **protection)
+    fixed = None if words else FixedPoint(32, terms=len(run.roster[Holder]))
+    # twice: the second sum must be as good as the first
+    first = secure_sum(run, x, to=to, by=by, fixed=fixed, symmetric=symmetric)
+    return {"first": first, "second": secure_sum(run, x, to=to, by=by, fixed=fixed, symmetric=symmetric)}
+
+
+def check_sum(result: Any, inputs: Inputs, *, to: str = "coordinator", words: bool = False) -> None:
+    parts = list(inputs["x"][1].values())
+    reference = np.sum(parts, axis=0)
+    for total in (result["first"][to], result["second"][to]):
+        if words:
+            np.testing.assert_array_equal(total, reference)
+        else:
+            assert total.shape == reference.shape
+            assert np.abs(total - reference).max() <= len(parts) * 2.0**-33 + 1e-12
+
+
+def sum_case(name: str, shape: tuple[int, ...], *, least: int = 2, to: Role = Coordinator, symmetric: bool = False, words: bool = False,
+             **protection: Any) -> Case:  # fmt: skip
+    return Case(
+        f"secure_sum_{name}",
+        partial(arrays, shape=shape, symmetric=symmetric, words=words),
+        partial(play_sum, to=to, symmetric=symmetric, words=words, **protection),
+        partial(check_sum, to=to.party or to.name, words=words),
+        least,
+    )
+
+
+# the template and a gather
+
+
+def check_means(result: Any, inputs: Inputs) -> None:
+    pooled = np.concatenate(list(inputs["rows"][1].values()))
+    np.testing.assert_allclose(result, pooled.mean(axis=0), atol=1e-8)
+
+
+def ragged_rows(roster: Roster) -> Inputs:
+    rng = np.random.default_rng(3)
+    return {"rows": (Holder, {p: rng.normal(size=(4 + i, 3)) for i, p in enumerate(roster[Holder])})}
+
+
+class Count(Message, tells="how many rows the sender has"):
+    n: int
+
+
+def count(rows: Any) -> Count:
+    return Count(len(rows))
+
+
+def add_counts(messages: Mapping[str, Count]) -> int:
+    return sum(m.n for m in messages.values())
+
+
+@choreography(opens={Coordinator: "the row count of everyone who answered"})
+def row_count(run: Run, rows: At[Any]) -> Any:
+    received, present = run.gather(Count, Holder >> Coordinator, run.local(Holder, count, rows), at_least=2)
+    return {"total": run.local(Coordinator, add_counts, received), "present": present}
+
+
+def check_count(result: Any, inputs: Inputs) -> None:
+    parts = inputs["rows"][1]
+    assert result["total"]["coordinator"] == sum(map(len, parts.values()))
+    assert result["present"] == tuple(parts)
+
+
+# gram_vertical
+
+
+def table(classes: int = 2) -> tuple[Any, Any]:
+    rng = np.random.default_rng(11)
+    X = rng.normal(size=(60, 7))
+    score = X[:, 0] + X[:, 1] * X[:, 2]
+    return X, np.digitize(score, np.quantile(score, np.arange(1, classes) / classes))
+
+
+def columns(roster: Roster, classes: int = 2) -> Inputs:
+    X, y = table(classes)
+    holders = roster[Holder]
+    cut = np.array_split(np.arange(X.shape[1]), len(holders))
+    names = tuple(f"x{i}" for i in range(X.shape[1]))
+    parts = {
+        p: Part(np.ascontiguousarray(X[:, c]), y if p == "p1" else None, None, tuple(names[i] for i in c), None)
+        for p, c in zip(holders, cut, strict=True)
+    }
+    return {"data": (Holder, parts)}
+
+
+KERNEL = {"gamma": "scale", "degree": 3, "coef0": 1.0, "C": 4.0, "tol": 1e-8}
+
+
+def play_gram(run: Run, data: At[Any], *, kernel: str, **protection: Any) -> Any:
+    model = gram_vertical(run, data, kernel=kernel, band=500, **KERNEL, **protection)
+    answer = gram_predict(
+        run, data, model["dual"], model["columns"], squares=kernel == "rbf", support=len(model["support"]), band=300, **protection
+    )
+    return {"dual": model["dual"], "support": model["support"], "decision": answer}
+
+
+def check_gram(result: Any, inputs: Inputs, *, kernel: str, classes: int = 2) -> None:
+    del inputs
+    X, y = table(classes)
+    labels = [y] if classes == 2 else [y == k for k in range(classes)]
+    reference = [SVC(kernel=kernel, cache_size=10, **KERNEL).fit(X, label).decision_function(X) for label in labels]
+    np.testing.assert_allclose(result["decision"]["p1"], np.transpose(reference), atol=1e-5)
+
+
+def gram_case(name: str, kernel: str, *, least: int = 2, classes: int = 2, **protection: Any) -> Case:
+    return Case(
+        f"gram_vertical_{name}",
+        partial(columns, classes=classes),
+        partial(play_gram, kernel=kernel, **protection),
+        partial(check_gram, kernel=kernel, classes=classes),
+        least,
+    )
+
+
+CASES = {
+    case.name: case
+    for case in (
+        sum_case("pairwise_vector", (17,)),
+        sum_case("pairwise_matrix", (4, 5)),
+        sum_case("pairwise_symmetric", (6, 6), symmetric=True),
+        sum_case("pairwise_words", (9,), words=True),
+        sum_case("pairwise_to_holder", (5,), to=P1),
+        sum_case("ring_vector", (17,), method="ring"),
+        sum_case("ring_symmetric", (6, 6), method="ring", symmetric=True),
+        sum_case("ring_to_holder", (5,), method="ring", to=P1, least=3),
+        sum_case("ring_segments", (3, 4), method="ring", segments=2, least=5),
+        sum_case("ring_segments_to_holder", (3, 4), method="ring", segments=2, to=P1, least=5),
+        Case("template", ragged_rows, column_means, check_means),
+        Case("gather", ragged_rows, row_count, check_count),
+        gram_case("linear", "linear"),
+        gram_case("rbf", "rbf"),
+        gram_case("poly", "poly"),
+        gram_case("rbf_3_classes", "rbf", classes=3),
+        gram_case("rbf_ring", "rbf", method="ring"),
+    )
+}

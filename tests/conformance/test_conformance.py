@@ -1,0 +1,100 @@
+"""Every protocol, in one process and with every party apart, with 2, 3 and 5 parties, equals its reference."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conformance.cases import CASES, Case, merged, of_party
+
+from tacit.choreo import At, Ledger, Roster, Run, decode, encode
+from tacit.choreo.at import Scope
+from tacit.crypto.entropy import RootEntropy
+from tacit.runtimes.apart import in_threads
+from tacit.runtimes.processes import in_processes
+from tacit.runtimes.together import Together
+
+LEDGERS = Path(__file__).parent.parent / "ledgers"
+PARTIES = (2, 3, 5)
+SIZES = [pytest.param(case, n, id=f"{case.name}-{n}") for case in CASES.values() for n in PARTIES if n >= case.least]
+
+
+def together(case: Case, roster: Roster) -> tuple[Any, list[Ledger]]:
+    inputs = case.inputs(roster)
+    with Together(roster, job=b"conformance", entropy=RootEntropy(roster.parties, b"conformance")) as run:
+        return merged({"all": case.run(run, inputs)}), [run.ledger]
+
+
+def apart_in_threads(case: Case, roster: Roster) -> tuple[Any, list[Ledger]]:
+    inputs = case.inputs(roster)
+
+    def play(run: Run) -> tuple[Any, Ledger]:
+        return case.run(run, of_party(inputs, run.present[0])), run.ledger
+
+    done = in_threads(roster, play, job=b"conformance", entropy=lambda me: RootEntropy([me], b"conformance"))
+    return merged({p: result for p, (result, _) in done.items()}), [ledger for _, ledger in done.values()]
+
+
+@pytest.fixture(scope="module")
+def processes() -> dict[str, Any]:
+    """Every case that three parties can play, played once with each party in a process of its own."""
+    cases = [case for case in CASES.values() if case.least <= 3]
+    roster = cases[0].roster(3)
+    orders = {p: encode({c.name: _named(of_party(c.inputs(roster), p)) for c in cases}).join() for p in roster.parties}
+    answers = {p: decode(a) for p, a in in_processes(roster, "conformance.entry:play", orders, job=b"conformance").items()}
+    return {c.name: {p: answers[p][c.name] for p in roster.parties} for c in cases}
+
+
+def _named(inputs: Any) -> Any:
+    return {key: (role.name, entries) for key, (role, entries) in inputs.items()}
+
+
+def _rebuilt(marked: Any) -> Any:
+    ((kind, value),) = marked.items()
+    if kind == "at":
+        return At(tuple(value), value, Scope(""))
+    return {k: _rebuilt(v) for k, v in value.items()} if kind == "dict" else value
+
+
+@pytest.mark.parametrize(("case", "n"), SIZES)
+def test_together_equals_the_centralised_reference(case, n):
+    roster = case.roster(n)
+    result, _ = together(case, roster)
+    case.check(result, case.inputs(roster))
+
+
+@pytest.mark.parametrize(("case", "n"), SIZES)
+def test_every_party_in_its_own_thread_equals_the_reference_and_writes_the_same_ledger(case, n):
+    roster = case.roster(n)
+    result, ledgers = apart_in_threads(case, roster)
+    case.check(result, case.inputs(roster))
+    _, (whole,) = together(case, roster)
+    for ledger in ledgers:
+        assert ledger.template() == whole.template()
+        assert [(r.place, r.type) for r in ledger] == [(r.place, r.type) for r in whole]
+    for rows in zip(*ledgers, strict=True):
+        seen = {r.bytes for r in rows} - {None}
+        assert len(seen) == 1, "sender and receiver saw the same bytes, nobody else saw any"
+
+
+@pytest.mark.parametrize("case", [case for case in CASES.values() if case.least <= 3], ids=lambda case: case.name)
+def test_every_party_in_its_own_process_equals_the_reference(case, processes):
+    answers = processes[case.name]
+    case.check(merged({p: _rebuilt(result) for p, (result, _) in answers.items()}), case.inputs(case.roster(3)))
+    assert {template for _, template in answers.values()} == {(LEDGERS / f"{case.name}.txt").read_text()}
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=lambda case: case.name)
+def test_ledger_equals_the_golden_file_that_a_person_approved(case):
+    _, (ledger,) = together(case, case.roster(max(3, case.least)))
+    golden = LEDGERS / f"{case.name}.txt"
+    if os.environ.get("TACIT_WRITE_LEDGERS"):
+        golden.write_text(ledger.template())
+    assert golden.exists(), f"no golden ledger: make ledgers writes {golden.name}; read it before you commit it"
+    assert ledger.template() == golden.read_text()
+
+
+def test_every_golden_file_belongs_to_a_case():
+    assert {f.stem for f in LEDGERS.glob("*.txt")} == set(CASES)
