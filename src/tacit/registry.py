@@ -20,7 +20,7 @@ Inputs = Mapping[str, tuple[Role, Mapping[str, Any]]]
 Progress = Callable[[str, int, int], None]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Outcome:
     """What a run leaves behind in this process."""
 
@@ -53,6 +53,9 @@ def execute_together(
     with Together(roster, job=job, entropy=entropy or RootEntropy(roster.parties, job), progress=progress) as run:
         result = play(run, protocol, inputs, params)
         return Outcome(opened(result), run.ledger, run.history, time.perf_counter() - start, dict(run.cpu))
+
+
+RUNTIMES: dict[str, Callable[..., Outcome]] = {"together": execute_together}
 
 
 def opened(result: Any) -> Any:

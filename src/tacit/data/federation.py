@@ -10,14 +10,24 @@ from typing import Any
 
 import numpy as np
 
-from tacit.choreo.message import F64, I64, Array
-from tacit.data.checks import check_fits, check_names, check_weight, check_whole, choose_coordinator, choose_labeller, few_holders
+from tacit.choreo import F64, I64, Array, Asker, Coordinator, Holder, Labeller, Roster
+from tacit.data.checks import (
+    check_choice,
+    check_fits,
+    check_names,
+    check_weight,
+    check_whole,
+    choose_coordinator,
+    choose_labeller,
+    few_holders,
+)
 from tacit.data.frames import is_frame
 from tacit.data.join import check_tables, given_tables, joint_features, joint_parts, joint_plan, place_labels, read_tables
-from tacit.data.part import Part
+from tacit.data.part import Part, part_of
 from tacit.data.plan import Partition, Plan, Split, by_cells, by_columns, by_rows, extent, party_names, simulated
 from tacit.data.table import Table, as_table
 from tacit.errors import LocalError
+from tacit.registry import RUNTIMES, Inputs, Outcome, Progress
 
 
 @dataclass(eq=False, repr=False)
@@ -32,6 +42,7 @@ class Federation:
     coordinator: the party, or the separate site, that coordinates.
     warnings: what the report has to say about this split.
     runtime: where protocols run.
+    progress: called with a place, the rounds done there and the rounds to do, as a run goes on.
     """
 
     partition: Partition
@@ -44,6 +55,7 @@ class Federation:
     coordinator: str
     warnings: list[str] = field(default_factory=list)
     runtime: str = "together"
+    progress: Progress | None = None
 
     @classmethod
     def simulate(
@@ -179,6 +191,18 @@ class Federation:
         return cls(partition, parts, plan.rows, plan.columns, features, named, labeller, site, [warning] if warning else [], runtime)
 
     @property
+    def roster(self) -> Roster:
+        """Who takes which role. In a horizontal split every holder has labels, and the first asks."""
+        holders, asker = tuple(self.parts), self.labeller or next(iter(self.parts))
+        labeller = {Labeller: (self.labeller,)} if self.labeller else {}
+        return Roster({Holder: holders, **labeller, Asker: (asker,), Coordinator: (self.coordinator,)})
+
+    def execute(self, protocol: str, inputs: Inputs, **params: Any) -> Outcome:
+        """Run a protocol between the parties; `inputs` says which role brings what along."""
+        check_choice("runtime", self.runtime, RUNTIMES)
+        return RUNTIMES[self.runtime](self.roster, protocol, inputs, params, progress=self.progress)
+
+    @property
     def n_rows(self) -> int:
         """Records of all parties together."""
         return extent(self.rows.values())
@@ -209,6 +233,18 @@ class Federation:
             return by_rows(dict(zip(self.parts, shares, strict=True)), self.n_features)
         pattern = np.arange(n) % self.n_rows
         return by_cells({name: part.owned[pattern] for name, part in self.parts.items() if part.owned is not None})
+
+    def renamed(self, features: tuple[str, ...]) -> Federation:
+        """The same federation with the caller's names for its features."""
+        names = {p: tuple(features[j] for j in columns) for p, columns in self.columns.items()}
+        parts = {p: dataclasses.replace(part, features=names[p]) for p, part in self.parts.items()}
+        return dataclasses.replace(self, parts=parts, features=features, named=True)
+
+    def without_records(self) -> Federation:
+        """Who holds which features, and nothing else: what a model needs to know of the federation it was fitted on."""
+        empty = {p: part_of(part.X[:0], None, None, part.features) for p, part in self.parts.items()}
+        rows = {p: r[:0] for p, r in self.rows.items()}
+        return dataclasses.replace(self, parts=empty, rows=rows, progress=None)
 
     def pooled(self) -> tuple[F64, Array | None, F64 | None]:
         """All records in one place, with labels and weights: for comparison with the centralised learner only."""

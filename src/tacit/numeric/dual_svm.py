@@ -27,6 +27,7 @@ class DualSolution:
     coef: F64
     bias: F64
     objective: F64
+    iterations: int
 
 
 def solve(K: F64, codes: I64, weight: F64 | None, *, C: float, tol: float, max_iter: int) -> DualSolution:
@@ -34,16 +35,16 @@ def solve(K: F64, codes: I64, weight: F64 | None, *, C: float, tol: float, max_i
     found = np.unique(codes)
     positives = found[1:] if found.size == 2 else found  # noqa: PLR2004 - two classes are one problem
     solved = [_binary(K, codes == p, weight, C, tol, max_iter) for p in positives]
-    coef, bias, objective = (np.array(column) for column in zip(*solved, strict=True))
-    return DualSolution(coef, bias, objective)
+    coef, bias, objective, iterations = (np.array(column) for column in zip(*solved, strict=True))
+    return DualSolution(coef, bias, objective, int(iterations.max()))
 
 
-def _binary(K: F64, positive: NDArray[np.bool_], weight: F64 | None, C: float, tol: float, max_iter: int) -> tuple[F64, float, float]:
+def _binary(K: F64, positive: NDArray[np.bool_], weight: F64 | None, C: float, tol: float, max_iter: int) -> tuple[F64, float, float, int]:
     svc = SVC(C=C, kernel="precomputed", tol=tol, max_iter=max_iter, cache_size=CACHE_MB)
     svc.fit(K, positive, sample_weight=weight)
     coef = np.zeros(len(K))
     coef[svc.support_] = svc.dual_coef_[0]
-    return coef, float(svc.intercept_[0]), dual_objective(K, coef)
+    return coef, float(svc.intercept_[0]), dual_objective(K, coef), int(svc.n_iter_[0])
 
 
 def dual_objective(K: F64, coef: F64) -> float:

@@ -27,6 +27,7 @@ Source: 001 section 3, eqs 3 to 6; testing as in section 3.3, with the model at 
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any, Protocol
 
 import numpy as np
@@ -89,6 +90,7 @@ class DualModel(State):
     bias: F64
     norms: F64
     objective: F64
+    iterations: int
     kernel: str
     gamma: float
     degree: int
@@ -287,7 +289,8 @@ def fit(
     kernel = Kernel(shape.name, number, shape.degree, shape.coef0)
     K = kernel.from_dots(G, norms, norms)
     found = solve(K, labels.codes, labels.weight, C=C, tol=tol, max_iter=max_iter)
-    return DualModel(found.coef, found.bias, norms, found.objective, kernel.name, number, kernel.degree, kernel.coef0)
+    numbers = (kernel.name, number, kernel.degree, kernel.coef0)
+    return DualModel(found.coef, found.bias, norms, found.objective, found.iterations, *numbers)
 
 
 def gamma_of(gamma: float | str, columns: int, cells: float, norms: F64) -> float:
@@ -309,9 +312,7 @@ def support_of(model: DualModel) -> Support:
 
 def compact(model: DualModel, rows: I64) -> DualModel:
     """The model on its support vectors only."""
-    return DualModel(
-        model.coef[:, rows], model.bias, model.norms[rows], model.objective, model.kernel, model.gamma, model.degree, model.coef0
-    )
+    return dataclasses.replace(model, coef=model.coef[:, rows], norms=model.norms[rows])
 
 
 def decide(model: DualModel, total: F64, squares: bool) -> Decision:  # noqa: FBT001 - a step

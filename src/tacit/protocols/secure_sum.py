@@ -53,11 +53,6 @@ from tacit.numeric.ring import Z64, Ring
 from tacit.numeric.triangle import pack, unpack
 
 METHODS = ("pairwise", "ring")
-PROTECTS = {
-    "pairwise": "pairwise: while at least two data holders collude with nobody",
-    "ring": "ring: while the two ring neighbours of a party do not collude",
-    "segments": "ring in {q} segments: while fewer than {k} parties collude",
-}
 
 
 class PublicKey(Message, tells="nothing: a public key made for this run"):
@@ -163,6 +158,15 @@ def pass_around(run: Run, shares: At[Any], s: int, order: tuple[str, ...], *, to
     arrived = run.send(Passed, last >> to, passed)
     pad = run.send(RingPad, first >> to, run.local(first, RingPad, seed))
     return run.local(to, finish, arrived, run.pads(run.local(to, received, pad), tag), ring)
+
+
+def protects(method: str, segments: int = 1) -> str:
+    """While what a sum of this kind protects, in words."""
+    if method == "pairwise":
+        return "pairwise: while at least two data holders collude with nobody"
+    if segments == 1:
+        return "ring: while the two ring neighbours of a party do not collude"
+    return f"ring in {segments} segments: while fewer than {2 * segments} parties collude"
 
 
 # Steps of the agreement

@@ -7,7 +7,6 @@ import hashlib
 import io
 import json
 import os
-import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +17,7 @@ from rich.console import Console, Group
 
 from tacit.choreo.ledger import Learnt, Opened
 from tacit.errors import LocalError
+from tacit.files import write_whole
 from tacit.report import text
 from tacit.report.disclosures import traffic
 from tacit.report.words import clean, counted, human_bytes, plain
@@ -124,25 +124,4 @@ class Report:
         """Write one self-contained page. Readers see the old file or the new one, never a half."""
         from tacit.report import html  # noqa: PLC0415  (matplotlib takes half a second to import: only who draws waits)
 
-        target = Path(path)
-        page = html.render(self)
-        try:
-            _replace(target, page)
-        except OSError as error:
-            raise LocalError(
-                f"the report cannot be written to {target}: {error.strerror}; name a file in a directory that exists and is yours to write"
-            ) from error
-        return target
-
-
-def _replace(target: Path, page: str) -> None:
-    # not tempfile: its files are private to the writer, and a report is meant to be shared as the umask says
-    draft = target.parent / f".{target.name}.{secrets.token_hex(4)}.tmp"
-    try:
-        with draft.open("x", encoding="utf-8") as file:
-            file.write(page)
-            file.flush()
-            os.fsync(file.fileno())
-        draft.replace(target)
-    finally:
-        draft.unlink(missing_ok=True)
+        return write_whole(path, html.render(self).encode(), "the report")

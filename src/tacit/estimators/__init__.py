@@ -1,0 +1,6 @@
+"""The scikit-learn face: no maths, no messages."""
+
+from tacit.estimators.gram import GramSVC
+from tacit.estimators.saved import load
+
+__all__ = ["GramSVC", "load"]

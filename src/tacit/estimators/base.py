@@ -1,0 +1,126 @@
+"""What all classifiers share: plain arrays become a simulated federation, answers become labels."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.metrics import accuracy_score
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from tacit.choreo import F64, I64, Array
+from tacit.data import Federation
+from tacit.data.plan import Partition
+from tacit.errors import LocalError
+from tacit.estimators.saved import save
+
+
+class FederatedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
+    """Fits a `Federation`, or plain arrays by simulating `n_parties`."""
+
+    partition: Partition
+    n_parties: int
+    runtime: str
+    random_state: Any
+    federation_: Federation
+    classes_: Array
+
+    @abstractmethod
+    def _fit(self, federation: Federation, *, compare: bool) -> None:
+        """Train; sets `classes_`, the model and `report_`."""
+
+    @abstractmethod
+    def _decide(self, federation: Federation) -> F64:
+        """Decision values of new records, one column per problem."""
+
+    @abstractmethod
+    def _check_parameters(self) -> None:
+        """Refuse bad parameters."""
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, compare: bool = False) -> Self:
+        """Train together.
+
+        Args:
+            X: a `Federation` that holds the labels, or plain records, which are then split between `n_parties`.
+            y: labels, with plain records.
+            sample_weight: weights, with plain records.
+            compare: in simulation, also train the centralised learner and put the gap into `report_`.
+        """
+        self._check_parameters()
+        federation = self._given(X, y, sample_weight) if isinstance(X, Federation) else self._simulated(X, y, sample_weight)
+        self.n_features_in_ = federation.n_features
+        if federation.named:
+            self.feature_names_in_ = np.array(federation.features, dtype=object)
+        self._fit(federation, compare=compare)
+        self.federation_ = federation.without_records()
+        return self
+
+    def decision_function(self, X: Any) -> F64:
+        """Decision values of whole records, or of a `Federation` of records that stay split."""
+        check_is_fitted(self)
+        values = self._decide(self._new_records(X))
+        return values[:, 0] if values.shape[1] == 1 else values
+
+    def predict(self, X: Any) -> Array:
+        """The class of every record."""
+        check_is_fitted(self)
+        labels: Array = self.classes_[chosen(self._decide(self._new_records(X)))]
+        return labels
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Accuracy on whole records, or on a `Federation` that holds the labels."""
+        if isinstance(X, Federation) and y is None:
+            _, y, sample_weight = X.pooled()
+        return float(accuracy_score(y, self.predict(X), sample_weight=sample_weight))
+
+    def save(self, path: str | Path) -> Path:
+        """Write a model file; its header says whose records it contains."""
+        check_is_fitted(self)
+        return save(self, path)
+
+    def _given(self, federation: Federation, y: Any, sample_weight: Any) -> Federation:
+        name = type(self).__name__
+        if y is not None or sample_weight is not None:
+            raise LocalError(f"{name}.fit got a Federation and also y or sample_weight: the labeller of the federation holds both")
+        if federation.partition != self.partition:
+            raise LocalError(
+                f"{name}(partition={self.partition!r}) got a federation split {federation.partition}ly: set partition to match it"
+            )
+        if all(part.y is None for part in federation.parts.values()):
+            raise LocalError(f"{name} needs labels, and no party of the federation holds any: give y= when you build it")
+        return federation
+
+    def _simulated(self, X: Any, y: Any, sample_weight: Any) -> Federation:
+        records, labels = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
+        check_classification_targets(labels)
+        if sample_weight is not None:
+            sample_weight = _check_sample_weight(sample_weight, records)
+        if len(np.unique(labels)) < 2:  # noqa: PLR2004 - a classifier separates two
+            raise LocalError(f"{type(self).__name__} needs samples of at least 2 classes in y, but the data contains only one class")
+        federation = Federation.simulate(
+            records, labels, parties=self.n_parties, partition=self.partition, seed=self._seed(), sample_weight=sample_weight,
+            runtime=self.runtime,
+        )  # fmt: skip
+        named = getattr(self, "feature_names_in_", None)
+        return federation if named is None else federation.renamed(tuple(named))
+
+    def _seed(self) -> int:
+        return 0 if self.random_state is None else int(check_random_state(self.random_state).randint(2**31))
+
+    def _new_records(self, X: Any) -> Federation:
+        if not isinstance(X, Federation):
+            return self.federation_.split(validate_data(self, X, reset=False, dtype=np.float64))
+        for party, part in self.federation_.parts.items():
+            if party not in X.parts or X.parts[party].features != part.features:
+                raise LocalError(f"the new records are not split like the training records: {party!r} must hold {', '.join(part.features)}")
+        return X
+
+
+def chosen(values: F64) -> I64:
+    """Which class the decision values choose: by sign if there is one column, else the largest."""
+    return np.asarray(values[:, 0] > 0 if values.shape[1] == 1 else values.argmax(axis=1), dtype=np.int64)

@@ -1,0 +1,17 @@
+"""A gram SVM: the coordinator's coefficients, and every holder's columns of the support vectors."""
+
+from __future__ import annotations
+
+from tacit.choreo import State
+from tacit.protocols.gram_vertical import DualModel, SupportColumns
+
+
+class GramModel(State):
+    """All shares in one place, which exists only where all parties are simulated."""
+
+    dual: DualModel
+    columns: dict[str, SupportColumns]
+
+    def records_of(self) -> dict[str, str]:
+        """Whose records a file of this model contains."""
+        return {p: f"{c.X.shape[1]} columns of {len(c.X)} support vectors" for p, c in self.columns.items() if c.X.size}

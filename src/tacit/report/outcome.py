@@ -1,0 +1,48 @@
+"""From the outcome of a run to its report."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tacit.data import Federation
+from tacit.data.part import Part
+from tacit.protocols.secure_sum import protects
+from tacit.registry import Outcome
+from tacit.report.disclosures import traffic
+from tacit.report.report import Report, default_not_protected
+
+
+def report_on(estimator: Any, federation: Federation, outcome: Outcome, *, not_protected: Sequence[str] = ()) -> Report:
+    """What `fit` leaves in `report_`."""
+    name = type(estimator).__name__
+    return Report(
+        title=f"{name} on {federation.n_rows} records between {len(federation)} parties",
+        estimator=name,
+        params=estimator.get_params(),
+        partition=federation.partition,
+        runtime=federation.runtime,
+        protection=protects(estimator.secure_sum, estimator.segments),
+        parties={**{p: holdings(federation, p, part) for p, part in federation.parts.items()}, **_site(federation)},
+        rounds=outcome.ledger.rounds,
+        seconds=outcome.seconds,
+        cpu=outcome.cpu,
+        bytes=outcome.ledger.bytes,
+        history=outcome.history,
+        traffic=traffic(outcome.ledger),
+        opens=list(outcome.ledger.opens),
+        learnt=outcome.ledger.learnt(),
+        not_protected=[*not_protected, *default_not_protected()],
+        warnings=[*federation.warnings],
+    )
+
+
+def holdings(federation: Federation, party: str, part: Part) -> str:
+    """What a party holds, in words."""
+    size = f"{len(part.X)} records, {part.X.shape[1]} columns" if part.owned is None else f"{int(part.owned.sum())} cells"
+    labels = ", the labels" if part.y is not None else ""
+    return size + labels + (", and coordinates" if party == federation.coordinator else "")
+
+
+def _site(federation: Federation) -> dict[str, str]:
+    return {} if federation.coordinator in federation.parts else {federation.coordinator: "no data; coordinates"}
