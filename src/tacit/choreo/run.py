@@ -91,7 +91,7 @@ class Run(ABC):
         """Each party of the role computes on its own values; nothing moves."""
         owners = self.roster[role]
         label = getattr(step, "__name__", type(step).__name__)
-        place = self._scope.place(label)
+        place = self._scope.place(f"{label}()")  # a step may be called like a message
         for value in (*args, *kwargs.values()):
             self._check(value, owners, f"step {label} at {role}")
 

@@ -32,7 +32,7 @@ def central_svc(X: F64, y: Array, weight: F64 | None, params: Any) -> Central:
     fitted = [_fitted(params).fit(X, codes == k, sample_weight=weights) for k in positives]
     values = np.column_stack([svc.decision_function(X) for svc in fitted])
     seconds = time.perf_counter() - start
-    return Central(values, np.array([_objective(svc, X) for svc in fitted]), seconds)
+    return Central(values, np.array([_objective(svc) for svc in fitted]), seconds)
 
 
 def _fitted(params: Any) -> SVC:
@@ -40,9 +40,9 @@ def _fitted(params: Any) -> SVC:
     return SVC(**{name: getattr(params, name) for name in names})
 
 
-def _objective(svc: SVC, X: F64) -> float:
+def _objective(svc: SVC) -> float:
     """1/2 a'Qa - e'a."""
-    coef, support = svc.dual_coef_[0], X[svc.support_]
+    coef, support = svc.dual_coef_[0], svc.support_vectors_
     gamma = svc._gamma  # noqa: SLF001 - the number behind "scale"
     K = pairwise_kernels(support, metric=svc.kernel, filter_params=True, gamma=gamma, degree=svc.degree, coef0=svc.coef0)
     return float(0.5 * coef @ K @ coef - np.abs(coef).sum())

@@ -20,8 +20,7 @@ from tacit.report import Report
 from tacit.report.outcome import report_on
 
 NOT_PROTECTED = (
-    "The coordinator's view: the gram matrix is every record up to one rotation. Who has it and knows as many records as there"
-    " are columns can work out all others.",
+    "The coordinator's view: the gram matrix is every record up to one rotation; it gives them all away to whoever knows enough of them.",
     "New records in the same way: the coordinator sees their dot products with the support vectors.",
 )
 

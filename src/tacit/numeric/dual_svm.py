@@ -8,11 +8,14 @@ Solved by LIBSVM through scikit-learn, so that the answer is the centralised lea
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.svm import SVC
+
+from tacit.errors import LocalError
 
 F64 = NDArray[np.float64]
 I64 = NDArray[np.int64]
@@ -32,11 +35,25 @@ class DualSolution:
 
 def solve(K: F64, codes: I64, weight: F64 | None, *, C: float, tol: float, max_iter: int) -> DualSolution:
     """All problems on the one kernel matrix: code 1 against 0 if there are two, else each code against the rest."""
+    if weight is not None and not weight.all():
+        return _without_weightless(K, codes, weight, C=C, tol=tol, max_iter=max_iter)
     found = np.unique(codes)
     positives = found[1:] if found.size == 2 else found  # noqa: PLR2004 - two classes are one problem
     solved = [_binary(K, codes == p, weight, C, tol, max_iter) for p in positives]
     coef, bias, objective, iterations = (np.array(column) for column in zip(*solved, strict=True))
     return DualSolution(coef, bias, objective, int(iterations.max()))
+
+
+def _without_weightless(K: F64, codes: I64, weight: F64, **settings: Any) -> DualSolution:
+    """Records of weight 0 are left out here: scikit-learn numbers support vectors without them, and so misplaces all others."""
+    kept = np.flatnonzero(weight)
+    lost = np.setdiff1d(codes, codes[kept])
+    if lost.size or not kept.size:
+        raise LocalError(f"{max(lost.size, 1)} of the classes has no record of positive weight: give every class some weight")
+    solved = solve(K[np.ix_(kept, kept)], codes[kept], weight[kept], **settings)
+    coef = np.zeros((len(solved.coef), len(K)))
+    coef[:, kept] = solved.coef
+    return replace(solved, coef=coef)
 
 
 def _binary(K: F64, positive: NDArray[np.bool_], weight: F64 | None, C: float, tol: float, max_iter: int) -> tuple[F64, float, float, int]:

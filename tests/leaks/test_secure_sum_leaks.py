@@ -1,0 +1,164 @@
+"""What every coalition learns from two secure sums, exactly: all inputs, all pads, in Z_2 and Z_3."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+
+from leaks.enumeration import Enumerated, EnumeratedEntropy, coalitions, enumerate_sums
+from tacit.choreo import Coordinator, Holder, LocalError, Message, PeerError, Role, Roster, Run, choreography
+from tacit.choreo.codec import Frames, encode
+from tacit.crypto.entropy import RootEntropy
+from tacit.protocols.secure_sum import protect, secure_sum
+from tacit.runtimes.apart import Apart, in_threads
+from tacit.runtimes.together import Together
+
+P1 = Role("holder", single=True, party="p1")
+
+
+def pairwise_allows(done: Enumerated, coalition: tuple[str, ...], to: str) -> Any:
+    """The design's table: with the receiver in it, the sum; without, nothing."""
+    return lambda t: [done.sums(done.holders, t)] if to in coalition else []
+
+
+def ring_allows(done: Enumerated, coalition: tuple[str, ...], to: str) -> Any:
+    """The sum over every stretch of honest parties that colluders enclose, unless the receiver is in the stretch.
+
+    With several rings: over everything that honest neighbours on any ring connect.
+    """
+    stretches = [s for s in connected(done.rings, set(coalition)) if to not in s]
+    return lambda t: [done.sums([p for p in s if p in done.holders], t) for s in stretches]
+
+
+def connected(rings: tuple[tuple[str, ...], ...], colluders: set[str]) -> list[set[str]]:
+    """Components of the honest parties, joined where they are neighbours on a ring."""
+    parts = [{p} for p in rings[0] if p not in colluders]
+    for ring in rings:
+        for a, b in pairwise((*ring, ring[0])):
+            if a not in colluders and b not in colluders:
+                one, other = (next(s for s in parts if p in s) for p in (a, b))
+                parts = [s for s in parts if s not in (one, other)] + [one | other]
+    return parts
+
+
+CASES = {
+    "pairwise-3-Z3": ({"holders": 3, "q": 3, "method": "pairwise"}, pairwise_allows),
+    "pairwise-4-Z2": ({"holders": 4, "q": 2, "method": "pairwise"}, pairwise_allows),
+    "pairwise-3-Z3-to-holder": ({"holders": 3, "q": 3, "method": "pairwise", "to": P1}, pairwise_allows),
+    "ring-3-Z3": ({"holders": 3, "q": 3, "method": "ring"}, ring_allows),
+    "ring-4-Z2": ({"holders": 4, "q": 2, "method": "ring"}, ring_allows),
+    "ring-4-Z2-to-holder": ({"holders": 4, "q": 2, "method": "ring", "to": P1}, ring_allows),
+    "segments-4-Z2": ({"holders": 4, "q": 2, "method": "ring", "segments": 2}, ring_allows),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_view_of_every_coalition_depends_only_on_what_the_table_allows(name):
+    setting, allows = CASES[name]
+    done = enumerate_sums(**setting)
+    to = (setting.get("to") or Coordinator).party or "coordinator"
+    for coalition in coalitions(done.run.roster.parties):
+        assert done.depends_only_on(coalition, allows(done, coalition, to)), coalition
+
+
+def test_one_ring_gives_a_party_away_to_its_two_neighbours_and_two_rings_do_not():
+    """The limit that the table states is a real one."""
+    nothing = lambda _t: []  # noqa: E731 - reads best in place
+    one = enumerate_sums(4, 2, method="ring")
+    victim = next(p for p in one.rings[0] if p in one.holders)
+    at = one.rings[0].index(victim)
+    neighbours = (one.rings[0][at - 1], one.rings[0][(at + 1) % len(one.rings[0])])
+    assert not one.depends_only_on(neighbours, nothing)
+    two = enumerate_sums(4, 2, method="ring", segments=2)
+    others = [p for p in two.run.roster.parties if p != victim]
+    for pair in coalitions(others):
+        if len(pair) <= 3:  # fewer than 2q
+            honest = [p for p in two.holders if p not in pair]
+            assert all(len(s) > 1 for s in connected(two.rings, set(pair)) if s <= set(honest)), pair
+
+
+def test_a_broken_mask_is_caught():
+    class NoPad(EnumeratedEntropy):
+        def pad(self, party: str, seed: bytes, tag: bytes, words: int) -> Any:
+            return np.zeros_like(super().pad(party, seed, tag, words))
+
+    done = enumerate_sums(3, 2, method="pairwise", entropy=NoPad)
+    assert not done.depends_only_on(("coordinator",), pairwise_allows(done, ("coordinator",), "coordinator"))
+
+
+def test_a_mask_used_in_both_rounds_is_caught_though_each_round_alone_is_safe():
+    class SamePad(EnumeratedEntropy):
+        def key(self, seed: bytes, tag: bytes, piece: int) -> Any:
+            del tag
+            return (seed, piece)
+
+    done = enumerate_sums(3, 3, method="pairwise", entropy=SamePad)
+    assert not done.depends_only_on(("coordinator",), pairwise_allows(done, ("coordinator",), "coordinator"))
+    del done.run.seen[len(done.holders) :]
+    assert done.depends_only_on(("coordinator",), pairwise_allows(done, ("coordinator",), "coordinator"))
+
+
+def test_putting_one_pad_on_two_values_raises():
+    roster = Roster({Holder: ("p1", "p2", "p3"), Coordinator: ("coordinator",)})
+    with Together(roster, job=b"j", entropy=RootEntropy(roster.parties, b"r")) as run:
+        by = protect(run, to=Coordinator)
+        tag = run.tag()
+
+        def wear(pads: Any) -> int:
+            return sum(len(chunk) for name in pads.seeds for chunk in pads.put_on(name, 3))
+
+        run.local(Holder, wear, run.pads(by.seeds, tag))
+        with pytest.raises(LocalError, match="same pad on two values"):
+            run.local(Holder, wear, run.pads(by.seeds, tag))
+
+
+class Told(Message, tells="what the coordinator says"):
+    word: str
+
+
+@choreography(opens={Coordinator: "the sum"})
+def told_then_summed(run: Run, x: Any) -> Any:
+    by = protect(run, to=Coordinator)
+    run.publish(Told, run.local(Coordinator, Told, "the same to all"))
+    return secure_sum(run, x, to=Coordinator, by=by)
+
+
+class TwoFaced(Apart):
+    """A coordinator that tells p2 something else."""
+
+    def _exchange(self, place: str, outbox: Mapping[Any, Frames], wanted: Any, missing: int) -> Any:
+        if place.endswith("/Told") and self.me == "coordinator":
+            outbox = {(s, r): encode(Told("something else")) if r == "p2" else f for (s, r), f in outbox.items()}
+        return super()._exchange(place, outbox, wanted, missing)
+
+
+def test_a_coordinator_that_tells_parties_different_things_gets_an_error_instead_of_a_sum(monkeypatch):
+    roster = Roster({Holder: ("p1", "p2", "p3"), Coordinator: ("coordinator",)})
+    x = {p: np.full(5, i, dtype=np.uint64) for i, p in enumerate(roster[Holder])}
+
+    def play(run: Run) -> Any:
+        return told_then_summed(run, run.hold(Holder, x)).entries.get("coordinator")
+
+    def fresh(me: str) -> RootEntropy:
+        return RootEntropy([me], b"r")
+
+    honest = in_threads(roster, play, job=b"j", entropy=fresh)
+    np.testing.assert_array_equal(honest["coordinator"], [3, 3, 3, 3, 3])
+    monkeypatch.setattr("tacit.runtimes.apart.Apart", TwoFaced)
+    with pytest.raises(PeerError, match="pads of p1, p2, p3 do not cancel: they were told different things"):
+        in_threads(roster, play, job=b"j", entropy=fresh)
+
+
+def test_a_coordinator_that_tells_parties_different_things_learns_nothing_at_all():
+    """Pads bound to different transcripts are independent: enumerate them, and even the sum stays hidden."""
+
+    class Equivocated(EnumeratedEntropy):
+        def pads(self, party: str, seeds: Mapping[str, bytes], tag: bytes) -> Any:
+            return super().pads(party, seeds, tag + b"other" if party == "p2" else tag)
+
+    done = enumerate_sums(3, 2, method="pairwise", entropy=Equivocated, right=False)
+    assert done.depends_only_on(("coordinator",), lambda _t: [])
