@@ -9,7 +9,7 @@ import hypothesis.strategies as st
 import msgspec
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import Phase, given, settings
 
 from tacit.choreo import F64, Array, Frames, Message, PeerError, State, decode, decode_as, encode
 from tacit.choreo.codec import HEADER_LIMIT, MAGIC, PREFIX, VERSION
@@ -110,7 +110,7 @@ tables = st.lists(st.tuples(st.sampled_from(["<f8", "<u8", "|b1", "|O", ">f8", "
 
 @pytest.mark.xfail(strict=True, reason='["m"] and ["s"] without a name are an IndexError, a message name that is no text a TypeError')
 @given(trees, tables, st.binary(max_size=32))
-@settings(FUZZ, max_examples=1000)
+@settings(FUZZ, max_examples=1000, phases=[Phase.generate])
 def test_any_well_formed_header_is_a_value_or_a_peer_error(tree, table, body):
     tried(framed([tree, table], body))
 
@@ -247,7 +247,7 @@ def test_any_header_allocates_no_more_than_a_constant(header):
 
 @pytest.mark.parametrize(
     "header",
-    [[None, [["|b1", [0]]] * 50_000], [["t"] + [["t"]] * 50_000, []], [{i: {} for i in range(50_000)}, []]],
+    [[None, [["|b1", [0]]] * 20_000], [["t"] + [["t"]] * 20_000, []], [{i: {} for i in range(20_000)}, []]],
     ids=["empty arrays", "empty tuples", "empty maps"],
 )
 @pytest.mark.xfail(strict=True, reason="a header is taken apart whole: up to 115 bytes for one of it, 1.8 GiB for the 16 MiB allowed")

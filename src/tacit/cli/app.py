@@ -1,0 +1,48 @@
+"""The commands, and what every one of them has in common."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+from typing import Annotated
+
+import typer
+
+from tacit.cli.demo import demo
+from tacit.cli.errors import Commands
+from tacit.cli.predict import predict
+from tacit.cli.report import report
+from tacit.cli.train import train
+
+app = typer.Typer(
+    cls=Commands,
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,  # an unexpected error keeps the traceback that a bug report needs
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+
+
+def _print_version(asked: bool) -> None:  # noqa: FBT001 - typer calls it with the flag
+    if asked:
+        typer.echo(f"tacit {version('tacit')}")
+        raise typer.Exit
+
+
+@app.callback(epilog="Start with: tacit demo")
+def root(
+    *,
+    _version: Annotated[bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and stop.")] = False,
+) -> None:
+    """Train classifiers on data that several organisations hold and may not show each other."""
+
+
+app.command(epilog="Example: tacit demo --parties 3 --out demo.html")(demo)
+app.command(epilog="Example: tacit train patients.csv --parties 3 --set C=10 --set kernel=rbf --out model.tacit")(train)
+app.command(epilog="Example: tacit predict model.tacit new.csv --out predictions.csv")(predict)
+app.command(epilog="Example: tacit report model.tacit --html report.html")(report)
+
+
+def main() -> None:
+    """Entry point of the command `tacit`."""
+    app(prog_name="tacit")

@@ -1,0 +1,111 @@
+"""The SVM from its kernel matrix equals scikit-learn's."""
+
+import numpy as np
+import pytest
+from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.svm import SVC
+
+from tacit.numeric.dual_svm import dual_objective, solve
+
+RNG = np.random.default_rng(11)
+X = RNG.normal(size=(90, 4))
+NOISE = RNG.normal(size=90)
+BINARY = (X[:, 0] - X[:, 1] + 0.7 * NOISE > 0).astype(np.int64)
+THREE = np.digitize(X[:, 0] + 0.5 * NOISE, [-0.5, 0.5])
+K = rbf_kernel(X, gamma=0.4)
+NEW = rbf_kernel(RNG.normal(size=(30, 4)), X, gamma=0.4)
+TIGHT = {"tol": 1e-8, "max_iter": -1}
+
+
+@pytest.mark.parametrize("C", [0.1, 1.0, 20.0])
+def test_two_classes_equal_scikit_learns_svc(C):
+    got = solve(K, BINARY, None, C=C, **TIGHT)
+    svc = SVC(C=C, kernel="precomputed", tol=1e-8).fit(K, BINARY)
+    assert got.coef.shape == (1, 90)
+    np.testing.assert_allclose(NEW @ got.coef[0] + got.bias[0], svc.decision_function(NEW), atol=1e-7)
+
+
+@pytest.mark.parametrize("C", [0.5, 5.0])
+def test_three_classes_equal_one_versus_rest(C):
+    got = solve(K, THREE, None, C=C, **TIGHT)
+    rest = OneVsRestClassifier(SVC(C=C, kernel="precomputed", tol=1e-8)).fit(K, THREE)
+    assert got.coef.shape == (3, 90)
+    np.testing.assert_allclose(NEW @ got.coef.T + got.bias, rest.decision_function(NEW), atol=1e-7)
+
+
+@pytest.mark.parametrize("codes", [BINARY, THREE])
+def test_the_solution_is_feasible(codes):
+    got = solve(K, codes, None, C=2.0, **TIGHT)
+    positives = [1] if codes is BINARY else [0, 1, 2]
+    for coef, p in zip(got.coef, positives, strict=True):
+        d = np.where(codes == p, 1.0, -1.0)
+        assert ((coef * d >= 0) & (np.abs(coef) <= 2.0)).all()
+        assert abs(coef.sum()) < 1e-9
+
+
+def test_the_objective_is_the_dual_problems():
+    got = solve(K, BINARY, None, C=2.0, **TIGHT)
+    d = np.where(BINARY == 1, 1.0, -1.0)
+    a = got.coef[0] * d
+    assert got.objective[0] == pytest.approx(0.5 * a @ (np.outer(d, d) * K) @ a - a.sum(), rel=1e-12)
+
+
+def test_the_objective_is_the_least_of_all_feasible_ones():
+    got = solve(K, BINARY, None, C=2.0, **TIGHT)
+    rng = np.random.default_rng(0)
+    up, down = np.flatnonzero(BINARY == 1), np.flatnonzero(BINARY == 0)
+    for _ in range(200):
+        coef = got.coef[0].copy()
+        i, j, step = rng.choice(up), rng.choice(down), rng.uniform(-0.5, 0.5)
+        coef[i], coef[j] = np.clip(coef[i] + step, 0, 2), np.clip(coef[j] - step, -2, 0)
+        if abs(coef.sum()) < 1e-9:
+            assert dual_objective(K, coef) >= got.objective[0] - 1e-9
+
+
+def test_the_objective_of_no_support_vectors_is_zero():
+    assert dual_objective(K, np.zeros(90)) == 0.0
+
+
+def test_a_weight_of_two_is_a_record_twice():
+    weight = np.where(np.arange(90) % 4 == 0, 2.0, 1.0)
+    twice = np.repeat(np.arange(90), weight.astype(int))
+    got = solve(K, BINARY, weight, C=0.8, **TIGHT)
+    repeated = solve(K[np.ix_(twice, twice)], BINARY[twice], None, C=0.8, **TIGHT)
+    np.testing.assert_allclose(NEW @ got.coef[0] + got.bias[0], NEW[:, twice] @ repeated.coef[0] + repeated.bias[0], atol=1e-6)
+    assert got.objective[0] == pytest.approx(repeated.objective[0], abs=1e-7)
+
+
+def test_weights_bound_the_coefficients_record_by_record():
+    weight = np.linspace(0.1, 3.0, 90)
+    got = solve(K, THREE, weight, C=1.5, **TIGHT)
+    assert (np.abs(got.coef) <= 1.5 * weight + 1e-12).all()
+    assert (np.abs(got.coef) > 1.5).any()
+
+
+def test_weights_equal_scikit_learns():
+    weight = np.linspace(0.1, 3.0, 90)
+    got = solve(K, BINARY, weight, C=1.5, **TIGHT)
+    svc = SVC(C=1.5, kernel="precomputed", tol=1e-8).fit(K, BINARY, sample_weight=weight)
+    np.testing.assert_allclose(NEW @ got.coef[0] + got.bias[0], svc.decision_function(NEW), atol=1e-7)
+
+
+@pytest.mark.xfail(strict=True, reason="SVC numbers its support vectors among the records of weight > 0: coefficients land on other records")
+def test_a_weight_of_zero_is_a_record_left_out():
+    weight = np.where(np.arange(90) % 3 == 0, 0.0, 1.0)
+    kept = np.flatnonzero(weight)
+    got = solve(K, BINARY, weight, C=0.8, **TIGHT)
+    without = solve(K[np.ix_(kept, kept)], BINARY[kept], None, C=0.8, **TIGHT)
+    assert not got.coef[0][weight == 0].any()
+    np.testing.assert_allclose(got.coef[0][kept], without.coef[0], atol=1e-7)
+
+
+def test_other_codes_than_zero_and_one_are_two_classes_all_the_same():
+    got, shifted = (solve(K, codes, None, C=1.0, **TIGHT) for codes in (BINARY, BINARY * 3 + 2))
+    assert np.array_equal(got.coef, shifted.coef)
+    assert np.array_equal(got.bias, shifted.bias)
+
+
+def test_one_class_alone_is_refused():
+    with pytest.raises(ValueError, match="number of classes has to be greater than one"):
+        solve(K, np.zeros(90, dtype=np.int64), None, C=1.0, **TIGHT)
