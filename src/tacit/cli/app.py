@@ -16,7 +16,6 @@ from tacit.cli.train import train
 app = typer.Typer(
     cls=Commands,
     add_completion=False,
-    no_args_is_help=True,
     pretty_exceptions_enable=False,  # an unexpected error keeps the traceback that a bug report needs
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
@@ -29,16 +28,21 @@ def _print_version(asked: bool) -> None:  # noqa: FBT001 - typer calls it with t
         raise typer.Exit
 
 
-@app.callback(epilog="Start with: tacit demo")
+@app.callback(invoke_without_command=True, epilog="Start with: tacit demo")
 def root(
+    ctx: typer.Context,
     *,
-    _version: Annotated[bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and stop.")] = False,
+    _version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and stop.")
+    ] = False,
 ) -> None:
     """Train classifiers on data that several organisations hold and may not show each other."""
+    if ctx.invoked_subcommand is None:
+        typer.echo(ctx.get_help())
 
 
 app.command(epilog="Example: tacit demo --parties 3 --out demo.html")(demo)
-app.command(epilog="Example: tacit train patients.csv --parties 3 --set C=10 --set kernel=rbf --out model.tacit")(train)
+app.command(epilog="Example: tacit train patients.csv --parties 3 --set C=10 --out model.tacit")(train)
 app.command(epilog="Example: tacit predict model.tacit new.csv --out predictions.csv")(predict)
 app.command(epilog="Example: tacit report model.tacit --html report.html")(report)
 

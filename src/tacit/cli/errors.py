@@ -54,8 +54,6 @@ def one_line() -> Iterator[None]:
     except TacitError as error:
         _end(f"error: {in_options(str(error))}", REFUSED)
     except USAGE as error:
-        if not error.format_message():  # no arguments at all: typer shows the help
-            raise
         _end(f"error: {error.format_message()}{_hint(error)}", REFUSED)
 
 

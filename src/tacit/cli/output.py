@@ -82,6 +82,6 @@ class Steps:
 def steps(total: int) -> Iterator[Steps]:
     """A progress bar with the time left, on stderr; gone when done, and never there without a terminal."""
     err = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn(), TextColumn("left"))
+    columns = (TextColumn("{task.description:<16}"), BarColumn(), TimeRemainingColumn(), TextColumn("left"))
     with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as bar:
         yield Steps(bar, bar.add_task("", total=total))

@@ -9,23 +9,27 @@ from typer import Argument, Option
 
 
 def train(
-    data: Annotated[list[Path], Argument(help="One file to split between --parties, or one file for each party.", show_default=False)],
+    data: Annotated[
+        list[Path], Argument(metavar="DATA", help="One file to split between --parties, or one file for each party.", show_default=False)
+    ],
     *,
-    partition: Annotated[str, Option(help="How the data is split: vertical, by columns of the same records.")] = "vertical",
-    parties: Annotated[int | None, Option(min=1, help="Between how many simulated parties one file is split; 3 by default.")] = None,
-    estimator: Annotated[str, Option(help="What is trained.")] = "GramSVC",
+    partition: Annotated[str, Option(metavar="NAME", help="How the data is split: vertical, by columns of the same records.")] = "vertical",
+    parties: Annotated[
+        int | None, Option(min=1, metavar="N", help="Between how many simulated parties one file is split; 3 by default.")
+    ] = None,
+    estimator: Annotated[str, Option(metavar="NAME", help="What is trained.")] = "GramSVC",
     settings: Annotated[list[str] | None, Option("--set", metavar="NAME=VALUE", help="A parameter of the estimator; repeatable.")] = None,
-    out: Annotated[Path, Option(help="The model file to write.")] = Path("model.tacit"),
-    label: Annotated[str, Option(help="The column that holds the classes.")] = "label",
-    labeller: Annotated[str | None, Option(help="The party whose labels count, where several files have some.")] = None,
+    out: Annotated[Path, Option(metavar="FILE", help="The model file to write.")] = Path("model.tacit"),
+    label: Annotated[str, Option(metavar="COLUMN", help="The column that holds the classes.")] = "label",
+    labeller: Annotated[str | None, Option(metavar="NAME", help="The party whose labels count, where several files have some.")] = None,
     drop: Annotated[list[str] | None, Option(metavar="COLUMN", help="A column that is no feature; repeatable.")] = None,
-    seed: Annotated[int, Option(help="Which columns go to whom when one file is split; feeds no secret.")] = 0,
+    seed: Annotated[int, Option(min=0, metavar="N", help="Which columns go to whom when one file is split; feeds no secret.")] = 0,
     compare: Annotated[bool, Option("--compare", help="Also train the centralised learner and report the gap.")] = False,
-    report: Annotated[Path | None, Option(help="Write the report to this file, as a web page.")] = None,
+    report: Annotated[Path | None, Option(metavar="FILE", help="Write the report to this file, as a web page.")] = None,
     as_json: Annotated[bool, Option("--json", help="Print the summary as one JSON object.")] = False,
     allow_two_parties: Annotated[bool, Option("--allow-two-parties", help="Accept that sums over two parties hide nothing.")] = False,
 ) -> None:
-    """Train together: on one file per party, or on one file split between simulated parties."""
+    """Train together on one file per party, or on one file split up."""
     from tacit.cli import training  # noqa: PLC0415 - scikit-learn takes a second to import: only who trains waits
 
     source = training.Source(tuple(data), partition, parties, label, labeller, tuple(drop or ()), seed, allow_two_parties)

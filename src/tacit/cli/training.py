@@ -45,9 +45,7 @@ class Source:
         )  # fmt: skip
 
 
-def run(
-    source: Source, estimator: str, settings: Sequence[str], *, compare: bool, out: Path, page: Path | None, as_json: bool
-) -> None:
+def run(source: Source, estimator: str, settings: Sequence[str], *, compare: bool, out: Path, page: Path | None, as_json: bool) -> None:
     """Check all there is to check, then read, train and write."""
     check_targets({"--out": out, "--report": page}, source.files)
     model = estimator_of(estimator, settings, source.partition)

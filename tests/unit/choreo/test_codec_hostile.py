@@ -103,9 +103,23 @@ def test_several_changed_bytes_give_a_message_or_a_peer_error(changes):
     tried(bytes(data))
 
 
-leaves = st.none() | st.booleans() | st.integers(-(1 << 63), (1 << 64) - 1) | st.floats() | st.sampled_from(["a", "t", "d", "s", "m", "Parcel", "Corner"]) | st.binary(max_size=3)
-trees = st.recursive(leaves, lambda inner: st.lists(inner, max_size=5) | st.dictionaries(st.text(max_size=2) | st.integers(), inner, max_size=2), max_leaves=12)
-tables = st.lists(st.tuples(st.sampled_from(["<f8", "<u8", "|b1", "|O", ">f8", "<c16", "<U4", ""]), st.lists(st.integers(-2, 1 << 64), max_size=4)), max_size=3)
+leaves = (
+    st.none()
+    | st.booleans()
+    | st.integers(-(1 << 63), (1 << 64) - 1)
+    | st.floats()
+    | st.sampled_from(["a", "t", "d", "s", "m", "Parcel", "Corner"])
+    | st.binary(max_size=3)
+)
+trees = st.recursive(
+    leaves,
+    lambda inner: st.lists(inner, max_size=5) | st.dictionaries(st.text(max_size=2) | st.integers(), inner, max_size=2),
+    max_leaves=12,
+)
+tables = st.lists(
+    st.tuples(st.sampled_from(["<f8", "<u8", "|b1", "|O", ">f8", "<c16", "<U4", ""]), st.lists(st.integers(-2, 1 << 64), max_size=4)),
+    max_size=3,
+)
 
 
 @pytest.mark.xfail(strict=True, reason='["m"] and ["s"] without a name are an IndexError, a message name that is no text a TypeError')
@@ -166,7 +180,9 @@ def test_an_array_table_that_does_not_fit_the_bytes_is_a_peer_error(table, body)
         decode(framed([["a", 0], table], body))
 
 
-@pytest.mark.parametrize("header", [b"", b"\xc0", b"\x90", b"\x91\xc0", b"\x93\xc0\x90\x90", b"\x92\xc0\x90\x00", b"\x92\xc1\x90", b"\x92\xa2\xff\xff\x90"])
+@pytest.mark.parametrize(
+    "header", [b"", b"\xc0", b"\x90", b"\x91\xc0", b"\x93\xc0\x90\x90", b"\x92\xc0\x90\x00", b"\x92\xc1\x90", b"\x92\xa2\xff\xff\x90"]
+)
 def test_a_header_that_is_no_tree_and_table_is_a_peer_error(header):
     with pytest.raises(PeerError):
         decode(framed(header))

@@ -148,7 +148,13 @@ def test_a_row_says_who_told_whom_what_and_how_large_it_was(together):
     assert (first.sender_role, first.receiver_role, first.type, first.tells) == ("holder", "coordinator", "Vector", "a vector")
     assert first.shapes == ((2, 3),)
     assert 48 < first.bytes < 120
-    assert (last.sender_role, last.receiver_role, last.type, last.tells, last.shapes) == ("coordinator", "everyone", "Figure", "a figure", ())
+    assert (last.sender_role, last.receiver_role, last.type, last.tells, last.shapes) == (
+        "coordinator",
+        "everyone",
+        "Figure",
+        "a figure",
+        (),
+    )
 
 
 def test_every_party_writes_every_row_and_leaves_blank_what_it_did_not_see(apart, together):

@@ -204,7 +204,9 @@ def test_a_step_that_hides_what_has_no_wire_form_is_refused(together, make):
         together(text)
 
 
-@pytest.mark.parametrize("make", [lambda: 1, lambda: None, lambda: "s", lambda: b"b", lambda: np.float32(1), lambda: (1, {"k": np.ones(2)})])
+@pytest.mark.parametrize(
+    "make", [lambda: 1, lambda: None, lambda: "s", lambda: b"b", lambda: np.float32(1), lambda: (1, {"k": np.ones(2)})]
+)
 def test_a_step_may_return_any_wire_form_value(together, make):
     together(lambda run: run.local(Holder, make).entries["ann"])
 
@@ -215,7 +217,9 @@ def written_into(array):
 
 
 def received_array(run):
-    return run.local(Coordinator, lambda m: m.values, run.send(Vector, Coordinator >> Coordinator, run.local(Coordinator, lambda: Vector(np.zeros(2)))))
+    return run.local(
+        Coordinator, lambda m: m.values, run.send(Vector, Coordinator >> Coordinator, run.local(Coordinator, lambda: Vector(np.zeros(2))))
+    )
 
 
 def arrived_array(run):

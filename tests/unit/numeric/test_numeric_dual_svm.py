@@ -90,7 +90,9 @@ def test_weights_equal_scikit_learns():
     np.testing.assert_allclose(NEW @ got.coef[0] + got.bias[0], svc.decision_function(NEW), atol=1e-7)
 
 
-@pytest.mark.xfail(strict=True, reason="SVC numbers its support vectors among the records of weight > 0: coefficients land on other records")
+@pytest.mark.xfail(
+    strict=True, reason="SVC numbers its support vectors among the records of weight > 0: coefficients land on other records"
+)
 def test_a_weight_of_zero_is_a_record_left_out():
     weight = np.where(np.arange(90) % 3 == 0, 0.0, 1.0)
     kept = np.flatnonzero(weight)

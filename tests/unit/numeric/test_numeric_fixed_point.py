@@ -91,7 +91,9 @@ def test_what_does_not_fit_is_refused_with_array_bound_and_remedy(bad, at):
     with pytest.raises(LocalError) as caught:
         FixedPoint(32, 4).encode(x, "column sums of ann")
     text = str(caught.value)
-    assert text.startswith(f"column sums of ann: a value of size {abs(bad):.3g} does not fit into fixed point with 32 fraction bits for 4 parties")
+    assert text.startswith(
+        f"column sums of ann: a value of size {abs(bad):.3g} does not fit into fixed point with 32 fraction bits for 4 parties"
+    )
     assert "(limit 5.37e+08)" in text
     assert text.endswith("scale the features, or lower fraction_bits")
 

@@ -1,0 +1,72 @@
+"""Vertical GramSVC beside scikit-learn on tic-tac-toe (958 x 27), 3 to 10 parties, as in paper 001, section 3.4."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from statistics import median
+
+import numpy as np
+from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.model_selection import StratifiedKFold, cross_val_score
+from sklearn.svm import SVC
+from threadpoolctl import threadpool_limits
+
+import tacit
+from figures import Figure, dataset
+
+SETTING = {"C": 100.0, "gamma": 0.1, "tol": 1e-8}
+
+
+def figures(quick: bool) -> Iterator[Figure]:  # noqa: FBT001 - the one switch of all benchmarks
+    """The same answers, at the same price whatever the number of parties."""
+    X, y = dataset("tic-tac-toe")
+    with threadpool_limits(1):  # every party has one core of its own
+        yield from _answers(X, y, parties=(3, 10) if quick else range(3, 11))
+        yield from _price(X, y, parties=(3, 10) if quick else range(3, 11), repeats=3 if quick else 7)
+        yield _accuracy(X, y)
+
+
+def _answers(X: np.ndarray, y: np.ndarray, parties: range | tuple[int, ...]) -> Iterator[Figure]:
+    K = rbf_kernel(X, gamma=SETTING["gamma"])
+    svc = SVC(kernel="precomputed", C=SETTING["C"], tol=SETTING["tol"]).fit(K, y)
+    a = svc.dual_coef_[0]
+    theirs = 0.5 * a @ K[np.ix_(svc.support_, svc.support_)] @ a - np.abs(a).sum()
+    same, gap = True, 0.0
+    for n in parties:
+        model = tacit.GramSVC(kernel="rbf", n_parties=n, **SETTING).fit(X, y)
+        same &= bool(np.array_equal(model.predict(X), svc.predict(K)))
+        gap = max(gap, abs(float(model.model_.dual.objective[0]) - theirs) / abs(theirs))
+    yield Figure(f"predictions of GramSVC and SVC(precomputed), {_span(parties)} parties", "equal" if same else "differ", "equal", same)
+    yield Figure("relative gap of the dual objectives", f"{gap:.1e}", "at most 1e-6", gap <= 1e-6)
+
+
+def _price(X: np.ndarray, y: np.ndarray, parties: range | tuple[int, ...], repeats: int) -> Iterator[Figure]:
+    central = median(_cpu(lambda: SVC(kernel="rbf", **SETTING).fit(X, y)) for _ in range(repeats))
+    cost = {n: median(_busiest(X, y, n) for _ in range(repeats)) for n in parties}
+    for n, seconds in cost.items():
+        yield Figure(f"CPU of the busiest party and the coordinator, {n} parties", f"{seconds * 1e3:.0f} ms")
+    spread = max(cost.values()) / min(cost.values())
+    yield Figure(f"the dearest over the cheapest, {_span(parties)} parties", f"{spread:.2f}", "at most 2", spread <= 2)
+    yield Figure("CPU of the centralised fit that computes its own kernel", f"{central * 1e3:.0f} ms")
+
+
+def _busiest(X: np.ndarray, y: np.ndarray, n: int) -> float:
+    report = tacit.GramSVC(kernel="rbf", n_parties=n, **SETTING).fit(X, y).report_
+    return max(s for p, s in report.cpu.items() if p != "coordinator") + report.cpu["coordinator"]
+
+
+def _cpu(work: object) -> float:
+    start = time.thread_time()
+    work()  # type: ignore[operator]
+    return time.thread_time() - start
+
+
+def _accuracy(X: np.ndarray, y: np.ndarray) -> Figure:
+    folds = StratifiedKFold(5, shuffle=True, random_state=0)
+    scores = cross_val_score(tacit.GramSVC(kernel="rbf", **SETTING), X, y, cv=folds)
+    return Figure("accuracy, RBF, 5-fold", f"{scores.mean():.2%}", "above 99 %", bool(scores.mean() > 0.99))
+
+
+def _span(parties: range | tuple[int, ...]) -> str:
+    return f"{min(parties)} to {max(parties)}"

@@ -1,0 +1,77 @@
+"""Pairwise sum of five 64 MiB vectors: how fast pads are made, how much memory masking takes, how many words are drawn."""
+
+from __future__ import annotations
+
+import secrets
+import time
+import tracemalloc
+from collections.abc import Iterator
+from statistics import median
+
+import numpy as np
+
+from figures import Figure
+from tacit.choreo import Coordinator, Holder, Roster
+from tacit.crypto.entropy import RootEntropy
+from tacit.crypto.pads import stream
+from tacit.numeric.ring import Z64
+from tacit.protocols.secure_sum import mask, protect, secure_sum
+from tacit.runtimes.together import Together
+
+PARTIES = 5
+MIB = 1 << 20
+
+
+def figures(quick: bool) -> Iterator[Figure]:  # noqa: FBT001 - the one switch of all benchmarks
+    """Rates as ratios within one run; memory of one party's masking step."""
+    size = (16 if quick else 64) * MIB
+    names = [f"p{i + 1}" for i in range(PARTIES)]
+    x = np.frombuffer(secrets.token_bytes(1 << 16), dtype=np.uint64).repeat(size // (1 << 16))
+    yield from _rate(names, x, repeats=3 if quick else 5)
+    yield _memory(names, x)
+    yield from _whole(names, x)
+
+
+def _masked(names: list[str], x: np.ndarray) -> float:
+    entropy = RootEntropy(names, b"bench")
+    pads = entropy.pads(names[0], {p: secrets.token_bytes(32) for p in names[1:]}, b"tag")
+    start = time.thread_time()
+    mask(x, pads, names[0], None, "x", Z64)
+    return time.thread_time() - start
+
+
+def _streamed(x: np.ndarray) -> float:
+    """AES alone, streamed and added: the rate that masking is measured against."""
+    into = np.zeros_like(x)
+    start = time.thread_time()
+    Z64.add(into, stream(secrets.token_bytes(32), into.size))
+    return time.thread_time() - start
+
+
+def _rate(names: list[str], x: np.ndarray, repeats: int) -> Iterator[Figure]:
+    pairs = [(_streamed(x), _masked(names, x)) for _ in range(repeats + 1)][1:]
+    aes = median(x.nbytes / one for one, _ in pairs)
+    ratio = median((PARTIES - 1) * one / four for one, four in pairs)
+    yield Figure(f"streamed AES-256-CTR into a sum, {x.nbytes // MIB} MiB", f"{aes / 1e9:.2f} GB/s")
+    yield Figure("pads of one of five parties, share of that rate", f"{ratio:.0%}", "60 % or more", ratio >= 0.6)
+
+
+def _memory(names: list[str], x: np.ndarray) -> Figure:
+    tracemalloc.start()
+    _masked(names, x)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    return Figure("peak extra memory of masking, times the vector", f"{peak / x.nbytes:.3f}", "at most 1.5", peak <= 1.5 * x.nbytes)
+
+
+def _whole(names: list[str], x: np.ndarray) -> Iterator[Figure]:
+    roster = Roster({Holder: tuple(names), Coordinator: ("coordinator",)})
+    entropy = RootEntropy(roster.parties, b"bench")
+    start = time.perf_counter()
+    with Together(roster, job=b"bench", entropy=entropy) as run:
+        total = secure_sum(run, run.hold(Holder, dict.fromkeys(names, x)), to=Coordinator, by=protect(run, to=Coordinator))
+    seconds = time.perf_counter() - start
+    right = np.array_equal(total.entries["coordinator"], x * np.uint64(PARTIES))
+    yield Figure(f"the whole sum of five, {x.nbytes // MIB} MiB each", f"{seconds:.2f} s", "exact", right)
+    due = PARTIES * (PARTIES - 1) * (x.size + 1)
+    yield Figure("PRF words drawn, of M(M-1) vectors", f"{entropy.words_drawn / due:.6f}", "1", entropy.words_drawn == due)

@@ -1,0 +1,1 @@
+"""What each method gives away, as working code."""
