@@ -11,7 +11,7 @@ from statistics import median
 import numpy as np
 
 from figures import Figure
-from tacit.choreo import Coordinator, Holder, Roster
+from tacit.choreo import Coordinator, Holder, Roster, entries_of
 from tacit.crypto.entropy import RootEntropy
 from tacit.crypto.pads import stream
 from tacit.numeric.ring import Z64
@@ -71,7 +71,7 @@ def _whole(names: list[str], x: np.ndarray) -> Iterator[Figure]:
     with Together(roster, job=b"bench", entropy=entropy) as run:
         total = secure_sum(run, run.hold(Holder, dict.fromkeys(names, x)), to=Coordinator, by=protect(run, to=Coordinator))
     seconds = time.perf_counter() - start
-    right = np.array_equal(total.entries["coordinator"], x * np.uint64(PARTIES))
+    right = np.array_equal(entries_of(total)["coordinator"], x * np.uint64(PARTIES))
     yield Figure(f"the whole sum of five, {x.nbytes // MIB} MiB each", f"{seconds:.2f} s", "exact", right)
     due = PARTIES * (PARTIES - 1) * (x.size + 1)
     yield Figure("PRF words drawn, of M(M-1) vectors", f"{entropy.words_drawn / due:.6f}", "1", entropy.words_drawn == due)

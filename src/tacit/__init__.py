@@ -1,8 +1,24 @@
 """tacit: SVMs and ELMs over data that several organisations hold and may not show each other."""
 
-from tacit.data import Federation
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from tacit.errors import LocalError, PeerError, TacitError
-from tacit.estimators import GramSVC, load
-from tacit.report import Report
+
+if TYPE_CHECKING:
+    from tacit.data import Federation
+    from tacit.estimators import GramSVC, load
+    from tacit.report import Report
 
 __all__ = ["Federation", "GramSVC", "LocalError", "PeerError", "Report", "TacitError", "load"]
+
+# imported when first asked for: the command line must not wait for scikit-learn to print its help
+_HOMES = {"Federation": "tacit.data", "GramSVC": "tacit.estimators", "Report": "tacit.report", "load": "tacit.estimators"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'tacit' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)

@@ -8,7 +8,7 @@ class TacitError(Exception):
 
 
 class LocalError(TacitError, ValueError):
-    """Yours: an input, a file or a setting at this very place. Nothing was sent."""
+    """Yours: an input, a file or a setting at this very place."""
 
 
 class PeerError(TacitError, RuntimeError):

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tacit.choreo import At, Entropy, Ledger, Role, Roster, Run
+from tacit.choreo import At, Entropy, Ledger, Role, Roster, Run, entries_of
 from tacit.crypto.entropy import RootEntropy
 from tacit.errors import LocalError
 from tacit.protocols.gram_vertical import gram_predict, gram_vertical
@@ -61,7 +61,7 @@ RUNTIMES: dict[str, Callable[..., Outcome]] = {"together": execute_together}
 def opened(result: Any) -> Any:
     """A result with every `At` replaced by {party: value}: for whoever simulates all parties."""
     if isinstance(result, At):
-        return dict(result.entries)
+        return dict(entries_of(result))
     if isinstance(result, dict):
         return {k: opened(v) for k, v in result.items()}
     if type(result) is tuple:

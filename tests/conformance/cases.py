@@ -50,7 +50,7 @@ def merged(results: Mapping[str, Any]) -> Any:
     """One result from what each party has: entries united, plain values equal."""
     first, *rest = results.values()
     if isinstance(first, At):
-        return {party: value for result in results.values() for party, value in result.entries.items()}
+        return {party: value for result in results.values() for party, value in result._entries.items()}
     if isinstance(first, dict):
         return {key: merged({p: result[key] for p, result in results.items()}) for key in first}
     for other in rest:
@@ -200,6 +200,8 @@ CASES = {
         sum_case("ring_to_holder", (5,), method="ring", to=P1, least=3),
         sum_case("ring_segments", (3, 4), method="ring", segments=2, least=5),
         sum_case("ring_segments_to_holder", (3, 4), method="ring", segments=2, to=P1, least=5),
+        sum_case("threshold", (17,), method="threshold"),
+        sum_case("threshold_to_holder", (4, 4), method="threshold", to=P1, symmetric=True),
         Case("template", ragged_rows, column_means, check_means),
         Case("gather", ragged_rows, row_count, check_count),
         gram_case("linear", "linear"),

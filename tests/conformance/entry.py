@@ -18,7 +18,8 @@ def play(run: Apart, payload: bytes) -> bytes:
 
 def one(run: Apart, name: str, inputs: dict[str, tuple[str, Any]]) -> Any:
     """The party's results and its ledger."""
-    own_run = Apart(run.me, run.roster, run._links, job=name.encode(), entropy=RootEntropy([run.me], name.encode()))
+    own_run = Apart(run.me, run.roster, run.post, job=name.encode(), entropy=RootEntropy([run.me], name.encode()))
+    own_run._waiting = run._waiting  # a quicker party may already be in the next case
     result = CASES[name].run(own_run, {key: (Role(role), entries) for key, (role, entries) in inputs.items()})
     return own(result), own_run.ledger.template()
 
@@ -26,7 +27,7 @@ def one(run: Apart, name: str, inputs: dict[str, tuple[str, Any]]) -> Any:
 def own(result: Any) -> Any:
     """Entries of this party, marked so that they are not taken for plain values."""
     if isinstance(result, At):
-        return {"at": dict(result.entries)}
+        return {"at": dict(result._entries)}
     if isinstance(result, dict):
         return {"dict": {k: own(v) for k, v in result.items()}}
     return {"plain": result}

@@ -182,5 +182,5 @@ def _two_sums(run: Run, digits: Digits, names: Sequence[str], to: Role, method: 
         x: At[Any] = run.hold(Holder, {p: digits.of(t * len(names) + i) for i, p in enumerate(names)})
         total = protocol.secure_sum(run, x, to=to, by=by, ring=ring)
         expected = sum(digits.of(t * len(names) + i) for i in range(len(names))) % np.uint64(ring.modulus)
-        assert not right or all(np.array_equal(value, expected) for value in total.entries.values())
+        assert not right or all(np.array_equal(value, expected) for value in total._entries.values())
     return by.rings

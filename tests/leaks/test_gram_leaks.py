@@ -9,7 +9,7 @@ import pytest
 
 from conformance.cases import CASES, columns, play_gram
 from tacit.attacks.gram_inversion import gram_inversion
-from tacit.choreo import Holder, decode
+from tacit.choreo import Holder
 from tacit.crypto.entropy import RootEntropy
 from tacit.data.part import part_of
 from tacit.protocols import gram_vertical
@@ -55,7 +55,7 @@ def test_the_coordinator_learns_the_same_from_records_that_differ_by_a_rotation(
         np.testing.assert_allclose(a, b, atol=1e-8)
 
 
-def test_holders_receive_the_same_bytes_whatever_the_other_columns_are_as_long_as_the_support_is_the_same(monkeypatch):
+def test_holders_receive_the_same_bytes_when_another_holder_s_columns_are_rotated(monkeypatch):
     inputs = columns(CASE.roster(3))
     turned = {"data": (Holder, {p: rotated(part, 5) if p == "p3" else part for p, part in inputs["data"][1].items()})}
     (first, _), (second, _) = played(inputs, monkeypatch), played(turned, monkeypatch)
@@ -71,7 +71,6 @@ def test_no_holder_ever_receives_an_array_that_is_not_public(monkeypatch):
     run, _ = played(columns(CASE.roster(3)), monkeypatch)
     kinds = {row.type for row in run.ledger if row.receiver in ("p2", "p3")}
     assert kinds == {"Classes", "Size", "PublicKey", "Support"}
-    assert all(decode(data) is not None for _, _, data in run.frames)
 
 
 @pytest.mark.parametrize(("known", "least", "most"), [(7, 0.0, 1e-6), (12, 0.0, 1e-6), (6, 0.01, 1.0), (0, 0.99, 1.01)])

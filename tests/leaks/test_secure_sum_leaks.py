@@ -141,7 +141,7 @@ def test_a_coordinator_that_tells_parties_different_things_gets_an_error_instead
     x = {p: np.full(5, i, dtype=np.uint64) for i, p in enumerate(roster[Holder])}
 
     def play(run: Run) -> Any:
-        return told_then_summed(run, run.hold(Holder, x)).entries.get("coordinator")
+        return told_then_summed(run, run.hold(Holder, x))._entries.get("coordinator")
 
     def fresh(me: str) -> RootEntropy:
         return RootEntropy([me], b"r")
@@ -149,7 +149,7 @@ def test_a_coordinator_that_tells_parties_different_things_gets_an_error_instead
     honest = in_threads(roster, play, job=b"j", entropy=fresh)
     np.testing.assert_array_equal(honest["coordinator"], [3, 3, 3, 3, 3])
     monkeypatch.setattr("tacit.runtimes.apart.Apart", TwoFaced)
-    with pytest.raises(PeerError, match="pads of p1, p2, p3 do not cancel: they were told different things"):
+    with pytest.raises(PeerError, match="the pads do not cancel: the parties were told different things"):
         in_threads(roster, play, job=b"j", entropy=fresh)
 
 

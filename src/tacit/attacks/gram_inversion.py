@@ -1,6 +1,6 @@
 """Gram inversion: who holds the gram matrix and knows some records in full can work out the others.
 
-    G_ij = x_i . x_j,   so for known records K:   A_K x_i = G_Ki       (001 section 3.2 claims that this is not possible)
+    G_ij = x_i . x_j,   so for known records K:   A_K x_i = G_Ki       (001 section 3.2 counts equations and sees no harm)
 
 With as many linearly independent known records as there are columns, the least-squares solution is every other record.
 With fewer it is the part of every record that lies in the span of the known ones.
@@ -28,7 +28,7 @@ class Inversion:
 def gram_inversion(gram: F64, truth: F64, known: I64) -> Inversion:
     """Reconstruct all records from the gram matrix and the known ones; `truth` only measures the error."""
     found, *_ = np.linalg.lstsq(truth[known], gram[known], rcond=None)
-    records = found.T
+    records = found.T.astype(np.float64)
     unknown = np.setdiff1d(np.arange(len(truth)), known)
     wrong = np.linalg.norm(records[unknown] - truth[unknown])
     return Inversion(records, float(wrong / np.linalg.norm(truth[unknown])))

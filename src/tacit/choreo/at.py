@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic, NoReturn, TypeVar
 
@@ -29,18 +29,14 @@ class Scope:
 
 
 class At(Generic[T]):
-    """Held by `owners`; `entries` has those of the owners that are present in this process."""
+    """Held by `owners`, which is public; what they hold is for runtimes only (`entries_of`)."""
 
-    __slots__ = ("entries", "owners", "scope")
+    __slots__ = ("_entries", "owners", "scope")
 
     def __init__(self, owners: tuple[str, ...], entries: Mapping[str, Any], scope: Scope) -> None:
         self.owners = owners
-        self.entries = entries
         self.scope = scope
-
-    def within(self, scope: Scope) -> At[T]:
-        """The same value, living as long as `scope`."""
-        return At(self.owners, self.entries, scope)
+        self._entries = entries
 
     def _refused(self, verb: str) -> ChoreographyError:
         return ChoreographyError(
@@ -56,6 +52,9 @@ class At(Generic[T]):
     def __len__(self) -> int:
         raise self._refused("take the length of")
 
+    def __contains__(self, item: object) -> bool:
+        raise self._refused("search")
+
     def __getitem__(self, key: object) -> NoReturn:
         raise self._refused("index")
 
@@ -69,39 +68,55 @@ class At(Generic[T]):
         raise self._refused("print")
 
 
+def entries_of(at: At[Any]) -> Mapping[str, Any]:
+    """What the owners present in this process hold. A choreography never calls this."""
+    return at._entries  # noqa: SLF001 - the one way in
+
+
 class Carry:
     """The values that outlive a round: `s.w` is read and assigned; nothing else crosses into the next one."""
 
     _values: dict[str, Any]
 
-    def __init__(self, **values: object) -> None:
+    def __init__(self, values: Mapping[str, Any]) -> None:
         object.__setattr__(self, "_values", dict(values))
 
     def __getattr__(self, name: str) -> Any:
-        try:
-            return self._values[name]
-        except KeyError:
-            raise ChoreographyError(f"nothing called {name} is carried (carried: {', '.join(self._values)})") from None
+        values = object.__getattribute__(self, "_values")
+        if name not in values:
+            raise ChoreographyError(f"nothing called {name} is carried (carried: {', '.join(values)})")
+        return values[name]
 
     def __setattr__(self, name: str, value: object) -> None:
         if name not in self._values:
             raise ChoreographyError(f"{name} is not carried: name it in run.carry(...)")
         self._values[name] = value
 
-    def move(self, scope: Scope) -> None:
-        """Lift every carried value into `scope`."""
-        self._values.update({k: lifted(v, scope) for k, v in self._values.items()})
+
+def carried(carry: Carry) -> dict[str, Any]:
+    """The values by name, for the runtime that keeps them."""
+    return carry._values  # noqa: SLF001 - as above
 
 
-def lifted(value: Any, scope: Scope) -> Any:
-    """A result with every `At` in it moved to `scope`."""
+def lift(value: Any, inner: Scope, outer: Scope) -> None:
+    """Let every `At` of `inner` that a result contains live on in `outer`; those of rounds that are over cannot."""
+    for at in held_in(value):
+        if at.scope is inner:
+            at.scope = outer
+        elif not at.scope.open:
+            raise ChoreographyError(f"a value of {at.scope.path}, which is over, cannot be kept: carry it")
+
+
+def held_in(value: Any) -> Iterator[At[Any]]:
+    """Every `At` in a value, however deep."""
     if isinstance(value, At):
-        return value.within(scope)
-    if type(value) is tuple:
-        return tuple(lifted(v, scope) for v in value)
-    if type(value) is dict:
-        return {k: lifted(v, scope) for k, v in value.items()}
-    if dataclasses.is_dataclass(value) and not isinstance(value, (type, Record)):
-        fields = {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
-        return dataclasses.replace(value, **lifted(fields, scope))
-    return value
+        yield value
+    elif isinstance(value, Carry):
+        yield from held_in(carried(value))
+    elif isinstance(value, (tuple, list, set, frozenset)):
+        for part in value:
+            yield from held_in(part)
+    elif isinstance(value, dict):
+        yield from held_in(list(value.values()))
+    elif dataclasses.is_dataclass(value) and not isinstance(value, (type, Record)):
+        yield from held_in([getattr(value, f.name) for f in dataclasses.fields(value)])

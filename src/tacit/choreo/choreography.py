@@ -23,16 +23,19 @@ def choreography(*, opens: Mapping[Role | str, str]) -> Callable[[Callable[Conca
         name = play.__name__
         signature = inspect.signature(play)
         unknown = [k for k in opens if isinstance(k, str) and k not in signature.parameters]
-        if not opens or unknown:
+        if unknown or not opens or not all(what.strip() for what in opens.values()):
             raise ChoreographyError(f"choreography {name} must say what it opens, to roles or to its own parameters; unknown: {unknown}")
 
         @functools.wraps(play)
         def called(run: Run, *args: P.args, **kwargs: P.kwargs) -> T:
-            given = signature.bind(run, *args, **kwargs).arguments
+            bound = signature.bind(run, *args, **kwargs)
+            bound.apply_defaults()
             for key, what in opens.items():
-                run.ledger.open(Opened(name, _role(key, given), what))
-            with run.within(name) as lift:
-                return lift(play(run, *args, **kwargs))  # type: ignore[no-any-return]
+                run.ledger.open(Opened(name, _role(key, bound.arguments), what))
+            with run.within(name) as keep:
+                result = play(run, *args, **kwargs)
+                keep(result)
+                return result
 
         return cast("Callable[Concatenate[Run, P], T]", called)
 

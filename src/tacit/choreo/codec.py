@@ -1,10 +1,11 @@
 """The codec: values to bytes and back, without pickle.
 
     frame = "TACT" version:u8 header_length:u32 header buffers...
-    header = msgpack [tree, [[dtype, shape], ...]]       arrays stand in the tree as ["a", index]
+    header = msgpack [tree, [[dtype, shape], ...]]       arrays stand in the tree as ["a"], in the order of the table
 
-Arrays travel as raw little-endian buffers. Every declared size is checked against the bytes that are really there
-before anything is built, and decoded arrays are read-only views of them, so that decoding allocates next to nothing.
+Arrays, long strings and long bytes travel as raw little-endian buffers. Every declared size is checked against the
+bytes that are really there before anything is built, and decoded arrays are read-only views of them, so decoding
+allocates next to nothing.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import hashlib
 import itertools
 import math
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar
@@ -21,14 +22,17 @@ from typing import Any, TypeVar
 import msgspec
 import numpy as np
 
-from tacit.choreo.message import Array, Message, Record, State, fits
+from tacit.choreo.message import Array, Each, Message, Record, State, fits
 from tacit.errors import ChoreographyError, PeerError
 
 MAGIC, VERSION = b"TACT", 1
 PREFIX = struct.Struct("<4sBI")
-HEADER_LIMIT = 1 << 24
+HEADER_LIMIT = 1 << 20  # a header can grow about a hundredfold when it is read
 LIMIT = 1 << 36  # bytes of one message
+ARRAYS, DIMENSIONS = 1 << 12, 32
+LONG = 1 << 10  # strings and bytes from here on are buffers
 DTYPES = frozenset({"|b1", "|i1", "|u1", "<i2", "<u2", "<i4", "<u4", "<i8", "<u8", "<f4", "<f8"})
+BYTES = np.dtype("|u1")
 
 R = TypeVar("R", bound=Record)
 
@@ -39,11 +43,6 @@ class Frames:
 
     header: bytes
     buffers: tuple[memoryview, ...]
-
-    @property
-    def nbytes(self) -> int:
-        """Length on the wire."""
-        return PREFIX.size + len(self.header) + sum(b.nbytes for b in self.buffers)
 
     @classmethod
     def split(cls, data: bytes | memoryview, *, limit: int = LIMIT) -> Frames:
@@ -59,6 +58,11 @@ class Frames:
             raise PeerError("message is truncated or its header is over the limit")
         view = memoryview(data)
         return cls(bytes(view[PREFIX.size : PREFIX.size + size]), (view[PREFIX.size + size :],))
+
+    @property
+    def nbytes(self) -> int:
+        """Length on the wire."""
+        return PREFIX.size + len(self.header) + sum(b.nbytes for b in self.buffers)
 
     def parts(self) -> tuple[bytes | memoryview, ...]:
         """The pieces in wire order."""
@@ -80,25 +84,25 @@ class Frames:
 def encode(value: object) -> Frames:
     """Write any wire-form value."""
     arrays: list[Array] = []
-    tree = _pack(value, arrays)
-    table = [[a.dtype.str, list(a.shape)] for a in arrays]
-    return Frames(msgspec.msgpack.encode([tree, table]), tuple(_bytes(a) for a in arrays))
+    tree = _pack(sealed(value, "this"), arrays)
+    header = msgspec.msgpack.encode([tree, [[a.dtype.str, list(a.shape)] for a in arrays]])
+    if len(header) > HEADER_LIMIT or len(arrays) > ARRAYS:
+        raise ChoreographyError("a value of this many parts has no wire form: put its numbers into arrays")
+    return Frames(header, tuple(a.reshape(-1).view(np.uint8).data if a.size else memoryview(b"") for a in arrays))
 
 
 def decode(data: Frames | bytes | memoryview, *, limit: int = LIMIT) -> Any:
-    """Read a value back; anything that is not one raises `PeerError`."""
-    try:
-        tree, arrays = _arrays(data if isinstance(data, Frames) else Frames.split(data, limit=limit))
-        return _unpack(tree, arrays)
-    except (msgspec.DecodeError, RecursionError, TypeError, ValueError, UnicodeDecodeError) as error:
-        # the type only: the text of an error can contain data
-        raise PeerError(f"malformed message ({type(error).__name__})") from None
+    """Read back a value that is no message; anything else raises `PeerError`."""
+    value = _read(data, limit)
+    if _foreign(value):
+        raise PeerError("a message where a value was expected")
+    return value
 
 
 def decode_as(kind: type[R], data: Frames | bytes | memoryview, *, limit: int = LIMIT) -> R:
     """Read back a record of the given type, all its fields of the declared types."""
-    value = decode(data, limit=limit)
-    if type(value) is _Foreign:
+    value = _read(data, limit)
+    if isinstance(value, _Foreign):
         value = value.become(kind)
     if type(value) is not kind:
         raise PeerError(f"expected {kind.__name__}, got {type(value).__name__}")
@@ -106,36 +110,41 @@ def decode_as(kind: type[R], data: Frames | bytes | memoryview, *, limit: int = 
 
 
 def sealed(value: Any, who: str) -> Any:
-    """Check that a step returned a wire-form value, and make its arrays read-only."""
-    if isinstance(value, np.ndarray):
-        if value.dtype.newbyteorder("<").str not in DTYPES:
-            raise ChoreographyError(f"{who} returned an array of {value.dtype}, which has no wire form")
-        value = value.view()
-        value.flags.writeable = False
-        return value
-    if isinstance(value, (tuple, dict)):
-        for v in value.values() if isinstance(value, dict) else value:
-            sealed(v, who)
-        return value
-    if isinstance(value, (bool, int, float, str, bytes, np.generic, Record)) or value is None:
-        return value
-    raise ChoreographyError(
-        f"{who} returned a {type(value).__name__}, which has no wire form (scalars, arrays, tuple, dict, State, Message)"
-    )
+    """The value with all its arrays read-only, once it is known to have a wire form; `who` made it."""
+    if type(value) is np.ndarray and value.dtype.newbyteorder("<").str in DTYPES:
+        view = value.view()
+        view.flags.writeable = False
+        return view
+    if isinstance(value, tuple):
+        return tuple(sealed(v, who) for v in value)
+    if isinstance(value, dict):
+        return (Each if isinstance(value, Each) else dict)({sealed(k, who): sealed(v, who) for k, v in value.items()})
+    if isinstance(value, Record):
+        return type(value)(*(sealed(getattr(value, name), who) for name in value.field_names()))
+    if _is_scalar(value):
+        return value.item() if isinstance(value, np.generic) else value
+    kind = f"an array of {value.dtype}" if type(value) is np.ndarray else f"a {type(value).__name__}"
+    raise ChoreographyError(f"{who} gave {kind}, which has no wire form (scalars, plain arrays, tuple, dict, State, Message)")
 
 
-def _bytes(array: Array) -> memoryview:
-    return array.reshape(-1).view(np.uint8).data if array.size else memoryview(b"")
+def _is_scalar(value: object) -> bool:
+    if isinstance(value, np.generic) and not isinstance(value, (str, bytes)):
+        return value.dtype.newbyteorder("<").str in DTYPES
+    if isinstance(value, int):
+        return -(1 << 63) <= value < 1 << 64
+    if isinstance(value, str):
+        return value.isascii() or not any("\ud800" <= c <= "\udfff" for c in value)  # a lone surrogate has no UTF-8
+    return value is None or isinstance(value, (float, bytes))
 
 
 def _pack(value: Any, arrays: list[Array]) -> Any:
+    if isinstance(value, (str, bytes)) and len(value) >= LONG:
+        data = value.encode() if isinstance(value, str) else value
+        arrays.append(np.frombuffer(data, BYTES))
+        return ["u" if isinstance(value, str) else "b"]
     if isinstance(value, np.ndarray):
-        arrays.append(np.ascontiguousarray(value.astype(value.dtype.newbyteorder("<"), copy=False)))
-        if arrays[-1].dtype.str not in DTYPES:
-            raise ChoreographyError(f"an array of {value.dtype} has no wire form")
-        return ["a", len(arrays) - 1]
-    if isinstance(value, np.generic):
-        return value.item()
+        arrays.append(np.asarray(value, value.dtype.newbyteorder("<"), order="C"))
+        return ["a"]
     if isinstance(value, tuple):
         return ["t", *(_pack(v, arrays) for v in value)]
     if isinstance(value, dict):
@@ -143,13 +152,26 @@ def _pack(value: Any, arrays: list[Array]) -> Any:
     if isinstance(value, Record):
         tag = "m" if isinstance(value, Message) else "s"
         return [tag, type(value).__name__, *(_pack(getattr(value, n), arrays) for n in value.field_names())]
-    if value is None or isinstance(value, (bool, int, float, str, bytes)):
-        return value
-    raise ChoreographyError(f"a {type(value).__name__} has no wire form")
+    return value
+
+
+def _read(data: Frames | bytes | memoryview, limit: int) -> Any:
+    try:
+        tree, arrays = _arrays(data if isinstance(data, Frames) else Frames.split(data, limit=limit))
+        unused = iter(arrays)
+        value = _unpack(tree, unused)
+    except (msgspec.DecodeError, RecursionError, LookupError, TypeError, ValueError) as error:
+        # the type only: the text of an error can contain data
+        raise PeerError(f"malformed message ({type(error).__name__})") from None
+    if any(True for _ in unused):
+        raise PeerError("an array that nothing refers to")
+    return value
 
 
 def _arrays(frames: Frames) -> tuple[Any, list[Array]]:
     tree, table = msgspec.msgpack.decode(frames.header, type=tuple[Any, list[tuple[str, list[int]]]])
+    if len(table) > ARRAYS or any(len(shape) > DIMENSIONS for _, shape in table):
+        raise PeerError("too many arrays or dimensions")
     if any(dtype not in DTYPES or any(n < 0 for n in shape) for dtype, shape in table):
         raise PeerError("array of an unknown type or shape")
     sizes = [math.prod(shape) * np.dtype(dtype).itemsize for dtype, shape in table]
@@ -161,6 +183,8 @@ def _arrays(frames: Frames) -> tuple[Any, list[Array]]:
 
 def _array(buffer: memoryview, dtype: str, shape: list[int]) -> Array:
     array = np.frombuffer(buffer, dtype=dtype).reshape(shape)
+    if dtype == "|b1" and array.size and array.view(np.uint8).max() > 1:
+        raise PeerError("a truth value that is neither 0 nor 1")
     array.flags.writeable = False
     return array
 
@@ -180,37 +204,37 @@ class _Foreign:
     fields: tuple[Any, ...]
 
     def become(self, kind: type[R]) -> R:
-        if self.name != kind.__name__:
+        if self.name != kind.__name__ or not issubclass(kind, Message):
             raise PeerError(f"expected {kind.__name__}, got {self.name[:80]!r}")
         return _build(kind, self.fields)
 
 
-def _unpack(tree: Any, arrays: list[Array]) -> Any:
+def _foreign(value: Any) -> bool:
+    parts = value.values() if isinstance(value, dict) else value if isinstance(value, tuple) else ()
+    return isinstance(value, _Foreign) or any(_foreign(part) for part in parts)
+
+
+def _unpack(tree: Any, arrays: Iterator[Array]) -> Any:
     if not isinstance(tree, list):
+        if tree is not None and type(tree) not in (bool, int, float, str, bytes):
+            raise PeerError("unknown kind of value")
         return tree
     tag, *rest = tree
-    if tag == "a":
-        return arrays[_index(rest, len(arrays))]
+    if tag in ("a", "u", "b"):  # each array is referred to once, so that a small header cannot multiply a large buffer
+        array = next(arrays, None)
+        if array is None or rest:
+            raise PeerError("reference to an array that is not there")
+        return array if tag == "a" else str(array.data, "utf-8") if tag == "u" else array.tobytes()
     if tag == "t":
         return tuple(_unpack(v, arrays) for v in rest)
     if tag == "d":
         return {_unpack(k, arrays): _unpack(v, arrays) for k, v in rest}
-    if tag in ("s", "m"):
-        name, fields = rest[0], tuple(_unpack(v, arrays) for v in rest[1:])
-        return _Foreign(name, fields) if tag == "m" else _build(_state(name), fields)
+    name, fields = rest[0], tuple(_unpack(v, arrays) for v in rest[1:])
+    if tag == "m" and isinstance(name, str):
+        return _Foreign(name, fields)
+    if tag == "s" and isinstance(name, str) and name in State.registry:
+        return _build(State.registry[name], fields)
     raise PeerError("unknown kind of value")
-
-
-def _index(rest: list[Any], n: int) -> int:
-    if len(rest) != 1 or type(rest[0]) is not int or not 0 <= rest[0] < n:
-        raise PeerError("reference to an array that is not there")
-    return rest[0]
-
-
-def _state(name: object) -> type[State]:
-    if not isinstance(name, str) or name not in State.registry:
-        raise PeerError("unknown state")
-    return State.registry[name]
 
 
 def _build(kind: type[R], fields: tuple[Any, ...]) -> R:
@@ -218,7 +242,10 @@ def _build(kind: type[R], fields: tuple[Any, ...]) -> R:
     names = kind.field_names()
     if len(fields) != len(names):
         raise PeerError(f"{kind.__name__} with {len(fields)} fields, expected {len(names)}")
-    for name, value in zip(names, fields, strict=True):
+    known = [
+        v.become(hints[n]) if isinstance(v, _Foreign) and isinstance(hints[n], type) else v for n, v in zip(names, fields, strict=True)
+    ]
+    for name, value in zip(names, known, strict=True):
         if not fits(value, hints[name]):
             raise PeerError(f"field {name} of {kind.__name__} is not of its declared type")
-    return kind(*fields)
+    return kind(*known)

@@ -56,6 +56,9 @@ class State(Record):
 
     def __init_subclass__(cls, **kwargs: object) -> None:
         super().__init_subclass__(**kwargs)
+        known = State.registry.setdefault(cls.__name__, cls)
+        if (known.__module__, known.__qualname__) != (cls.__module__, cls.__qualname__):
+            raise ChoreographyError(f"two states are called {cls.__name__}, in {known.__module__} and {cls.__module__}: rename one")
         State.registry[cls.__name__] = cls
 
 
@@ -77,10 +80,20 @@ class Each(dict[str, Message]):
     """One message per receiver, where receivers get different ones."""
 
 
-def shapes(record: Record) -> tuple[tuple[int, ...], ...]:
-    """Shapes of the record's arrays, in field order."""
-    values = (getattr(record, name) for name in record.field_names())
-    return tuple(v.shape for v in values if isinstance(v, np.ndarray))
+def shapes(value: Any) -> tuple[tuple[int, ...], ...]:
+    """Shapes of all arrays in a value, in the order they are written."""
+    if isinstance(value, np.ndarray):
+        return (value.shape,)
+    if isinstance(value, Record):
+        value = tuple(getattr(value, name) for name in value.field_names())
+    parts = value.values() if isinstance(value, dict) else value if isinstance(value, tuple) else ()
+    return tuple(shape for part in parts for shape in shapes(part))
+
+
+def misfit(record: Record) -> str | None:
+    """The first field that is not what its annotation says."""
+    hints = record.field_types()
+    return next((name for name in record.field_names() if not fits(getattr(record, name), hints[name])), None)
 
 
 def fits(value: object, hint: object) -> bool:  # noqa: PLR0911 - one line per kind of annotation
@@ -100,14 +113,16 @@ def fits(value: object, hint: object) -> bool:  # noqa: PLR0911 - one line per k
         return isinstance(value, (float, int)) and not isinstance(value, bool)
     if hint is int:
         return isinstance(value, int) and not isinstance(value, bool)
-    return value is None if hint in (None, type(None)) else isinstance(value, typing.cast("type", hint))
+    if hint in (None, type(None)):
+        return value is None
+    return isinstance(value, typing.cast("type", hint)) and (not isinstance(value, Record) or misfit(value) is None)
 
 
 def _fits_array(value: object, args: tuple[Any, ...]) -> bool:
     if not isinstance(value, np.ndarray):
         return False
     (dtype,) = get_args(args[1]) or (Any,)
-    return dtype is Any or value.dtype == np.dtype(dtype)
+    return dtype is Any or value.dtype.type is np.dtype(dtype).type  # of either byte order
 
 
 def _fits_tuple(value: object, args: tuple[Any, ...]) -> bool:

@@ -54,13 +54,13 @@ class Roster:
 
     def __getitem__(self, role: Role) -> tuple[str, ...]:
         """The parties of a role, in public order."""
-        if role.party is not None:
+        if role.party is not None and role.party in self.parties:
             return (role.party,)
         if role == Everyone:
             return self.parties
         if role not in self.roles:
             known = ", ".join(r.name for r in self.roles)
-            raise ChoreographyError(f"nobody takes the role {role.name} in this run (roles: {known})")
+            raise ChoreographyError(f"nobody takes the role {role} in this run (roles: {known})")
         return self.roles[role]
 
     def members(self, role: Role) -> tuple[Role, ...]:

@@ -26,7 +26,6 @@ WORDS = (
     (r"give each party its own name with names=", "a file's name names its party, so rename one of them"),
     (r"labeller='([^']*)'", r"--labeller \1"),
     (r"labeller=", "--labeller"),
-    (r"lower fraction_bits", "lower --set fraction_bits"),
 )
 
 
@@ -50,7 +49,7 @@ def one_line() -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        _end("stopped before the end; nothing was written", INTERRUPTED)
+        _end("stopped", INTERRUPTED)
     except TacitError as error:
         _end(f"error: {in_options(str(error))}", REFUSED)
     except USAGE as error:

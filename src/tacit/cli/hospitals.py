@@ -13,12 +13,11 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from tacit.choreo import F64, I64
-from tacit.cli.disclosed import disclosed, known
 from tacit.cli.output import Steps, check_targets, console, steps, table
+from tacit.cli.summary import disclosed, figures, known
 from tacit.data import Federation
 from tacit.estimators import GramSVC
 from tacit.report import Report
-from tacit.report.words import counted, figure, human_bytes, human_seconds
 
 NAMES = ("north", "south", "east", "west", "northeast", "northwest", "southeast", "southwest")
 TOGETHER, CENTRALISED = "together (tacit)", "centralised"
@@ -39,6 +38,11 @@ class Study:
     hospitals: dict[str, Hospital]
     y: I64
     y_new: I64
+
+    @property
+    def patients(self) -> int:
+        """All of them."""
+        return len(self.y) + len(self.y_new)
 
     def federation(self) -> Federation:
         """The patients to train on; the first hospital holds the classes."""
@@ -88,8 +92,9 @@ def compared(study: Study, bar: Steps) -> Report:
         X, y, _ = study.federation().pooled()
         X_new, y_new, _ = study.new().pooled()
         scores[CENTRALISED] = SVC(C=10).fit(X, y).score(X_new, y_new)
-    model.report_.scores, model.report_.metric = scores, "accuracy on held-out patients"
     report: Report = model.report_
+    report.title = f"{len(study.hospitals)} hospitals, {study.patients} patients, one classifier"
+    report.scores, report.metric = scores, "accuracy on held-out patients"
     return report
 
 
@@ -109,9 +114,10 @@ def _print(study: Study, report: Report, out: Path) -> None:
 
 def _print_scores(screen: Console, study: Study, report: Report) -> None:
     first = next(iter(study.hospitals))
-    patients, measurements = len(study.y) + len(study.y_new), sum(h.train.shape[1] for h in study.hospitals.values())
+    measurements = sum(h.train.shape[1] for h in study.hospitals.values())
     _heading(
-        screen, f"{len(study.hospitals)} hospitals split {measurements} measurements of {patients} patients; {first} has the diagnoses\n"
+        screen,
+        f"{len(study.hospitals)} hospitals split {measurements} measurements of {study.patients} patients; {first} has the diagnoses\n",
     )
     held = {f"{name} alone": f"{h.train.shape[1]} measurements" for name, h in study.hospitals.items()}
     held |= {TOGETHER: f"{measurements} measurements, none of which moved", CENTRALISED: f"{measurements} measurements in one place"}
@@ -125,10 +131,8 @@ def _print_scores(screen: Console, study: Study, report: Report) -> None:
 
 
 def _print_run(screen: Console, report: Report) -> None:
-    cost = f"{counted(report.rounds, 'round')}, {human_bytes(report.bytes)}, {human_seconds(report.seconds)}"
-    gap = [(name, figure(value)) for name, value in (report.comparison or {}).items()]
     _heading(screen, "\nTraining together, beside the centralised learner")
-    screen.print(table("", "", rows=[("cost", cost), *gap, *(("warning", text) for text in report.warnings)]))
+    screen.print(table("", "", rows=figures(report)))
 
 
 def _print_disclosures(screen: Console, report: Report) -> None:

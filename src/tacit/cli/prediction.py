@@ -34,6 +34,8 @@ def run(path: Path, files: Sequence[Path], label: str, drop: tuple[str, ...], ou
             records.progress = bar.rounds
         with bar.doing("predicting"):
             predicted = model.predict(records).tolist()
+    if out:
+        write_whole(out, _csv(predicted).encode(), "the predictions")
     tell = _tell_json if as_json else _tell
     tell(predicted, _accuracy(predicted, truth), out)
 
@@ -100,17 +102,13 @@ def _accuracy(predicted: list[Any], truth: list[Any]) -> float | None:
 
 
 def _tell(predicted: list[Any], accuracy: float | None, out: Path | None) -> None:
-    if out:
-        write_whole(out, _csv(predicted).encode(), "the predictions")
-    else:
+    if not out:
         typer.echo(_csv(predicted), nl=False)
     known = "" if accuracy is None else f", accuracy {accuracy:.4f}"
     typer.echo(f"predicted {counted(len(predicted), 'record')}{known}{f'; written to {out}' if out else ''}", err=True)
 
 
 def _tell_json(predicted: list[Any], accuracy: float | None, out: Path | None) -> None:
-    if out:
-        write_whole(out, _csv(predicted).encode(), "the predictions")
     where = {"path": str(out)} if out else {"predictions": predicted}
     print_json({"records": len(predicted), "accuracy": accuracy, **where})
 

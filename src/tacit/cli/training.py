@@ -7,13 +7,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from tacit.cli.disclosed import known
 from tacit.cli.output import check_targets, console, print_json, steps, table
 from tacit.cli.settings import estimator_of
+from tacit.cli.summary import figures, known
 from tacit.data import Federation, read
 from tacit.data.plan import Partition
 from tacit.errors import LocalError
-from tacit.report.words import counted, figure, human_bytes, human_seconds, listing
+from tacit.report.words import listing
 
 PARTIES = 3  # the fewest whose sums hide the single parts
 
@@ -87,10 +87,8 @@ def _summary(model: Any, accuracy: float, out: Path, page: Path | None) -> dict[
 def _print(model: Any, accuracy: float, out: Path, page: Path | None) -> None:
     report, screen = model.report_, console()
     screen.print(report.title, style="bold", markup=False)
-    cost = f"{counted(report.rounds, 'round')}, {human_bytes(report.bytes)}, {human_seconds(report.seconds)}"
-    gap = [(name, figure(value)) for name, value in (report.comparison or {}).items()]
-    rows = [("training accuracy", f"{accuracy:.4f}"), ("cost", cost), *gap, *((f"{who} knows", what) for who, what in known(report.opens))]
-    screen.print(table("", "", rows=[*rows, *(("warning", text) for text in report.warnings)]))
+    opens = [(f"{who} knows", what) for who, what in known(report.opens)]
+    screen.print(table("", "", rows=[("training accuracy", f"{accuracy:.4f}"), *figures(report), *opens]))
     records = listing(model.model_.records_of())
     screen.print(f"model: {out} (contains records of {records})", markup=False, soft_wrap=True)
     if page:

@@ -23,6 +23,10 @@ def stream(key: bytes, words: int) -> Iterator[NDArray[np.uint64]]:
     """The first `words` words under `key`, in chunks; a chunk is overwritten by the next."""
     if len(key) != KEY_BYTES:
         raise ValueError(f"a pad needs a key of {KEY_BYTES} bytes, got {len(key)}")
+    return _chunks(key, words)
+
+
+def _chunks(key: bytes, words: int) -> Iterator[NDArray[np.uint64]]:
     encryptor = Cipher(AES(key), CTR(bytes(16))).encryptor()
     buffer = np.empty(WORDS, dtype="<u8")
     into = buffer.data.cast("B")

@@ -91,8 +91,11 @@ class FederatedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise LocalError(
                 f"{name}(partition={self.partition!r}) got a federation split {federation.partition}ly: set partition to match it"
             )
-        if all(part.y is None for part in federation.parts.values()):
+        labels = [part.y for part in federation.parts.values() if part.y is not None]
+        if not labels:
             raise LocalError(f"{name} needs labels, and no party of the federation holds any: give y= when you build it")
+        for held in labels:
+            check_classification_targets(held)
         return federation
 
     def _simulated(self, X: Any, y: Any, sample_weight: Any) -> Federation:
@@ -115,8 +118,11 @@ class FederatedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _new_records(self, X: Any) -> Federation:
         if not isinstance(X, Federation):
             return self.federation_.split(validate_data(self, X, reset=False, dtype=np.float64))
-        for party, part in self.federation_.parts.items():
-            if party not in X.parts or X.parts[party].features != part.features:
+        mine = self.federation_
+        if set(X.parts) != set(mine.parts) or X.coordinator != mine.coordinator:
+            raise LocalError(f"the new records must be between the same parties: {', '.join(mine.parts)}; coordinator {mine.coordinator}")
+        for party, part in mine.parts.items():
+            if X.parts[party].features != part.features:
                 raise LocalError(f"the new records are not split like the training records: {party!r} must hold {', '.join(part.features)}")
         return X
 

@@ -19,7 +19,6 @@ from tacit.files import write_whole
 
 MAGIC = b"tacit model 1\n"
 DIGEST = hashlib.sha256().digest_size
-HEADER_LIMIT = 1 << 20
 
 
 def write(path: str | Path, header: dict[str, Any], content: Any) -> Path:
@@ -37,8 +36,8 @@ def read(path: str | Path) -> tuple[dict[str, Any], Any]:
     body, digest = data[:-DIGEST], data[-DIGEST:]
     if not hmac.compare_digest(hashlib.sha256(body).digest(), digest):
         raise LocalError(f"{path} is damaged or truncated (its checksum does not match): copy it again or train again")
-    end = body.index(b"\n", len(MAGIC))
     try:
+        end = body.index(b"\n", len(MAGIC))
         return json.loads(body[len(MAGIC) : end]), decode(body[end + 1 :])
     except (ValueError, PeerError):
         raise LocalError(f"{path} does not hold a model that this version reads: train again, or use the version that wrote it") from None

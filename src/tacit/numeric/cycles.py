@@ -4,8 +4,8 @@ K_n has floor((n-1)/2) of them. For n = 2m + 1, with vertices 0..2m-1 on a circl
 
     middle, i, i+1, i-1, i+2, i-2, ..., i+m      (mod 2m)
 
-For even n a last vertex is put into one edge of each cycle of K_{n-1}; as those edges share no vertex, it meets
-every other vertex at most once.
+For even n a last vertex is put into one edge of each cycle of K_{n-1}: into the diameter {u, u+m}, u = i - floor(m/2),
+which lies on cycle i. As diameters share no vertex, the last vertex meets every other one at most once.
 """
 
 from __future__ import annotations
@@ -24,8 +24,7 @@ def disjoint_cycles(n: int, q: int) -> tuple[Cycle, ...]:
         raise ValueError(f"{n} vertices have {max(most(n), 0)} edge-disjoint rings, asked for {q}")
     if n % 2:
         return tuple(_walecki(n // 2, i) for i in range(q))
-    cycles = tuple(_walecki((n - 1) // 2, i) for i in range(q))
-    return tuple(_insert(c, at, n - 1) for c, at in zip(cycles, _apart(cycles), strict=True))
+    return tuple(_with_last(_walecki((n - 1) // 2, i), (n - 1) // 2, i) for i in range(q))
 
 
 def _walecki(m: int, i: int) -> Cycle:
@@ -33,21 +32,6 @@ def _walecki(m: int, i: int) -> Cycle:
     return (2 * m, *((i + step) % (2 * m) for step in steps))
 
 
-def _insert(cycle: Cycle, at: int, vertex: int) -> Cycle:
-    return (*cycle[: at + 1], vertex, *cycle[at + 1 :])
-
-
-def _apart(cycles: tuple[Cycle, ...], taken: frozenset[int] = frozenset()) -> tuple[int, ...]:
-    """One edge of each cycle, no two of which share a vertex, found by backtracking."""
-    if not cycles:
-        return ()
-    first, *rest = cycles
-    for at, vertex in enumerate(first):
-        edge = {vertex, first[(at + 1) % len(first)]}
-        if edge & taken:
-            continue
-        try:
-            return (at, *_apart(tuple(rest), taken | edge))
-        except LookupError:
-            continue
-    raise LookupError("no vertex-disjoint edges")
+def _with_last(cycle: Cycle, m: int, i: int) -> Cycle:
+    ends = {cycle.index((i - m // 2) % (2 * m)), cycle.index((i - m // 2 + m) % (2 * m))}
+    return (*cycle[: max(ends)], 2 * m + 1, *cycle[max(ends) :])

@@ -3,7 +3,8 @@
     encode(x) = round(x 2^f) mod 2^64            decode(v) = centred(v) 2^-f
 
 A sum of `terms` encodings is exact in the ring as long as terms * |round(x 2^f)| < 2^63, so each party refuses
-what is larger; the only error left is rounding, at most terms * 2^-(f+1) per entry of the sum.
+what is larger. The only error left is rounding: at most terms * 2^-(f+1) per entry of the sum, and a double's own
+when the sum is read back.
 """
 
 from __future__ import annotations
@@ -45,7 +46,9 @@ class FixedPoint:
     def encode(self, x: F64, what: str, out: U64 | None = None) -> U64:
         """Encode into `out` (or a new vector of the same shape); `what` names the array in an error."""
         flat = np.ascontiguousarray(x, dtype=np.float64).reshape(-1)
-        self._check(flat, what)
+        self._check(flat, what, whole=x.dtype.kind in "iu")
+        if out is not None and out.size != flat.size:
+            raise ValueError(f"{flat.size} values do not fit into {out.size} words")
         ring = np.empty(flat.size, dtype=np.uint64) if out is None else out
         for i in range(0, flat.size, CHUNK):
             part = np.ldexp(flat[i : i + CHUNK], self.bits)
@@ -57,9 +60,13 @@ class FixedPoint:
         """The reals, by centred residues."""
         return np.ldexp(ring.view(np.int64).astype(np.float64), -self.bits)
 
-    def _check(self, flat: F64, what: str) -> None:
+    def _check(self, flat: F64, what: str, *, whole: bool) -> None:
         largest = max(float(flat.max(initial=0.0)), -float(flat.min(initial=0.0)))
-        if not largest < self.bound:  # also true of NaN
+        if not np.isfinite(largest):
+            raise LocalError(f"{what}: a value is not a finite number: impute or remove it before anything is summed")
+        if whole and largest >= 1 << 53:
+            raise LocalError(f"{what}: an integer of size {largest:.3g} is not exact as a real number: sum it as words of the ring")
+        if not largest < self.bound:
             raise LocalError(
                 f"{what}: a value of size {largest:.3g} does not fit into fixed point with {self.bits} fraction bits"
                 f" for {self.terms} parties (limit {self.bound:.3g}): scale the features, or lower fraction_bits"

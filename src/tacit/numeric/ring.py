@@ -17,6 +17,10 @@ class Ring:
 
     modulus: int = 1 << 64
 
+    def __post_init__(self) -> None:
+        if not (2 <= self.modulus <= 1 << 63 or self.modulus == 1 << 64):  # noqa: PLR2004 - one element is no ring
+            raise ValueError(f"a ring needs a modulus of 2..2^63 or 2^64, got {self.modulus}")
+
     def add(self, into: U64, chunks: Iterable[U64], sign: int = 1) -> U64:
         """`into += sign * chunks`, in place, chunk by chunk."""
         start = 0

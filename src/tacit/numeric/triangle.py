@@ -14,7 +14,7 @@ Array = NDArray[Any]
 def pack(band: Array, start: int) -> Array:
     """Rows start.. of a symmetric matrix, columns 0..stop-1, to their entries at or below the diagonal."""
     rows = band.shape[0]
-    return np.concatenate([band[i, : start + i + 1] for i in range(rows)]) if rows else np.empty(0)
+    return np.concatenate([band[i, : start + i + 1] for i in range(rows)]) if rows else np.empty(0, dtype=band.dtype)
 
 
 def unpack(packed: Sequence[Array], n: int) -> Array:
@@ -23,7 +23,9 @@ def unpack(packed: Sequence[Array], n: int) -> Array:
     i = 0
     for band in packed:
         at = 0
-        while at < band.size and i < n:
+        while at < band.size:
+            if i == n or at + i + 1 > band.size:
+                raise ValueError(f"bands do not end with the rows of a triangle of {n}")
             full[i, : i + 1] = band[at : at + i + 1]
             at, i = at + i + 1, i + 1
     if i != n:

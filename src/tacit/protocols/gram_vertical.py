@@ -18,7 +18,8 @@ of the holders. Asker: the holder that is told the decision values.
 
 Threat. Semi-honest. The coordinator learns G, that is all records up to one unknown rotation: whoever knows as many
 records as there are columns can work out the rest (001 section 3.2 claims otherwise; `attacks.gram_inversion` shows
-it). Holders learn which records are support vectors and nothing of each other's columns. Coalitions: as `secure_sum`.
+it). Holders learn which records are support vectors, and nothing else that depends on each other's columns. Coalitions:
+as `secure_sum`.
 
 Not protected: the coordinator together with a holder that knows records of others; what decision values reveal.
 
@@ -128,12 +129,17 @@ def gram_vertical(
     band: int = BAND,
 ) -> dict[str, Any]:
     """Train; the coordinator ends with a `DualModel`, every holder with its `SupportColumns`."""
-    shape = Kernel(kernel, degree=degree, coef0=coef0)  # refuses an unknown kernel before anything is sent
-    classes = run.publish(Classes, run.local(Labeller, class_names, data))
+    # whatever can be refused is refused before anything is sent
+    if method == "threshold":
+        raise LocalError("secure_sum='threshold' lets holders stay away, and a gram matrix without their columns is wrong: use 'pairwise'")
+    shape = Kernel(kernel, degree=degree, coef0=coef0)
+    fixed = FixedPoint(fraction_bits, terms=len(run.roster[Holder]))
+    found = run.local(Labeller, class_names, data)
+    run.local(Holder, check_range, data, fixed, run.who(Holder))
+    by = protect(run, to=Coordinator, method=method, segments=segments)
+    classes = run.publish(Classes, found)
     records, columns = sizes(run, data)
     labels = run.send(Labels, Labeller >> Coordinator, run.local(Labeller, labels_of, data, classes.names, class_weight))
-    by = protect(run, to=Coordinator, method=method, segments=segments)
-    fixed = FixedPoint(fraction_bits, terms=len(run.roster[Holder]))
     if gamma == "scale" and kernel != "linear":
         cells = secure_sum(run, run.local(Holder, cell_sum, data), to=Coordinator, by=by, fixed=fixed, what="sum of all cells")
     else:
@@ -158,7 +164,8 @@ def gram_vertical(
 
 @choreography(
     opens={
-        Coordinator: "dot products of each new record with every support vector, which is the record up to the same rotation",
+        Coordinator: "dot products of each new record with every support vector, and with rbf its length,"
+        " which is the record up to the same rotation",
         Asker: "the decision values",
     }
 )
@@ -217,6 +224,12 @@ def class_names(part: Columns) -> Classes:
     if len(names) < 2:  # noqa: PLR2004 - an SVM separates two
         raise LocalError(f"the labels hold one class only ({names[0]!r}): a classifier needs at least 2 classes")
     return Classes(names)
+
+
+def check_range(part: Columns, fixed: FixedPoint, me: str) -> None:
+    """No entry of A_p A_p' is larger than the longest record's square (Cauchy and Schwarz)."""
+    squares = np.einsum("ij,ij->i", part.X, part.X)
+    fixed.encode(np.append(squares.max(initial=0.0), part.X.sum()), f"gram matrix of {me}")
 
 
 def labels_of(part: Columns, names: tuple[Any, ...], class_weight: dict[Any, float] | str | None) -> Labels:

@@ -16,6 +16,8 @@ The q rings have no edge in common, in an order that all parties drew together.
     m_k = x_k + sum_{l > k} s_kl - sum_{l < k} s_lk                        (3)
     sum = sum_k m_k                                                        (4)
 
+`threshold`: as `pairwise`, but holders may stay away; a protocol of its own, in `threshold_sum`.
+
 Roles. Holder: has x_k. `to`: a role of one party, which may itself be a holder.
 
 Threat. Semi-honest parties and coalitions. What a coalition knows afterwards, beside its own values and the result:
@@ -26,9 +28,10 @@ Threat. Semi-honest parties and coalitions. What a coalition knows afterwards, b
 The seeds pass through AES-256 and X25519, so all of this holds against bounded adversaries. Under `pairwise` the pads
 are bound to everything published so far: a party that was told something else spoils the sum, which (5) detects.
 
-    the last word of every m_k is 0 before masking, so the last word of the sum must be 0                     (5)
+    every x_k gets one more word, 0, so the last word of the sum must be 0                                    (5)
 
-Not protected: a holder that lies about x_k; under `ring`, a party that alters the sum as it passes.
+Under `ring` neighbours need a private link, which every runtime between organisations gives them: who reads two
+consecutive messages can subtract them. Not protected: a holder that lies about x_k; a party that alters what passes it.
 
 Source: papers 001 section 3.1, 003, 004 (ring), 001 section 3.1.2 and 004 section 7 (segments), 000 section V (pairwise).
 """
@@ -38,7 +41,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,7 +55,7 @@ from tacit.numeric.fixed_point import FixedPoint
 from tacit.numeric.ring import Z64, Ring
 from tacit.numeric.triangle import pack, unpack
 
-METHODS = ("pairwise", "ring")
+METHODS = ("pairwise", "ring", "threshold")
 
 
 class PublicKey(Message, tells="nothing: a public key made for this run"):
@@ -73,21 +76,21 @@ class OrderShare(Message, tells="a random share of the ring order"):
     share: bytes
 
 
-class Masked(Message, tells="nothing alone: a vector under pads that cancel only in the sum over all holders (3)"):
-    """m_k, its last word being the check (5)."""
+class Masked(Message, tells="nothing alone: a vector under pads that cancel only in the sum over all holders"):
+    """m_k."""
 
     words: U64
     shape: tuple[int, ...]
 
 
-class Passed(Message, tells="nothing alone: a running sum under the pad of the one who started (1)"):
+class Passed(Message, tells="nothing alone: a running sum under the pad of the one who started"):
     """v_k."""
 
     words: U64
     shape: tuple[int, ...]
 
 
-class RingPad(Message, tells="the pad of one pass, which opens the sum over the ring (2)"):
+class RingPad(Message, tells="the pad of one pass, which opens the sum over the ring"):
     """The seed of r."""
 
     seed: bytes
@@ -95,21 +98,23 @@ class RingPad(Message, tells="the pad of one pass, which opens the sum over the 
 
 @dataclass(frozen=True)
 class Protection:
-    """How sums are protected in this run, agreed once: pair seeds (`pairwise`) or ring orders (`ring`)."""
+    """How sums are protected in this run, agreed once: pair seeds (`pairwise`, `threshold`) or ring orders (`ring`)."""
 
     method: str
     seeds: At[dict[str, bytes]] | None = None
     rings: tuple[tuple[str, ...], ...] = ()
+    threshold: int = 0
 
 
 @choreography(opens={Everyone: "public keys, or the order of the parties on the ring"})
-def protect(run: Run, *, to: Role, method: str = "pairwise", segments: int = 1) -> Protection:
+def protect(run: Run, *, to: Role, method: str = "pairwise", segments: int = 1, threshold: int | None = None) -> Protection:
     """Agree once per run on what protects its sums to `to`."""
-    if method == "pairwise":
+    if method in ("pairwise", "threshold"):
+        t = threshold_of(threshold, len(run.roster[Holder])) if method == "threshold" else 0
         private = run.random(Holder)
         keys = run.publish_all(PublicKey, run.local(Holder, own_key, private))
         theirs = {party: message.key for party, message in keys.items()}
-        return Protection(method, seeds=run.local(Holder, pair_seeds, private, theirs, run.who(Holder)))
+        return Protection(method, seeds=run.local(Holder, pair_seeds, private, theirs, run.who(Holder)), threshold=t)
     check_ring(method, segments, nodes(run, to))
     shares = run.random(Everyone)
     digests = run.publish_all(Commitment, run.local(Everyone, commit, shares))
@@ -117,7 +122,7 @@ def protect(run: Run, *, to: Role, method: str = "pairwise", segments: int = 1) 
     return Protection(method, rings=ring_orders(nodes(run, to), digests, opened, segments))
 
 
-@choreography(opens={"to": "the sum over all holders"})
+@choreography(opens={"to": "the sum over all holders that took part"})
 def secure_sum(
     run: Run,
     x: At[Any],
@@ -138,6 +143,10 @@ def secure_sum(
         pads = run.pads(by.seeds, run.tag())
         masked = run.local(Holder, mask, x, pads, run.who(Holder), fixed, what, ring)
         return run.local(to, unmask, run.send(Masked, Holder >> to, masked), fixed, ring)
+    if by.method == "threshold":
+        from tacit.protocols.threshold_sum import threshold_sum  # noqa: PLC0415 - it is built on this file
+
+        return threshold_sum(run, x, to=to, by=by, fixed=fixed, what=what, ring=ring)[0]
     words = run.local(Holder, to_words, x, fixed, what)
     shares = run.local(Holder, cut, words, run.pads(run.local(Holder, own, run.random(Holder)), run.tag()), len(by.rings), ring)
     passes = [pass_around(run, shares, s, order, to=to, ring=ring) for s, order in enumerate(by.rings)]
@@ -164,6 +173,11 @@ def protects(method: str, segments: int = 1) -> str:
     """While what a sum of this kind protects, in words."""
     if method == "pairwise":
         return "pairwise: while at least two data holders collude with nobody"
+    if method == "threshold":
+        return (
+            "threshold: while fewer than t of the M data holders collude, t > 2M/3, and at least two that answer collude with nobody;"
+            " up to M - t may stay away from a sum"
+        )
     if segments == 1:
         return "ring: while the two ring neighbours of a party do not collude"
     return f"ring in {segments} segments: while fewer than {2 * segments} parties collude"
@@ -200,9 +214,20 @@ def check_ring(method: str, segments: int, on_ring: tuple[str, ...]) -> None:
         )
     if not 1 <= segments <= most(len(on_ring)):
         raise LocalError(
-            f"{len(on_ring)} parties have {most(len(on_ring))} edge-disjoint rings, segments={segments} asks for more:"
+            f"{len(on_ring)} parties on the ring have {most(len(on_ring))} edge-disjoint rings, segments={segments} asks for more:"
             " lower segments or use secure_sum='pairwise'"
         )
+
+
+def threshold_of(threshold: int | None, holders: int) -> int:
+    """The given t, or the smallest; refuses one by which two sets of survivors could both be confirmed."""
+    least = 2 * holders // 3 + 1
+    if threshold is not None and not least <= threshold <= holders:
+        raise LocalError(
+            f"secure_sum='threshold' needs more than two thirds of the {holders} holders, from {least} to {holders};"
+            f" got threshold={threshold}"
+        )
+    return threshold or least
 
 
 def commit(share: bytes) -> Commitment:
@@ -241,13 +266,17 @@ def mask(x: Array, pads: Any, me: str, fixed: FixedPoint | None, what: str, ring
 
 def unmask(messages: Mapping[str, Masked], fixed: FixedPoint | None, ring: Ring) -> Array:
     """(4) and (5)."""
-    total = ring.total(m.words for m in messages.values())
+    return opened(ring.total(m.words for m in messages.values()), {m.shape for m in messages.values()}, fixed)
+
+
+def opened(total: U64, shapes: Collection[tuple[int, ...]], fixed: FixedPoint | None) -> Array:
+    """The sum without its check word, in the shape that all senders told."""
+    words, shape = total[:-1], next(iter(shapes))
+    if len(shapes) > 1 or min(shape, default=0) < 0 or math.prod(shape) != words.size:
+        raise PeerError(f"{words.size} words arrived in shapes {sorted(shapes)}: the holders must sum arrays of one shape")
     if total[-1]:
-        raise PeerError(
-            f"the pads of {', '.join(messages)} do not cancel: they were told different things, or a message was altered;"
-            " compare their audits"
-        )
-    return _decoded(total[:-1], next(iter(messages.values())).shape, fixed)
+        raise PeerError("the pads do not cancel: the parties were told different things; compare their audits")
+    return (words if fixed is None else fixed.decode(words)).reshape(shape)
 
 
 # Steps of the ring
@@ -264,9 +293,9 @@ def received(message: RingPad) -> dict[str, bytes]:
 
 
 def to_words(x: Array, fixed: FixedPoint | None, what: str) -> tuple[Array, tuple[int, ...]]:
-    """Reals to ring elements."""
-    words = np.empty(x.size, dtype=np.uint64)
-    _fill(words, x, fixed, what)
+    """Reals to ring elements, with the check word (5)."""
+    words = np.zeros(x.size + 1, dtype=np.uint64)
+    _fill(words[:-1], x, fixed, what)
     return words, x.shape
 
 
@@ -303,7 +332,7 @@ def finish(arrived: Passed, pads: Any, ring: Ring) -> Passed:
 
 def add_up(*passes: Passed, fixed: FixedPoint | None, ring: Ring) -> Array:
     """The sum over the segments."""
-    return _decoded(ring.total(p.words for p in passes), passes[0].shape, fixed)
+    return opened(ring.total(p.words for p in passes), {p.shape for p in passes}, fixed)
 
 
 def triangle(x: Array) -> Array:
@@ -323,7 +352,3 @@ def _fill(words: U64, x: Array, fixed: FixedPoint | None, what: str) -> None:
         words[:] = x.reshape(-1)
     else:
         fixed.encode(x, what, out=words)
-
-
-def _decoded(words: U64, shape: tuple[int, ...], fixed: FixedPoint | None) -> Array:
-    return (words if fixed is None else fixed.decode(words)).reshape(shape)

@@ -9,8 +9,8 @@ about anybody's rows:
     n = sum_k rows(A_k),   s = sum_k 1'A_k,   mean = s / n                      (1)
 
 Roles. Holder: has rows. Coordinator: learns s and n, publishes the mean.
-Threat. Semi-honest; coalitions as in `secure_sum`. Not protected: with M holders, M - 1 of them can subtract their own
-parts from (1) and learn the last one's sums, if the coordinator is among them.
+Threat. Semi-honest; coalitions as in `secure_sum`. Not protected: M - 1 holders together can subtract their own parts
+from (1) and learn the last one's sums if they know its row count, or if the coordinator is among them.
 Source: none; it is an example.
 
 A new protocol is this file plus: a row in `tests/conformance/cases.py` (with its centralised reference), a golden

@@ -20,7 +20,7 @@ STEP = 0.22  # from one line of text to the next
 GAP = 0.07  # between the axis of a pair and each of its two arrows
 STEEP = 0.3
 MANY = 24  # beyond this the names overlap, and the table says it better
-FEW = 4  # with more sites around the hub, arrows carry numbers and a key explains them
+FEW, SHORT = 4, 2  # with more sites around the hub, or more to say of an arrow, arrows carry numbers and a key explains them
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Picture:
     @property
     def few(self) -> bool:
         """Whether there is room to write on the arrows themselves."""
-        return len(self.places) <= FEW + 1
+        return len(self.places) <= FEW + 1 and all(len(a.carries) <= SHORT for a in self.arrows)
 
     def kind(self, arrow: Arrow) -> Kind:
         """What the key calls an arrow."""

@@ -1,7 +1,8 @@
-"""`Apart` with every party in a process of its own, joined by sockets that only the two ends of a link have.
+"""`Apart` with every party in a process of its own, joined by sockets.
 
-The parent starts `python -m tacit.runtimes.processes ENTRY` once per party. ENTRY is `module:function`; the function
-gets the party's run and its payload, both bytes, and returns bytes. Payload and answer go through stdin and stdout.
+The parent, which is whoever tests, starts `python -m tacit.runtimes.processes ENTRY` once per party and hands it its ends
+of the sockets. ENTRY is `module:function`; the function gets the party's run and its payload, which is bytes, and
+returns bytes. Payload and answer go through stdin and stdout.
 """
 
 from __future__ import annotations
@@ -14,60 +15,59 @@ import struct
 import subprocess
 import sys
 import threading
+import traceback
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from tacit.choreo.codec import decode, encode
+from tacit.choreo.codec import LIMIT, decode, encode
 from tacit.choreo.role import Role, Roster
 from tacit.crypto.entropy import RootEntropy
 from tacit.errors import LocalError, PeerError, TacitError
-from tacit.runtimes.apart import Apart, Link
+from tacit.runtimes.apart import Apart
 
 LENGTH = struct.Struct("<Q")
 
 
-class SocketLink:
-    """A link over a connected socket; a thread of its own sends, so that two parties can send to each other at once."""
+class SocketPost:
+    """Post over one connected socket per other party; threads send and receive, so that nobody blocks anybody."""
 
-    def __init__(self, sock: socket.socket) -> None:
-        self._socket = sock
-        self._outgoing: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
-        self._sender = threading.Thread(target=self._send, daemon=True)
-        self._sender.start()
+    def __init__(self, sockets: Mapping[str, socket.socket]) -> None:
+        self._box: queue.SimpleQueue[tuple[str, bytes]] = queue.SimpleQueue()
+        self._outgoing: dict[str, queue.SimpleQueue[bytes | None]] = {p: queue.SimpleQueue() for p in sockets}
+        self._senders = [threading.Thread(target=_send, args=(s, self._outgoing[p])) for p, s in sockets.items()]
+        readers = [threading.Thread(target=_receive, args=(p, s, self._box), daemon=True) for p, s in sockets.items()]
+        for thread in (*self._senders, *readers):
+            thread.start()
 
-    def put(self, data: bytes) -> None:
+    def put(self, receiver: str, data: bytes) -> None:
         """Queue for sending."""
-        self._outgoing.put(data)
+        self._outgoing[receiver].put(data)
 
-    def get(self, timeout: float) -> bytes:
-        """Receive the next; a closed link is an empty one."""
-        self._socket.settimeout(max(timeout, 0.001))
-        try:
-            return self._exactly(LENGTH.unpack(self._exactly(LENGTH.size))[0])
-        except TimeoutError:
-            raise queue.Empty from None
+    def get(self, timeout: float) -> tuple[str, bytes]:
+        """The next envelope from anybody."""
+        return self._box.get(timeout=timeout)
 
     def close(self) -> None:
-        """Send what is queued, then hang up."""
-        self._outgoing.put(None)
-        self._sender.join()
-        self._socket.close()
+        """Send what is queued."""
+        for outgoing in self._outgoing.values():
+            outgoing.put(None)
+        for sender in self._senders:
+            sender.join()
 
-    def _send(self) -> None:
-        while (data := self._outgoing.get()) is not None:
-            try:
-                self._socket.sendall(LENGTH.pack(len(data)) + data)
-            except OSError:  # the other end is gone; whoever waits for it finds out
-                return
 
-    def _exactly(self, n: int) -> bytes:
-        data = bytearray()
-        while len(data) < n:
-            piece = self._socket.recv(min(n - len(data), 1 << 20))
-            if not piece:
-                raise PeerError("the other party has gone")
-            data += piece
-        return bytes(data)
+def _send(sock: socket.socket, outgoing: queue.SimpleQueue[bytes | None]) -> None:
+    while (data := outgoing.get()) is not None:
+        try:
+            sock.sendall(LENGTH.pack(len(data)) + data)
+        except OSError:  # the other end is gone; whoever waits for it finds out
+            return
+    sock.shutdown(socket.SHUT_WR)
+
+
+def _receive(party: str, sock: socket.socket, box: queue.SimpleQueue[tuple[str, bytes]]) -> None:
+    with sock.makefile("rb") as stream:
+        while len(head := stream.read(LENGTH.size)) == LENGTH.size and (size := LENGTH.unpack(head)[0]) <= LIMIT:
+            box.put((party, stream.read(size)))
 
 
 def in_processes(roster: Roster, entry: str, payloads: Mapping[str, bytes], *, job: bytes) -> dict[str, bytes]:
@@ -81,10 +81,8 @@ def in_processes(roster: Roster, entry: str, payloads: Mapping[str, bytes], *, j
         for sock in {s for links in ends.values() for s in links.values()}:
             sock.close()
     failures = [(p, *answer) for p, (ok, *answer) in answers.items() if not ok]
-    for kind in ("LocalError", "PeerError", ""):  # whoever caused it comes before those it stopped
-        for party, name, text in failures:
-            if name == kind or not kind:
-                raise (LocalError if name == "LocalError" else PeerError)(f"{party}: {text}")
+    for party, name, text in sorted(failures, key=lambda failure: failure[1] == "StoppedError"):  # the cause before its echoes
+        raise (LocalError if name == "LocalError" else PeerError)(f"{party}: {text}")
     return {p: answer[0] for p, (_, *answer) in answers.items()}
 
 
@@ -113,16 +111,16 @@ def main() -> None:
     module, _, function = sys.argv[1].partition(":")
     me, roles, handles, job, payload = decode(sys.stdin.buffer.read())
     roster = Roster({Role(name, single=single): parties for name, single, parties in roles})
-    links = {party: SocketLink(socket.socket(fileno=fd)) for party, fd in handles.items()}
+    post = SocketPost({party: socket.socket(fileno=fd) for party, fd in handles.items()})
     # a root key of its own: what protects this party must not exist anywhere else
-    run = Apart(me, roster, dict[str, Link](links), job=job, entropy=RootEntropy([me], job))
+    run = Apart(me, roster, post, job=job, entropy=RootEntropy([me], job))
     try:
         answer: tuple[object, ...] = (True, getattr(importlib.import_module(module), function)(run, payload))
-    except TacitError as error:
+    except BaseException as error:  # noqa: BLE001 - the others must hear of it, whatever it is
         run.stop(error)
-        answer = (False, type(error).__name__, str(error))
-    for link in links.values():
-        link.close()
+        answer = (False, type(error).__name__, str(error) if isinstance(error, TacitError) else traceback.format_exc())
+    finally:
+        post.close()
     sys.stdout.buffer.write(encode(answer).join())
 
 

@@ -52,8 +52,8 @@ class Together(Run):
         finally:
             self.cpu[party] += time.thread_time() - start
 
-    def _exchange(self, place: str, outbox: Mapping[Pair, Frames], wanted: Sequence[Pair], missing: int) -> dict[Pair, Frames]:
-        lost = {s for s, _ in wanted if missing and self._absent(place, s)}
-        if len(lost) > missing:
+    def _exchange(self, place: str, outbox: Mapping[Pair, Frames], wanted: Sequence[Pair], missing: int | None) -> dict[Pair, Frames]:
+        lost = {s for s, r in wanted if missing is not None and s != r and self._absent(place, s)}
+        if len(lost) > (missing or 0):
             raise PeerError(f"{', '.join(sorted(lost))} did not answer at {place}, {missing} may be missing")
-        return {pair: outbox[pair] for pair in wanted if pair[0] not in lost}
+        return {pair: frames for pair, frames in outbox.items() if pair[0] not in lost or pair[0] == pair[1]}

@@ -6,7 +6,7 @@ import pytest
 
 from tacit.choreo import Coordinator, Holder, Roster
 from tacit.crypto.entropy import RootEntropy
-from tacit.runtimes.apart import Apart, queue_links
+from tacit.runtimes.apart import Apart, queue_posts
 from tacit.runtimes.together import Together
 
 JOB = b"the job"
@@ -38,10 +38,10 @@ def apart(roster):
     """Outcomes by party."""
 
     def played(play, *, roster=roster, patience=20.0):
-        links = queue_links(roster.parties)
+        posts = queue_posts(roster.parties)
 
         def one(me):
-            run = Apart(me, roster, links[me], job=JOB, entropy=RootEntropy([me], JOB), patience=patience)
+            run = Apart(me, roster, posts[me], job=JOB, entropy=RootEntropy([me], JOB), patience=patience)
             result = outcome(play, run)
             if isinstance(result, Exception):
                 run.stop(result)

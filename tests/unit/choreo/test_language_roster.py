@@ -33,7 +33,6 @@ def test_a_member_role_is_its_party():
     assert [roster[m] for m in roster.members(Holder)] == [("ben",), ("ann",)]
 
 
-@pytest.mark.xfail(strict=True, reason="Roster.__getitem__ believes any member role")
 def test_a_member_role_of_nobody_is_refused():
     with pytest.raises(ChoreographyError):
         Roster({Holder: ("ben", "ann")})[Role("holder", single=True, party="zed")]

@@ -52,7 +52,7 @@ def test_fresh_root_keys_differ_by_party_and_by_object():
 def test_putting_on_the_same_pad_twice_is_refused_and_names_the_party():
     source = entropy()
     source.pads("ann", SEEDS, b"tag").put_on("cat", 10)
-    with pytest.raises(LocalError, match="ann would put the same pad on two values.*give each sum its own tag"):
+    with pytest.raises(LocalError, match=r"ann would put the same pad on two values.*give each sum its own tag"):
         source.pads("ann", SEEDS, b"tag").put_on("cat", 10)
 
 

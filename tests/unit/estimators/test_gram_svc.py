@@ -156,7 +156,7 @@ BAD = {
     "partition": ("horizontal", "The 'partition' parameter of GramSVC must be among {'vertical'}"),
     "secure_sum": ("none", "The 'secure_sum' parameter of GramSVC"),
     "fraction_bits": (60, r"The 'fraction_bits' parameter of GramSVC must be an int in the range \[0, 52\]"),
-    "segments": (2, "4 parties have 1 edge-disjoint rings"),
+    "segments": (2, "4 parties on the ring have 1 edge-disjoint rings"),
     "n_parties": (0, "The 'n_parties' parameter of GramSVC"),
     "class_weight": ("heavy", "The 'class_weight' parameter of GramSVC"),
 }

@@ -1,6 +1,7 @@
 """Edge-disjoint rings of parties."""
 
 import itertools
+import sys
 
 import pytest
 
@@ -47,7 +48,21 @@ def test_fewer_than_three_have_no_ring(n):
         disjoint_cycles(n, 1)
 
 
-@pytest.mark.parametrize("n", [49, 50, 64])
-def test_many_parties_find_their_rings_without_a_long_search(n):
-    cycles = disjoint_cycles(n, most(n))
-    assert len({e for cycle in cycles for e in edges(cycle)}) == n * most(n)
+def test_an_odd_number_of_parties_finds_its_rings_however_many_they_are():
+    cycles = disjoint_cycles(101, most(101))
+    assert len({e for cycle in cycles for e in edges(cycle)}) == 101 * 50
+
+
+def test_an_even_number_of_parties_finds_its_rings_without_a_long_search():
+    calls = 0
+
+    def count(_frame, event, _argument):
+        nonlocal calls
+        calls += event == "call"
+
+    sys.setprofile(count)
+    try:
+        disjoint_cycles(36, most(36))
+    finally:
+        sys.setprofile(None)
+    assert calls < 10_000

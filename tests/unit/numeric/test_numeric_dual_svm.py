@@ -6,6 +6,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.svm import SVC
 
+from tacit.errors import LocalError
 from tacit.numeric.dual_svm import dual_objective, solve
 
 RNG = np.random.default_rng(11)
@@ -90,9 +91,6 @@ def test_weights_equal_scikit_learns():
     np.testing.assert_allclose(NEW @ got.coef[0] + got.bias[0], svc.decision_function(NEW), atol=1e-7)
 
 
-@pytest.mark.xfail(
-    strict=True, reason="SVC numbers its support vectors among the records of weight > 0: coefficients land on other records"
-)
 def test_a_weight_of_zero_is_a_record_left_out():
     weight = np.where(np.arange(90) % 3 == 0, 0.0, 1.0)
     kept = np.flatnonzero(weight)
@@ -100,6 +98,13 @@ def test_a_weight_of_zero_is_a_record_left_out():
     without = solve(K[np.ix_(kept, kept)], BINARY[kept], None, C=0.8, **TIGHT)
     assert not got.coef[0][weight == 0].any()
     np.testing.assert_allclose(got.coef[0][kept], without.coef[0], atol=1e-7)
+
+
+@pytest.mark.parametrize("codes", [BINARY, THREE])
+@pytest.mark.parametrize("zero", [lambda codes: codes == 1, lambda codes: codes >= 0], ids=["one class", "all classes"])
+def test_a_class_that_no_weight_is_left_for_is_refused(codes, zero):
+    with pytest.raises(LocalError, match="of the classes has no record of positive weight: give every class some weight"):
+        solve(K, codes, np.where(zero(codes), 0.0, 1.0), C=1.0, **TIGHT)
 
 
 def test_other_codes_than_zero_and_one_are_two_classes_all_the_same():

@@ -23,7 +23,7 @@ def summed(x: dict[str, Any], *, to: Role = Coordinator, fixed: FixedPoint | Non
     with Together(roster, job=b"job", entropy=entropy) as run:
         by = protect(run, to=to, **protection)
         total = secure_sum(run, run.hold(Holder, x), to=to, by=by, fixed=fixed, what="heights")
-        return next(iter(total.entries.values())), entropy
+        return next(iter(total._entries.values())), entropy
 
 
 def words(parties: int, n: int) -> dict[str, Any]:
@@ -93,7 +93,7 @@ def test_a_ring_of_two_is_refused():
 
 
 def test_more_segments_than_edge_disjoint_rings_are_refused():
-    with pytest.raises(LocalError, match="4 parties have 1 edge-disjoint rings, segments=2 asks for more"):
+    with pytest.raises(LocalError, match="4 parties on the ring have 1 edge-disjoint rings, segments=2 asks for more"):
         summed(words(3, 2), method="ring", segments=2)
 
 

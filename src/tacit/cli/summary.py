@@ -1,4 +1,4 @@
-"""Who learnt what, short enough for a terminal: parties that learnt the same share a line."""
+"""A report short enough for a terminal: its figures, and who learnt what, alike parties sharing a line."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from tacit.choreo.ledger import Learnt, Opened
-from tacit.report.words import listing, often
+from tacit.report import Report
+from tacit.report.words import counted, figure, human_bytes, human_seconds, listing, often
 
 
 class Line(NamedTuple):
@@ -16,6 +17,13 @@ class Line(NamedTuple):
     learnt: str
     senders: str
     times: str
+
+
+def figures(report: Report) -> list[tuple[str, str]]:
+    """Cost, gap to the centralised learner and warnings."""
+    cost = f"{counted(report.rounds, 'round')}, {human_bytes(report.bytes)}, {human_seconds(report.seconds)}"
+    gap = [(name, figure(value)) for name, value in (report.comparison or {}).items()]
+    return [("cost", cost), *gap, *(("warning", text) for text in report.warnings)]
 
 
 def known(opens: Iterable[Opened]) -> list[tuple[str, str]]:

@@ -1,0 +1,170 @@
+"""Audit files against their keys, and against each other: where they differ and who says what.
+
+Every party walks the whole text, so all files have the same rows in the same order; what both ends of a message saw of it
+is equal; and a published message is the same for everyone. NOT found: what all parties agree to leave out, and a receiver
+that leaves a message blank, which cannot be told from one that stayed away in a `gather`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+from pathlib import Path
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+from tacit.consortium.chain import Entry, Reading, signed_bytes
+
+SHOWN = 100  # characters of a text that another party wrote
+WALKED = ("place", "sender", "receiver", "sender_role", "receiver_role", "type", "tells")
+SEEN = ("shapes", "bytes")
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One finding: where, what is wrong, and what each party says there."""
+
+    where: str
+    what: str
+    says: tuple[tuple[tuple[str, ...], str], ...] = ()
+
+    def __str__(self) -> str:
+        told = "; ".join(f"{' and '.join(who)} {'say' if len(who) > 1 else 'says'} {said}" for who, said in self.says)
+        return f"{self.where}: {self.what}" + (f": {told}" if told else "")
+
+
+def verify(path: str | Path, public_key: bytes) -> list[Difference]:
+    """What is wrong with one party's file; nothing if it is whole and signed by that Ed25519 key."""
+    reading, problems = _read(path)
+    return problems + (_unsigned(str(path), reading, public_key) if reading else [])
+
+
+def compare(paths: Sequence[str | Path], keys: Mapping[str, bytes]) -> list[Difference]:
+    """Verify each file under its party's key, then all against each other."""
+    found: list[Difference] = []
+    readings: dict[str, Reading] = {}
+    for path in paths:
+        reading, problems = _read(path)
+        found += problems
+        if reading and reading.begin:
+            found += _claimed(path, reading, readings, keys)
+    return found + list(_against_each_other(readings))
+
+
+def _read(path: str | Path) -> tuple[Reading | None, list[Difference]]:
+    try:
+        reading = Reading.of(Path(path))
+    except OSError as error:
+        return None, [Difference(str(path), f"cannot be read ({error.strerror})")]
+    if reading.begin is None and not reading.breaks:
+        return reading, [Difference(str(path), "is empty")]
+    return reading, [Difference(str(path), text) for text in reading.breaks]
+
+
+def _claimed(path: str | Path, reading: Reading, readings: dict[str, Reading], keys: Mapping[str, bytes]) -> list[Difference]:
+    """Enter a file under the party it claims to be of, and check its claim."""
+    party = reading.begin.party if reading.begin else ""
+    if party in readings:
+        return [Difference(str(path), f"is a second file of {_shown(party)}")]
+    readings[party] = reading
+    if party not in keys:
+        return [Difference(str(path), f"claims to be of {_shown(party)}, of which no key was given")]
+    return _unsigned(str(path), reading, keys[party])
+
+
+def _unsigned(path: str, reading: Reading, public_key: bytes) -> list[Difference]:
+    begin, signature, rows = reading.begin, reading.signature, len(reading.entries)
+    if begin is None or signature is None:
+        return [Difference(path, f"ends after row {rows} without a signature: it was cut short, or the run is not over")]
+    if (signature.rows, signature.head) != (rows, reading.hashes[-1]):
+        return [
+            Difference(
+                path,
+                f"its signature is for {signature.rows} other rows than the {rows} of the file: they were rewritten after it was signed",
+            )
+        ]
+    try:
+        key = Ed25519PublicKey.from_public_bytes(public_key)
+        key.verify(bytes.fromhex(signature.signature), signed_bytes(begin, rows, signature.head))
+    except (InvalidSignature, ValueError):
+        return [Difference(path, f"its signature is not by the key of {_shown(begin.party)}")]
+    return []
+
+
+def _against_each_other(readings: Mapping[str, Reading]) -> Iterator[Difference]:
+    for name in ("run", "about"):
+        told = {p: _shown(getattr(r.begin, name)) for p, r in readings.items()}
+        if len(set(told.values())) > 1:
+            yield Difference("opening", f"the files are not of one {'run' if name == 'run' else 'job'}", _grouped(told))
+    walks = list(zip_longest(*(r.entries for r in readings.values())))
+    parted = next((i for i, row in enumerate(walks) if len({_walked(e) for e in row}) > 1), len(walks))
+    together = [dict(zip(readings, row, strict=True)) for row in walks[: parted + 1]]
+    yield from _unequally_seen(together[:parted])
+    yield from _equivocations(together[:parted])
+    if parted < len(walks):
+        yield _parting(parted, together[parted])
+
+
+def _walked(entry: Entry | None) -> tuple[str, ...] | None:
+    return None if entry is None else tuple(getattr(entry, name) for name in WALKED)
+
+
+def _parting(i: int, row: Mapping[str, Entry | None]) -> Difference:
+    """The first row that is not the same for all; rows behind it cannot be laid side by side."""
+    there = [e for e in row.values() if e is not None]
+    fields = [name for name in WALKED if len({getattr(e, name) for e in there}) > 1] or ["place", "sender", "receiver"]
+    told = {p: "nothing more" if e is None else _told(e, fields) for p, e in row.items()}
+    return Difference(f"row {i + 1}", "from here on the parties tell of different runs", _grouped(told))
+
+
+def _unequally_seen(rows: Sequence[Mapping[str, Entry | None]]) -> Iterator[Difference]:
+    """Messages of which two parties saw different sizes; the first for each sender and receiver."""
+    known: set[tuple[str, str]] = set()
+    for i, row in enumerate(rows):
+        saw = {p: e for p, e in row.items() if e is not None and (e.shapes, e.bytes) != (None, None)}
+        entry = next(iter(saw.values()), None)
+        if entry is None or len({(e.shapes, e.bytes) for e in saw.values()}) == 1 or (entry.sender, entry.receiver) in known:
+            continue
+        known.add((entry.sender, entry.receiver))
+        fields = [name for name in SEEN if len({getattr(e, name) for e in saw.values()}) > 1]
+        yield Difference(_where(i, entry), "it was seen differently", _grouped({p: _told(e, fields) for p, e in saw.items()}))
+
+
+def _equivocations(rows: Sequence[Mapping[str, Entry | None]]) -> Iterator[Difference]:
+    """Published messages that were not the same for everyone; the first for each author."""
+    told: dict[tuple[str, str], dict[str, str]] = {}
+    for party, entry in (pair for row in rows for pair in row.items()):
+        if entry is not None and entry.digest is not None:
+            who = party if party != entry.sender else f"{party} to {entry.receiver}"
+            told.setdefault((entry.place, entry.sender), {})[who] = entry.digest
+    known: set[str] = set()
+    for (place, author), digests in told.items():
+        if len(set(digests.values())) > 1 and author not in known:
+            known.add(author)
+            says = _grouped({who: f"digest {_shown(digest[:16])}" for who, digest in digests.items()})
+            yield Difference(_shown(place), f"{_shown(author)} published different things", says)
+
+
+def _where(i: int, entry: Entry) -> str:
+    return f"row {i + 1}, {_shown(entry.place)}, {_shown(entry.sender)} > {_shown(entry.receiver)}"
+
+
+def _told(entry: Entry, fields: Sequence[str]) -> str:
+    return ", ".join(f"{name} {_shown(getattr(entry, name))}" for name in fields)
+
+
+def _grouped(told: Mapping[str, str]) -> tuple[tuple[tuple[str, ...], str], ...]:
+    """Who agree with each other, then what they say."""
+    groups: dict[str, list[str]] = {}
+    for party, said in told.items():
+        groups.setdefault(said, []).append(_shown(party))
+    return tuple((tuple(parties), said) for said, parties in groups.items())
+
+
+def _shown(value: object) -> str:
+    """Text of another party: on one line, without escape sequences for a terminal, and not endless."""
+    text = str(value)
+    text = text if text.isprintable() else ascii(text)
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}..."

@@ -1,0 +1,191 @@
+"""What becomes of a job at one party: each rule of its policy in turn, then a rehearsal, then the register.
+
+Texts of a refusal are sent to the submitter, so they say what the job and the policy say, and never a figure of the data.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Literal
+
+from tacit.consortium.difference import Rows
+from tacit.consortium.job import Job
+from tacit.consortium.policy import READERS, Policy, Some
+from tacit.consortium.register import Register
+from tacit.consortium.rehearsal import disclosure_of
+from tacit.errors import TacitError
+
+
+@dataclass(frozen=True, repr=False)
+class Facts:
+    """What the party knows of its own dataset; none of it is ever part of a text."""
+
+    columns: tuple[str, ...]
+    rows: Rows
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A rule that a job does not meet. `reason` may be sent; `detail` stays here."""
+
+    rule: str
+    reason: str
+    detail: str = ""
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What becomes of a job: the first problem decides, all of them are listed."""
+
+    verdict: Literal["accept", "wait", "refuse"]
+    rule: str
+    reason: str
+    problems: tuple[Problem, ...] = field(default=())
+
+
+@dataclass(frozen=True, repr=False)
+class _Case:
+    job: Job
+    policy: Policy
+    facts: Facts | None
+    register: Register
+    party: str
+    now: datetime
+
+
+def decide(job: Job, policy: Policy, facts: Facts | None, register: Register, *, party: str, now: datetime) -> Decision:
+    """Judge a job by the policy; `facts` are None if the party has no dataset of that name."""
+    case = _Case(job, policy, facts, register, party, now)
+    problems = tuple(problem for rule in RULES for problem in rule(case))
+    if not problems:  # the last two look into data and rehearse a protocol: only for a job that is within all limits
+        problems = tuple(problem for rule in LAST_RULES for problem in rule(case))
+    if problems:
+        return Decision("refuse", problems[0].rule, problems[0].reason, problems)
+    if not policy.automatic:
+        return _waiting(policy, "automatic", f"policy {policy.file}: automatic = false")
+    if policy.disclosures != "any" and disclosure_digest(job.disclosure) not in policy.disclosures:
+        return _waiting(
+            policy, "disclosures", f"policy {policy.file}: disclosures does not list this job's, {disclosure_digest(job.disclosure)}"
+        )
+    return Decision("accept", "automatic", f"policy {policy.file}: automatic = true, and the job meets every rule")
+
+
+def _waiting(policy: Policy, rule: str, reason: str) -> Decision:
+    if not 1 <= policy.approvals_needed <= len(policy.approvers):
+        return Decision("refuse", rule, f"{reason}; and it names nobody who could approve the job: ask that party")
+    return Decision("wait", rule, f"{reason}; {policy.approvals_needed} of {', '.join(policy.approvers)} must approve the job")
+
+
+def disclosure_digest(template: str) -> str:
+    """What a policy lists a disclosure by."""
+    return hashlib.sha256(template.encode()).hexdigest()
+
+
+def _among(rule: str, value: str, allowed: Some, policy: Policy) -> Iterator[Problem]:
+    if allowed != "any" and value not in allowed:
+        listed = ", ".join(allowed) or "nothing"
+        yield Problem(rule, f"policy {policy.file}: {rule} = {listed}; the job has {value!r}: propose one of those, or ask that party")
+
+
+def _expiry(c: _Case) -> Iterator[Problem]:
+    if c.job.expired(c.now):
+        yield Problem("expires", f"the job expired at {c.job.expires:%Y-%m-%d %H:%M} UTC: submit it again")
+
+
+def _taking_part(c: _Case) -> Iterator[Problem]:
+    if c.party not in c.job.parties:
+        yield Problem("parties", f"the job's parties are {', '.join(c.job.parties)}, and {c.party} is none of them: send it to those")
+
+
+def _lists(c: _Case) -> Iterator[Problem]:
+    job, policy = c.job, c.policy
+    yield from _among("protocols", job.protocol, policy.protocols, policy)
+    yield from _among("submitters", job.submitter, policy.submitters, policy)
+    yield from _among("coordinators", job.roles.coordinator, policy.coordinators, policy)
+    yield from _among("purposes", job.purpose, policy.purposes, policy)
+    yield from _among("legal_bases", job.legal_basis, policy.legal_bases, policy)
+    yield from _among("secure_sums", job.protection.method, policy.secure_sums, policy)
+
+
+def _limits(c: _Case) -> Iterator[Problem]:
+    job, policy = c.job, c.policy
+    if len(job.parties) < policy.minimum_parties:
+        yield _limit(policy, "minimum_parties", len(job.parties), "propose it with more parties")
+    if job.retention_days > policy.maximum_retention_days:
+        yield _limit(policy, "maximum_retention_days", job.retention_days, "propose a shorter retention")
+    declared = job.rows.get(c.party)
+    if declared is not None and declared < policy.minimum_rows:
+        yield _limit(policy, "minimum_rows", declared, "propose it on more records")
+    elif c.facts is not None and len(c.facts.rows) < policy.minimum_rows:
+        yield Problem(
+            "minimum_rows", f"policy {policy.file}: minimum_rows = {policy.minimum_rows}, the dataset has fewer: use a larger one"
+        )
+
+
+def _limit(policy: Policy, rule: str, has: int, remedy: str) -> Problem:
+    return Problem(rule, f"policy {policy.file}: {rule} = {getattr(policy, rule)}, the job has {has}: {remedy}")
+
+
+def _columns(c: _Case) -> Iterator[Problem]:
+    offered = c.policy.columns.get(c.job.dataset)
+    if offered is None or c.facts is None:
+        known = ", ".join(c.policy.columns) or "nothing"
+        yield Problem(
+            "columns", f"policy {c.policy.file}: columns offers {known}, the job wants the dataset {c.job.dataset!r}: correct its name"
+        )
+        return
+    for column in named_columns(c.job, c.party, c.facts):
+        if column not in c.facts.columns or (offered != "all" and column not in offered):
+            yield Problem(
+                "columns", f"policy {c.policy.file}: columns does not offer {column!r} of {c.job.dataset!r}: leave it out, or ask"
+            )
+
+
+def named_columns(job: Job, party: str, facts: Facts) -> tuple[str, ...]:
+    """The party's columns in the job, by name."""
+    wanted = job.columns.get(party, ())
+    return facts.columns if wanted == "all" else tuple(wanted)
+
+
+def _never(c: _Case) -> Iterator[Problem]:
+    for reader, phrases in c.policy.never.items():
+        told = " | ".join(told_to(c.job.disclosure, reader)).lower()
+        for phrase in phrases:
+            if phrase.lower() in told:
+                yield Problem("never", f"policy {c.policy.file}: never.{reader} has {phrase!r}, which the job opens: use another protocol")
+
+
+def told_to(disclosure: str, reader: str) -> list[str]:
+    """What a ledger template opens to a reader, or to everyone."""
+    lines = (line.split(": ", 2) for line in disclosure.splitlines())
+    return [what for _, who, what in lines if who.rsplit(" > ", 1)[-1] in {*READERS[reader], "everyone"}]
+
+
+def _honest(c: _Case) -> Iterator[Problem]:
+    try:
+        own = disclosure_of(c.job.protocol, c.job.arguments, c.job.roster)
+    except TacitError as error:
+        yield Problem("disclosure", f"the job cannot be rehearsed here: {error}")
+        return
+    if own != c.job.disclosure:
+        yield Problem(
+            "disclosure", "the job's disclosure is not what its protocol opens here: submit it with the version of tacit used here"
+        )
+
+
+def _unlike_earlier(c: _Case) -> Iterator[Problem]:
+    if c.facts is None:
+        return
+    own = named_columns(c.job, c.party, c.facts)
+    found = c.register.objection(c.job, own, c.party, c.facts.rows, c.policy.minimum_rows)
+    if found:
+        reason, earlier = found
+        text = f"register of {c.job.dataset}: the job differs from an earlier one {reason}: repeat that one, or change more of it"
+        yield Problem("register", text, f"the earlier one is job {earlier.id} of {earlier.at:%Y-%m-%d}")
+
+
+RULES: tuple[Callable[[_Case], Iterator[Problem]], ...] = (_expiry, _taking_part, _lists, _limits, _columns, _never)
+LAST_RULES: tuple[Callable[[_Case], Iterator[Problem]], ...] = (_honest, _unlike_earlier)

@@ -1,0 +1,213 @@
+"""A job: what is proposed to the parties, what they sign, and what the transcript of its run starts from.
+
+Its bytes are canonical JSON, so that everybody signs the same ones; a job that was written in any other way is refused.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import os
+import re
+from collections.abc import Mapping
+from datetime import datetime
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import msgspec
+
+from tacit.choreo import Asker, Coordinator, Holder, Labeller, Roster
+from tacit.consortium.names import check_name
+from tacit.consortium.rehearsal import Cost
+from tacit.consortium.settings import file_safe
+from tacit.data.checks import FEWEST
+from tacit.errors import LocalError, PeerError
+
+Names = tuple[str, ...]
+Partition = Literal["horizontal", "vertical", "arbitrary"]
+Label = bool | int | float | str
+Columns = Names | Literal["all"]
+Days = Annotated[int, msgspec.Meta(ge=1)]
+Moment = Annotated[datetime, msgspec.Meta(tz=True)]
+
+SOURCE = ("choreo", "numeric", "crypto", "protocols")
+
+
+class Part(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A field of a job."""
+
+
+class Roles(Part, frozen=True, kw_only=True):
+    """Who does what beside holding data. In a horizontal split there is no labeller."""
+
+    coordinator: str
+    asker: str
+    labeller: str | None = None
+
+
+class Protection(Part, frozen=True, kw_only=True):
+    """How sums are protected."""
+
+    method: str = "pairwise"
+    segments: int = 1
+    threshold: int | None = None
+    fraction_bits: int = 32
+
+
+class Job(Part, frozen=True, kw_only=True):
+    """A proposal in full.
+
+    parties: the data holders, in public order; the coordinator may be one of them.
+    params: of the protocol, without those of the secure sums; dictionaries as {"pairs": [[key, value], ...]}.
+    columns: what each party brings, by name, or "all" it offers.
+    rows: how many records each party is expected to bring; None where that is not agreed.
+    classes, ranges: labels and the range of columns, where agreed; each party checks its own.
+    disclosure: the ledger template of the protocol. Each party rehearses it and compares.
+    cost: an estimate; None if no rows are declared.
+    source: SHA-256 of the source of the protocols, so that everybody walks the same text.
+    """
+
+    id: str
+    protocol: str
+    params: dict[str, Any]
+    partition: Partition
+    parties: Names
+    roles: Roles
+    dataset: str
+    columns: dict[str, Columns]
+    rows: dict[str, int | None]
+    protection: Protection
+    classes: tuple[Label, ...] | None
+    ranges: dict[str, tuple[float, float]]
+    disclosure: str
+    cost: Cost | None
+    purpose: str
+    legal_basis: str
+    retention_days: Days
+    expires: Moment
+    submitter: str
+    version: str
+    source: str
+    allow_two_parties: bool
+
+    def __post_init__(self) -> None:
+        _check_names(self)
+        _check_texts(self)
+        for column, (low, high) in self.ranges.items():
+            if not (math.isfinite(low) and math.isfinite(high) and low <= high):
+                raise LocalError(
+                    f"the job declares for column {column!r} the range {low} to {high}: give two finite numbers, the lower first"
+                )
+
+    @staticmethod
+    def from_toml(path: str | os.PathLike[str], *, submitter: str, now: datetime | None = None) -> Job:
+        """The job of a file for `tacit submit`."""
+        from tacit.consortium.proposal import job_of_file  # noqa: PLC0415 - it makes jobs
+
+        return job_of_file(Path(path), submitter=submitter, now=now)
+
+    @staticmethod
+    def from_bytes(data: bytes) -> Job:
+        """A job as another member sent it."""
+        try:
+            job = msgspec.json.decode(data, type=Job)
+        except msgspec.DecodeError as error:
+            raise PeerError(f"the proposal is no job of this version: {error}; ask its author to submit it again") from None
+        if job.canonical() != data:
+            raise PeerError(
+                "the proposal is not in canonical form, so its signature could mean two things: ask its author to submit it again"
+            )
+        return job
+
+    def canonical(self) -> bytes:
+        """The bytes that are signed."""
+        return msgspec.json.encode(self, order="sorted")
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the canonical bytes, in hex."""
+        return hashlib.sha256(b"tacit job 1\n" + self.canonical()).hexdigest()
+
+    @property
+    def roster(self) -> Roster:
+        """Who takes which role in the run."""
+        labeller = {Labeller: (self.roles.labeller,)} if self.roles.labeller else {}
+        return Roster({Holder: self.parties, **labeller, Asker: (self.roles.asker,), Coordinator: (self.roles.coordinator,)})
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """What the protocol is called with."""
+        protection = {k: v for k, v in msgspec.structs.asdict(self.protection).items() if v is not None}
+        return {**{name: restored(value) for name, value in self.params.items()}, **protection}
+
+    @property
+    def records(self) -> int | None:
+        """All records together, as far as declared: the same ones at everybody unless the split is horizontal."""
+        counts = [n for n in self.rows.values() if n is not None]
+        return (sum(counts) if self.partition == "horizontal" else max(counts)) if counts else None
+
+    def expired(self, now: datetime) -> bool:
+        """Whether it can no longer be accepted or started."""
+        return now >= self.expires
+
+
+def _check_names(job: Job) -> None:
+    if not job.parties or len(set(job.parties)) != len(job.parties):
+        raise LocalError(f"the job's parties are {list(job.parties)}: name each data holder once")
+    if len(job.parties) < FEWEST and not job.allow_two_parties:
+        raise LocalError(
+            f"the job has {len(job.parties)} data holders, and below {FEWEST} a sum minus one's own part IS the others':"
+            " add a party, or accept it with allow_two_parties = true"
+        )
+    for role in ("labeller", "asker"):
+        name = getattr(job.roles, role)
+        if name is not None and name not in job.parties:
+            raise LocalError(f"the job's {role} {name!r} is none of its parties ({', '.join(job.parties)}): name one of them")
+    for field in ("columns", "rows"):
+        if set(getattr(job, field)) != set(job.parties):
+            unknown = [n for n in getattr(job, field) if n not in job.parties]
+            raise LocalError(f"the job's {field} do not fit its parties ({', '.join(job.parties)}), unknown: {unknown}: correct the names")
+    if any(n is not None and n < 1 for n in job.rows.values()):
+        raise LocalError("the job declares fewer than 1 row for a party: give the number of its records, or leave it out")
+
+
+def _check_texts(job: Job) -> None:
+    if not re.fullmatch(r"[0-9a-f]{32}", job.id) or not file_safe(job.dataset):
+        raise LocalError(f"the job's id or dataset {job.dataset!r} cannot name a file: use letters, digits, '.', - and _ only")
+    # people read these in a terminal before they approve; control characters could hide or change what they see
+    for field in ("purpose", "legal_basis"):
+        text = getattr(job, field)
+        if not text.strip() or not text.isprintable():
+            raise LocalError(f"the job's {field} is {text!r}: write one line of text")
+    for name in (*job.parties, job.roles.coordinator, job.submitter):
+        check_name(name)
+
+
+def plain(name: str, value: Any) -> Any:
+    """A parameter in JSON: dictionaries become pairs, since JSON would turn a class 1 into '1'."""
+    if isinstance(value, Mapping):
+        return {"pairs": [[plain(name, k), plain(name, v)] for k, v in value.items()]}
+    if isinstance(value, (list, tuple)):
+        return [plain(name, v) for v in value]
+    value = value.item() if hasattr(value, "item") else value
+    if not isinstance(value, (bool, int, float, str, type(None))) or (isinstance(value, float) and not math.isfinite(value)):
+        raise LocalError(f"parameter {name!r} is {value!r}: a job holds finite numbers, texts, lists and dictionaries of them only")
+    return value
+
+
+def restored(value: Any) -> Any:
+    """The parameter that `plain` wrote."""
+    if isinstance(value, dict):
+        return {k: restored(v) for k, v in value.get("pairs", ())}
+    return tuple(restored(v) for v in value) if isinstance(value, list) else value
+
+
+@cache
+def source_hash() -> str:
+    """SHA-256 over every source file that decides what a protocol does."""
+    root, total = Path(__file__).parent.parent, hashlib.sha256()
+    for file in sorted(f for package in SOURCE for f in (root / package).rglob("*.py")):
+        name, text = file.relative_to(root).as_posix().encode(), file.read_bytes()
+        total.update(len(name).to_bytes(8, "little") + name + len(text).to_bytes(8, "little") + text)
+    return total.hexdigest()

@@ -1,0 +1,168 @@
+"""The mail of a journal: bytes fixed before they leave, and bytes kept before they are acknowledged."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import overload
+
+from tacit.consortium.bodies import digest_of
+from tacit.consortium.entries import Entries
+from tacit.consortium.store import Store
+from tacit.consortium.vault import Vault
+from tacit.errors import LocalError, PeerError
+
+MAX_CHUNKS = 1 << 20
+SHOWN = 120  # characters of a place that a peer may have made up
+UNPUBLISHED = "SELECT seq, place, receiver, chunk FROM outgoing WHERE NOT published ORDER BY seq"
+Unsent = tuple[str, str, int, bytes]
+
+
+class Mail(Entries):
+    """What went out to whom, and what came in from whom; a message is known by its place and its other end."""
+
+    def __init__(self, store: Store, vault: Vault | None = None) -> None:
+        super().__init__(store, vault)
+        self._marks: deque[tuple[str, str, int]] = deque()
+
+    @contextmanager
+    def batch(self) -> Iterator[None]:
+        """As every batch; what was published since the last one is written along."""
+        with super().batch():
+            yield
+            self._write_marks()
+
+    # Sending
+
+    def outgoing(self, place: str, receiver: str) -> list[bytes] | None:
+        """The chunks committed for sending, which win over whatever a replay computes."""
+        sql = "SELECT digest, data FROM outgoing WHERE receiver = ? AND place = ? ORDER BY chunk"
+        return [self._read(*row) for row in self._store.all(sql, receiver, place)] or None
+
+    def commit_outgoing(self, place: str, receiver: str, chunks: Sequence[bytes]) -> None:
+        """Fix the final bytes of a message before any of them leaves; the same again changes nothing."""
+        if not chunks:
+            raise LocalError(f"the message to {receiver} at {place} has no chunks: send at least an empty one")
+        with self.batch():
+            digests = [digest_of(chunk) for chunk in chunks]
+            before = self._committed(place, receiver)
+            if before and before != digests:
+                raise LocalError(
+                    f"other bytes were already committed to {receiver} at {place}, and no mask may be put on two values: send outgoing()"
+                )
+            if not before:
+                self._insert(place, receiver, chunks, digests)
+
+    def mark_published(self, place: str, receiver: str, chunk: int) -> None:
+        """The broker has it. Written with the next commit: a lost mark only makes the same bytes leave twice."""
+        self._marks.append((receiver, place, chunk))
+
+    def unpublished(self) -> Outbox:
+        """What was committed and perhaps never left, in order of commit."""
+        with self.batch():
+            self._write_marks()
+            return Outbox(self._body, self._store.all(UNPUBLISHED))
+
+    def resend(self, place: str, receiver: str) -> list[bytes]:
+        """The answer to `want`: the stored chunks, or none when this party has not come to that place yet."""
+        return self.outgoing(place, receiver) or []
+
+    def chunk_count(self, place: str, receiver: str) -> int:
+        """Into how many chunks a committed message was cut."""
+        return len(self._committed(place, receiver))
+
+    # Receiving
+
+    def commit_incoming(self, place: str, sender: str, chunk: int, of: int, data: bytes) -> bool:
+        """Keep a chunk before it is acknowledged; True when it is new."""
+        if not 0 <= chunk < of <= MAX_CHUNKS:
+            raise PeerError(f"{sender} sent chunk {chunk} of {of} at {place[:SHOWN]}, which cannot be: this ends the run")
+        digest = digest_of(data)
+        with self.batch():
+            if self._known(place, sender, chunk, of, digest):
+                return False
+            body = self._store.bodies.keep(data, digest)
+            self._store.run("INSERT INTO incoming VALUES (?, ?, ?, ?, ?, ?)", sender, place, chunk, of, *body)
+        return True
+
+    def incoming(self, place: str, sender: str) -> list[bytes] | None:
+        """All chunks of a message, once all are here."""
+        count = "SELECT COUNT(*), MAX(of) FROM incoming WHERE sender = ? AND place = ?"
+        here, of = self._store.first(count, sender, place)
+        if not here or here < of:
+            return None
+        sql = "SELECT digest, data FROM incoming WHERE sender = ? AND place = ? ORDER BY chunk"
+        return [self._read(*row) for row in self._store.all(sql, sender, place)]
+
+    # High-water marks: each party tells the others what it has of theirs, before anything is sent
+
+    def received(self) -> dict[str, int]:
+        """From how many messages of each sender anything is here: what to tell that sender."""
+        return dict(self._store.all("SELECT sender, COUNT(DISTINCT place) FROM incoming GROUP BY sender"))
+
+    def seen(self, peer: str, n: int) -> None:
+        """A peer says that it has n messages from here; refuses a journal that does not know that many."""
+        (sent,) = self._store.first("SELECT COUNT(DISTINCT place) FROM outgoing WHERE receiver = ?", peer)
+        if n > sent:
+            raise LocalError(
+                f"this journal is older than what {peer} has seen ({n} messages, {sent} here): "
+                "restoring it would reuse masks; bring back the newest copy, or start a new run"
+            )
+        if n > self.peers_seen.get(peer, 0):
+            with self.batch():
+                self._store.run("INSERT OR REPLACE INTO seen VALUES (?, ?)", peer, n)
+
+    @property
+    def peers_seen(self) -> dict[str, int]:
+        """The most messages each peer ever said to have from here."""
+        return dict(self._store.all("SELECT peer, n FROM seen"))
+
+    def _committed(self, place: str, receiver: str) -> list[bytes]:
+        sql = "SELECT digest FROM outgoing WHERE receiver = ? AND place = ? ORDER BY chunk"
+        return [digest for (digest,) in self._store.all(sql, receiver, place)]
+
+    def _insert(self, place: str, receiver: str, chunks: Sequence[bytes], digests: Sequence[bytes]) -> None:
+        for i, (chunk, digest) in enumerate(zip(chunks, digests, strict=True)):
+            body = self._store.bodies.keep(chunk, digest)
+            sql = "INSERT INTO outgoing (receiver, place, chunk, digest, data) VALUES (?, ?, ?, ?, ?)"
+            self._store.run(sql, receiver, place, i, *body)
+
+    def _write_marks(self) -> None:
+        while self._marks:
+            sql = "UPDATE outgoing SET published = 1 WHERE receiver = ? AND place = ? AND chunk = ?"
+            self._store.run(sql, *self._marks.popleft())
+
+    def _body(self, seq: int) -> bytes:
+        return self._read(*self._store.first("SELECT digest, data FROM outgoing WHERE seq = ?", seq))
+
+    def _known(self, place: str, sender: str, chunk: int, of: int, digest: bytes) -> bool:
+        cut = self._store.first("SELECT of FROM incoming WHERE sender = ? AND place = ?", sender, place)
+        if cut and cut[0] != of:
+            raise PeerError(f"{sender} cut one message at {place[:SHOWN]} into {cut[0]} and into {of} chunks: this ends the run")
+        before = self._store.first("SELECT digest FROM incoming WHERE sender = ? AND place = ? AND chunk = ?", sender, place, chunk)
+        if before and before[0] != digest:
+            raise PeerError(f"{sender} sent other bytes than before at {place[:SHOWN]} (chunk {chunk}): this ends the run")
+        return before is not None
+
+
+class Outbox(Sequence[Unsent]):
+    """(place, receiver, chunk, data) of what waits for the broker; bodies are read as they are asked for, not all at once."""
+
+    def __init__(self, read: Callable[[int], bytes], keys: Sequence[tuple[int, str, str, int]]) -> None:
+        self._read = read
+        self._keys = keys
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    @overload
+    def __getitem__(self, i: int) -> Unsent: ...
+    @overload
+    def __getitem__(self, i: slice) -> Outbox: ...
+    def __getitem__(self, i: int | slice) -> Unsent | Outbox:
+        """One of them, or a part."""
+        if isinstance(i, slice):
+            return Outbox(self._read, self._keys[i])
+        seq, place, receiver, chunk = self._keys[i]
+        return place, receiver, chunk, self._read(seq)

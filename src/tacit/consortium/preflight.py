@@ -1,0 +1,204 @@
+"""Preflight: everything that would stop a run, found before it starts, and all of it in one report.
+
+Each party checks its own side and sends a `Report` with codes of what failed, never a value: no column, no count, no label.
+What a code means stands in `CODES`, so that the joint text can be written anywhere. At its own site a party reads the
+details too. Feature names of a horizontal split leave as one digest, salted with the job, to be compared for equality.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from importlib.metadata import version
+from pathlib import Path
+
+import msgspec
+import numpy as np
+from threadpoolctl import threadpool_info
+
+from tacit.choreo.message import Array
+from tacit.consortium.job import Job, source_hash
+from tacit.consortium.rehearsal import cost_of
+from tacit.data.part import Part
+
+SKEW = timedelta(seconds=60)
+RENEW = timedelta(days=1)  # a run may take as long
+ROOM = 3  # times the estimate: journal, outbox, and the broker's copy
+
+CODES: dict[str, tuple[str, str]] = {
+    "version": ("runs another version of tacit than the job", "install the job's version at every party"),
+    "source": ("has other protocol source files than the job", "install the same release everywhere, unaltered"),
+    "clock": ("has a clock more than 60 s off", "set it by network time (NTP)"),
+    "certificate": ("has a certificate that expires within a day", "renew it: tacit keys new, then tacit keys sign"),
+    "features": ("has not the columns the job names", "correct [columns] of the job, or the dataset at that party"),
+    "dtypes": ("has values or labels of another kind than the job says", "write numbers as numbers, and classes as in the job"),
+    "labels": ("has labels other than the job's classes, or none where it should", "correct classes in the job, or the label column"),
+    "ranges": ("has values outside the declared ranges", "widen the ranges, or correct the data at that party"),
+    "rows": ("has another number of records than the job declares", "correct [rows] of the job, or align the records"),
+    "disk": ("has too little free disk for the run", "free three times the estimated bytes, or move the state folder"),
+    "blas": ("computes with more than one BLAS thread", "set OPENBLAS_NUM_THREADS=1 (and OMP_, MKL_) before tacit starts"),
+    "job": ("declares rows or columns that do not fit together", "correct [rows] and [columns] of the job"),
+    "silent": ("sent no report", "start tacit party there, and look at its log"),
+}
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Who, and what by code; `detail` is for the site's own eyes."""
+
+    party: str
+    code: str
+    detail: str = ""
+
+
+class Report(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """All that leaves a site."""
+
+    party: str
+    version: str
+    source: str
+    clock: datetime
+    features: str
+    codes: tuple[str, ...]
+
+
+def report_of(job: Job, party: str, part: Part | None, now: datetime, problems: Sequence[Problem]) -> Report:
+    """The party's problems without their details."""
+    names = "" if part is None or job.partition == "vertical" else "\n".join(_brought(job, party, part))
+    digest = hashlib.sha256(f"{job.digest}\n{names}".encode()).hexdigest()
+    codes = tuple(dict.fromkeys(p.code for p in problems))
+    return Report(party=party, version=version("tacit"), source=source_hash(), clock=now, features=digest, codes=codes)
+
+
+def local_checks(
+    job: Job,
+    part: Part | None,
+    now: datetime,
+    *,
+    party: str,
+    asked: datetime | None = None,
+    certificate_expires: datetime | None = None,
+    state: Path | None = None,
+) -> list[Problem]:
+    """What this site can see: `part` is None at a coordinator; `asked` is the time by the clock of whoever asks."""
+    found = [*_site(job, now, asked, certificate_expires), *_room(job, party, part, state), *_threads()]
+    if part is not None:
+        found += [*_features(job, party, part), *_rows(job, party, part), *_labels(job, party, part), *_ranges(job, party, part)]
+    return [Problem(party, code, detail) for code, detail in found]
+
+
+def combine(job: Job, reports: Mapping[str, Report]) -> list[Problem]:
+    """Every problem of every party, and what only shows side by side."""
+    members = job.roster.parties
+    found = [Problem(p, code) for p, report in reports.items() for code in report.codes]
+    found += [Problem(p, "silent") for p in members if p not in reports]
+    found += [Problem(p, "version") for p, r in reports.items() if r.version != job.version]
+    found += [Problem(p, "source") for p, r in reports.items() if r.source != job.source]
+    found += [Problem(p, "clock") for p in _off([(p, r.clock) for p, r in reports.items()])]
+    holders = {p: reports[p].features for p in job.parties if p in reports}
+    found += [
+        Problem(p, "features") for p, names in holders.items() if job.partition != "vertical" and names != holders[next(iter(holders))]
+    ]
+    if job.partition != "horizontal" and len({n for n in job.rows.values() if n is not None}) > 1:
+        found.append(Problem("the job", "job"))
+    return list(dict.fromkeys(found))
+
+
+def render(problems: Sequence[Problem]) -> str:
+    """One report; a line for each problem: who, what, what to do."""
+    if not problems:
+        return "preflight: every check passed"
+    count = f"{len(problems)} problem{'s' * (len(problems) > 1)}"
+    lines = [f"  {p.party} {_words(p)[0]}{f' ({p.detail})' if p.detail else ''}: {_words(p)[1]}" for p in problems]
+    return "\n".join([f"preflight: {count}, nothing was started", *lines])
+
+
+def _words(problem: Problem) -> tuple[str, str]:
+    # a code of a later version must not hide the rest of the report
+    return CODES.get(problem.code, (f"reports {problem.code!r}", "install the same version of tacit everywhere"))
+
+
+def _off(clocks: list[tuple[str, datetime]]) -> Iterator[str]:
+    """Those further than the skew from the middle one: of two that disagree, both."""
+    times = sorted(t for _, t in clocks)
+    if not times or times[-1] - times[0] <= SKEW:
+        return
+    low, high = times[(len(times) - 1) // 2], times[len(times) // 2]
+    apart = [p for p, t in clocks if abs(t - low) > SKEW or abs(t - high) > SKEW]
+    yield from apart or [p for p, _ in clocks]
+
+
+def _site(job: Job, now: datetime, asked: datetime | None, expires: datetime | None) -> Iterator[tuple[str, str]]:
+    if version("tacit") != job.version:
+        yield "version", f"{version('tacit')} here, {job.version} in the job"
+    if source_hash() != job.source:
+        yield "source", ""
+    if asked is not None and abs(now - asked) > SKEW:
+        yield "clock", f"{abs(now - asked).total_seconds():.0f} s apart"
+    if expires is not None and expires - now < RENEW:
+        yield "certificate", f"{expires:%Y-%m-%d %H:%M} UTC"
+
+
+def _room(job: Job, party: str, part: Part | None, state: Path | None) -> Iterator[tuple[str, str]]:
+    records = job.records or (None if part is None else len(part.X))
+    if state is None or records is None or not state.exists():
+        return
+    need = ROOM * cost_of(job.protocol, job.arguments, job.roster, records).bytes[party]
+    free = shutil.disk_usage(state).free
+    if free < need:
+        yield "disk", f"{free / 1e6:.0f} MB free, {need / 1e6:.0f} MB needed"
+
+
+def _threads() -> Iterator[tuple[str, str]]:
+    most = max((pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"), default=1)
+    if most > 1:
+        yield "blas", f"{most} threads"
+
+
+def _brought(job: Job, party: str, part: Part) -> tuple[str, ...]:
+    wanted = job.columns.get(party, "all")
+    return part.features if wanted == "all" else tuple(wanted)
+
+
+def _features(job: Job, party: str, part: Part) -> Iterator[tuple[str, str]]:
+    lacking = [name for name in _brought(job, party, part) if name not in part.features]
+    if lacking:
+        yield "features", f"no {', '.join(lacking)}"
+    if part.X.dtype != np.float64 or not np.isfinite(part.X).all():
+        yield "dtypes", "values that are no finite numbers"
+
+
+def _rows(job: Job, party: str, part: Part) -> Iterator[tuple[str, str]]:
+    declared = job.rows.get(party)
+    if declared is not None and declared != len(part.X):
+        yield "rows", f"{len(part.X)} here, {declared} in the job"
+
+
+def _labels(job: Job, party: str, part: Part) -> Iterator[tuple[str, str]]:
+    if job.roles.labeller not in {None, party}:
+        return
+    if part.y is None:
+        yield "labels", "no labels"
+    elif job.classes is not None:
+        yield from _classes(part.y, job.classes)
+
+
+def _classes(y: Array, classes: tuple[object, ...]) -> Iterator[tuple[str, str]]:
+    if (y.dtype.kind in "iufb") != all(not isinstance(c, str) for c in classes):
+        yield "dtypes", "labels as text here and as numbers in the job, or the other way round"
+        return
+    other = [c for c in np.unique(y).tolist() if c not in classes]
+    if other:
+        yield "labels", f"{len(other)} classes that the job does not name"
+
+
+def _ranges(job: Job, party: str, part: Part) -> Iterator[tuple[str, str]]:
+    for name in _brought(job, party, part):
+        if name not in job.ranges or name not in part.features:
+            continue
+        (low, high), column = job.ranges[name], part.X[:, part.features.index(name)]
+        if not np.all((low <= column) & (column <= high)):
+            yield "ranges", f"column {name!r} leaves {low} to {high}"

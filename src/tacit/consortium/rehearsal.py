@@ -1,0 +1,155 @@
+"""A protocol played once on a few invented records: what it will open, and what it will cost.
+
+The disclosure of a proposal is never taken from its author: each party rehearses the protocol itself, with the same
+roles and parameters, and compares. Nothing real takes part; the ledger's template does not depend on the records.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from tacit.choreo import Asker, Coordinator, Holder, Labeller, Ledger, Roster
+from tacit.data.part import part_of
+from tacit.errors import LocalError, TacitError
+from tacit.numeric.triangle import bands
+from tacit.protocols.gram_vertical import BAND, DualModel, SupportColumns
+from tacit.registry import PROTOCOLS, Inputs, execute_together
+
+Params = Mapping[str, Any]
+SMALL, LARGE = 8, 64  # records of the rehearsals
+SUPPORT = 31  # enough to make the answers small beside the sums they come from
+
+
+class Cost(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """An estimate: communication rounds, and the bytes each party sends and receives."""
+
+    rounds: int
+    bytes: dict[str, int]
+
+
+@dataclass(frozen=True)
+class Script:
+    """How to rehearse a protocol.
+
+    inputs: invented records, so many of them.
+    words: numbers in one holder's largest messages, for so many records; all bytes grow with it.
+    loops: rounds of its loop, for so many records.
+    small: parameters that the rehearsal sets itself; none of them changes what is opened.
+    """
+
+    inputs: Callable[[Roster, int, Params], Inputs]
+    words: Callable[[int, Params], int]
+    loops: Callable[[int, Params], int]
+    small: Params
+
+
+def disclosure_of(protocol: str, params: Params, roster: Roster | None = None) -> str:
+    """The ledger template the protocol will produce; three holders and a separate site unless a roster is given."""
+    return _rehearse(protocol, params, roster or _usual(), SMALL, BAND).template()
+
+
+def cost_of(protocol: str, params: Params, roster: Roster, records: int) -> Cost:
+    """Scaled from rehearsals: bytes grow with `words` and `loops`, rounds with `loops`. Good to a few per cent from 100 records on."""
+    script, tiny = _script(protocol), {"band": BAND, **params, **_script(protocol).small}
+    words = [script.words(n, tiny) for n in (SMALL, LARGE)]
+    small, large, looped = (_rehearse(protocol, params, roster, n, b) for n, b in ((SMALL, BAND), (LARGE, BAND), (LARGE, words[1] // 2)))
+    more = script.loops(records, {"band": BAND, **params}) - 1
+    extra = more / (script.loops(LARGE, {**tiny, "band": words[1] // 2}) - 1)  # in units of the loops that `looped` has more
+    growth = (script.words(records, params) - words[0]) / (words[1] - words[0])
+    sent = [_traffic(ledger, roster) for ledger in (small, large, looped)]
+    return Cost(
+        rounds=round(small.rounds + extra * (looped.rounds - large.rounds)),
+        bytes={p: round(a + max(0.0, growth) * (b - a) + extra * (c - b)) for p, a, b, c in zip(roster.parties, *sent, strict=True)},
+    )
+
+
+def check_params(protocol: str, params: Params) -> None:
+    """Refuse a protocol or a parameter that does not exist, or one that lacks a value."""
+    if protocol not in PROTOCOLS:
+        raise LocalError(f"unknown protocol {protocol!r}: use one of {', '.join(PROTOCOLS)}")
+    takes = _takes(protocol)
+    unknown = [name for name in params if name not in takes]
+    if unknown:
+        raise LocalError(f"protocol {protocol} has no parameter {', '.join(map(repr, unknown))}: it takes {', '.join(takes)}")
+    missing = [name for name, p in takes.items() if p.default is p.empty and name not in params]
+    if missing:
+        raise LocalError(f"protocol {protocol} needs a value for {', '.join(map(repr, missing))}: add it to [params]")
+
+
+def _takes(protocol: str) -> dict[str, inspect.Parameter]:
+    return {n: p for n, p in inspect.signature(PROTOCOLS[protocol]).parameters.items() if p.kind is p.KEYWORD_ONLY}
+
+
+def _usual() -> Roster:
+    return Roster({Holder: ("a", "b", "c"), Labeller: ("a",), Asker: ("a",), Coordinator: ("site",)})
+
+
+def _script(protocol: str) -> Script:
+    if protocol not in SCRIPTS:
+        raise LocalError(f"protocol {protocol!r} has no rehearsal, so its disclosure is unknown: use one of {', '.join(SCRIPTS)}")
+    return SCRIPTS[protocol]
+
+
+def _rehearse(protocol: str, params: Params, roster: Roster, records: int, band: int) -> Ledger:
+    check_params(protocol, params)
+    script = _script(protocol)
+    given = {**params, **script.small, **({"band": band} if "band" in _takes(protocol) else {})}
+    key = (protocol, msgspec.msgpack.encode(given, order="sorted"), tuple(roster.roles.items()), records)
+    return _played(key)
+
+
+@lru_cache(maxsize=64)
+def _played(key: tuple[str, bytes, tuple[Any, ...], int]) -> Ledger:
+    protocol, packed, roles, records = key
+    roster, params = Roster(dict(roles)), msgspec.msgpack.decode(packed, strict=False)
+    try:
+        return execute_together(roster, protocol, SCRIPTS[protocol].inputs(roster, records, params), params).ledger
+    except TacitError:
+        raise
+    except (TypeError, ValueError, ArithmeticError) as error:
+        raise LocalError(f"protocol {protocol} does not run with these parameters: {error}; correct [params]") from None
+
+
+def _traffic(ledger: Ledger, roster: Roster) -> list[int]:
+    return [sum(row.bytes or 0 for row in ledger if p in {row.sender, row.receiver}) for p in roster.parties]
+
+
+def _columns(roster: Roster, records: int, _: Params) -> Inputs:
+    rng = np.random.default_rng(0)
+    y = np.arange(records) % 2
+    labeller = roster[Labeller][0] if Labeller in roster.roles else None
+    draw = {p: rng.normal(size=(records, 1)) for p in roster[Holder]}
+    return {"data": (Holder, {p: part_of(X, y if p == labeller else None, None, (p,)) for p, X in draw.items()})}
+
+
+def _new_records(roster: Roster, records: int, params: Params) -> Inputs:
+    support = np.linspace(-1.0, 1.0, SUPPORT)
+    dual = DualModel(
+        support[None, :], np.zeros(1), support**2, np.zeros(1), 1, "rbf" if params["squares"] else "linear", 1.0, 3, 0.0
+    )  # fmt: skip
+    held = {p: SupportColumns(support[:, None]) for p in roster[Holder]}
+    return {**_columns(roster, records, params), "dual": (Coordinator, {roster[Coordinator][0]: dual}), "columns": (Holder, held)}
+
+
+def _triangle_loops(records: int, params: Params) -> int:
+    return len(bands(records, params["band"]))
+
+
+def _answer_loops(records: int, params: Params) -> int:
+    step: int = max(1, params["band"] // (params["support"] + 1))
+    return -(-records // step)
+
+
+SCRIPTS: dict[str, Script] = {
+    "gram_vertical": Script(
+        _columns, lambda n, _: n * (n + 1) // 2, _triangle_loops, {"C": 1.0, "tol": 1e-3, "max_iter": -1, "class_weight": None}
+    ),
+    "gram_predict": Script(_new_records, lambda n, params: n * (params["support"] + 1), _answer_loops, {"support": SUPPORT}),
+}

@@ -1,0 +1,211 @@
+"""nats-server as a child of this process: started, reloaded when members change, stopped.
+
+    <store_dir>/nats.conf, ca.crt     written anew at every start and reload
+    <store_dir>/nats.log, nats.pid
+    <store_dir>/jetstream             the streams
+
+Needs a POSIX system: nats-server reloads on a signal.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sysconfig
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tacit.consortium.members import Members
+from tacit.consortium.server_config import HANDSHAKE_SECONDS, ServerSettings, write_config
+from tacit.errors import LocalError, MissingExtraError
+
+PATIENCE = HANDSHAKE_SECONDS + 10.0
+LONGEST_REASON = 300
+EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - compared with, not listened on
+
+
+def find_server() -> str:
+    """The system's nats-server, or the one installed beside Python."""
+    beside = sysconfig.get_path("scripts")
+    found = shutil.which("nats-server") or shutil.which("nats-server", path=beside)
+    if found is None:
+        raise MissingExtraError(f"the server between the sites (no nats-server on PATH or in {beside})", "nats")
+    return found
+
+
+@contextmanager
+def start_server(members: Members, settings: ServerSettings) -> Iterator[Server]:
+    """A running server that these members can reach; stopped at the end."""
+    program = find_server()
+    _make_folder(settings.store_dir)
+    with _alone(settings.store_dir):
+        _end_left_behind(settings)
+        server = Server(program, settings)
+        try:
+            server.start(members)
+            yield server
+        finally:
+            server.stop()
+
+
+class Server:
+    """The child process."""
+
+    def __init__(self, program: str, settings: ServerSettings) -> None:
+        self.settings = settings
+        self._program = program
+        self._child: subprocess.Popen[bytes] | None = None
+
+    def __repr__(self) -> str:
+        return f"Server({self.url}, {'running' if self.alive else 'stopped'})"
+
+    @property
+    def url(self) -> str:
+        """Where sites on this machine reach it."""
+        host, port = self._dial()
+        return f"tls://[{host}]:{port}" if ":" in host else f"tls://{host}:{port}"
+
+    @property
+    def alive(self) -> bool:
+        """Whether it runs."""
+        return self._child is not None and self._child.poll() is None
+
+    def start(self, members: Members) -> None:
+        """Start it, and wait until it answers over TLS."""
+        for setting, (host, port) in self.settings.addresses().items():
+            _refuse_taken(setting, host, port)
+        write_config(members, self.settings)
+        since = self._log_size()
+        with self.settings.log_file.open("ab") as log:
+            # a session of its own: Ctrl-C reaches the coordinator alone, which then stops things in order
+            self._child = subprocess.Popen(  # noqa: S603 - the program found, and our own file
+                [self._program, "-c", str(self.settings.config_file)],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+        self._wait(lambda: self._answers(members), "start", since)
+
+    def reload(self, members: Members) -> None:
+        """Apply a new list of members; who is no longer in it is disconnected."""
+        if self._child is None:
+            raise LocalError("the server is not running: start it before reloading")
+        since = self._log_size()
+        write_config(members, self.settings)
+        self._child.send_signal(signal.SIGHUP)
+        self._wait(lambda: self._reloaded(since), "reload", since)
+
+    def stop(self) -> None:
+        """End it, and nothing else; streams stay on disk."""
+        child, self._child = self._child, None
+        if child is None:
+            return
+        child.terminate()
+        try:
+            child.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            child.kill()
+            child.wait()
+
+    def _wait(self, done: Callable[[], bool], what: str, since: int) -> None:
+        limit = time.monotonic() + PATIENCE
+        while time.monotonic() < limit and self.alive:
+            if done():
+                return
+            time.sleep(0.02)
+        ended = "did not" if self.alive else "ended and did not"
+        log = self.settings.log_file
+        raise LocalError(f"nats-server {ended} {what}: {_reason(self._log(since))}; the whole story is in {log}")
+
+    def _reloaded(self, since: int) -> bool:
+        said = self._log(since)
+        if "[ERR] Failed to reload" in said:
+            raise LocalError(f"nats-server keeps its old configuration: {_reason(said)}; restart the coordinator")
+        return re.search(r"^\[\d+\] \S+ \S+ \[INF\] Reloaded server configuration", said, re.MULTILINE) is not None
+
+    def _answers(self, members: Members) -> bool:
+        context = self.settings.identity.tls(members.authority)
+        context.check_hostname = False  # asked for by address here, whatever its names are
+        try:
+            with socket.create_connection(self._dial(), timeout=1) as plain, context.wrap_socket(plain) as door:
+                return door.recv(5) == b"INFO "
+        except OSError:
+            return False
+
+    def _dial(self) -> tuple[str, int]:
+        host, port = self.settings.addresses()["listen"]
+        return EVERYWHERE.get(host, host), port
+
+    def _log_size(self) -> int:
+        return self.settings.log_file.stat().st_size if self.settings.log_file.exists() else 0
+
+    def _log(self, since: int) -> str:
+        with self.settings.log_file.open("rb") as log:
+            log.seek(since if since <= self._log_size() else 0)  # else it was rotated meanwhile
+            return log.read().decode(errors="replace")
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise LocalError(f"store_dir {folder} cannot be made: {error.strerror}; name a folder that is yours to write") from None
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """One coordinator per folder; the lock goes with its process, however that ends."""
+    with (folder / "lock").open("ab") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise LocalError(f"another coordinator uses store_dir {folder}: stop it, or name another folder") from None
+        yield
+
+
+def _end_left_behind(settings: ServerSettings) -> None:
+    """End the server of a coordinator that was killed: it would hold the port."""
+    pid = _left_behind(settings)
+    if pid is None:
+        return
+    os.kill(pid, signal.SIGTERM)
+    limit = time.monotonic() + PATIENCE
+    while _left_behind(settings) == pid and time.monotonic() < limit:
+        time.sleep(0.02)
+
+
+def _left_behind(settings: ServerSettings) -> int | None:
+    try:
+        pid = int(settings.pid_file.read_text())
+        command = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+    except (OSError, ValueError):
+        return None
+    # the number may belong to another process by now: only ours was started with this very file
+    return pid if os.fsencode(settings.config_file) in command else None
+
+
+def _refuse_taken(setting: str, host: str, port: int) -> None:
+    try:
+        family, kind, proto, _, where = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+        with socket.socket(family, kind, proto) as door:
+            door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            door.bind(where)
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            raise LocalError(f"port {port} on {host} is taken by another program: stop it, or choose another port in {setting}") from None
+        raise LocalError(f"{setting} cannot open port {port} on {host}: {error.strerror}; choose another host or port") from None
+
+
+def _reason(log: str) -> str:
+    """The last complaint in a log, in one line."""
+    complaints = re.findall(r"(?:\[(?:FTL|ERR)\]|nats-server:) (.+)", log)
+    return complaints[-1][:LONGEST_REASON] if complaints else "it gave no reason"

@@ -1,0 +1,210 @@
+"""The run of one party on its own host: whatever moves is in its journal first, so that no crash can lose or change it.
+
+Sending: compute, seal, commit the final bytes, publish, mark as published. When a run is played again after a crash the
+stored bytes win over recomputation: one mask on two values would give away their difference.
+Receiving: commit, then acknowledge, before anything is computed from it. A receiver that waits too long says `want`, and
+the sender resends its stored bytes, so that even a wiped broker loses nothing.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from tacit.choreo.at import At, Carry, carried, entries_of
+from tacit.choreo.codec import Frames, decode, encode
+from tacit.choreo.ledger import Opened, Row
+from tacit.choreo.message import Message
+from tacit.choreo.role import Roster
+from tacit.choreo.run import Entropy, Pair, Run, Seen
+from tacit.errors import PeerError
+
+SLOW = 0.2  # seconds from which a step's result is kept
+WANT = 3.0  # seconds of waiting before the sender is asked again
+LOOK = 0.5  # seconds between looks at the clock while waiting
+
+
+class Memory(Protocol):
+    """What a run keeps (`consortium.journal`)."""
+
+    def batch(self) -> Any: ...  # noqa: D102 - see Journal
+    def outgoing(self, place: str, receiver: str) -> list[bytes] | None: ...  # noqa: D102
+    def commit_outgoing(self, place: str, receiver: str, chunks: Sequence[bytes]) -> None: ...  # noqa: D102
+    def incoming(self, place: str, sender: str) -> list[bytes] | None: ...  # noqa: D102
+    def memo(self, place: str) -> bytes | None: ...  # noqa: D102
+    def commit_memo(self, place: str, data: bytes) -> None: ...  # noqa: D102
+    def checkpoint(self, base: str, t: int, data: bytes) -> None: ...  # noqa: D102
+    def append_row(self, row: bytes) -> None: ...  # noqa: D102
+    def rows(self) -> list[bytes]: ...  # noqa: D102
+    def last_checkpoint(self, base: str) -> tuple[int, bytes] | None: ...  # noqa: D102
+
+
+class Courier(Protocol):
+    """What carries committed chunks (`runtimes.nats`); it also hears stops and heartbeats."""
+
+    def seal(self, place: str, receiver: str, frames: Frames) -> list[bytes]: ...  # noqa: D102 - see NatsCourier
+    def unseal(self, sender: str, receiver: str, chunks: Sequence[bytes]) -> Frames: ...  # noqa: D102
+    def publish(self) -> None: ...  # noqa: D102
+    def want(self, place: str, sender: str) -> None: ...  # noqa: D102
+    def silence(self, party: str) -> float: ...  # noqa: D102
+    def here(self, place: str) -> None: ...  # noqa: D102
+
+    @property
+    def arrived(self) -> threading.Condition: ...  # noqa: D102
+
+    @property
+    def failure(self) -> Exception | None: ...  # noqa: D102
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How long a party waits: for one that is silent, for one that lives but does not get on, for stragglers of a gather."""
+
+    silence: float = 600.0
+    progress: float = 3600.0
+    grace: float = 5.0
+
+
+class Durable(Run):
+    """One party's run over a journal and a courier."""
+
+    def __init__(
+        self,
+        me: str,
+        roster: Roster,
+        memory: Memory,
+        courier: Courier,
+        *,
+        job: bytes,
+        entropy: Entropy,
+        limits: Limits | None = None,
+        progress: Callable[[str, int, int], None] | None = None,
+    ) -> None:
+        super().__init__(roster, present=(me,), job=job, entropy=entropy, progress=progress)
+        self.me = me
+        self._memory = memory
+        self._courier = courier
+        self._limits = limits or Limits()
+        self._written = (0, 0)  # ledger rows and notes that are in the journal
+        self._pages = 0
+
+    def _each(self, place: str, work: Mapping[str, Callable[[], Any]]) -> dict[str, Any]:
+        return {party: self._remembered(place, do) for party, do in work.items()}
+
+    def _remembered(self, place: str, do: Callable[[], Any]) -> Any:
+        """A slow step's result is kept, so that recovery does not take the run again."""
+        if (kept := self._memory.memo(place)) is not None:
+            return decode(kept)
+        self._courier.here(place)
+        start = time.monotonic()
+        value = do()
+        if time.monotonic() - start > SLOW and not _has_message(value):
+            self._memory.commit_memo(place, encode(value).join())
+        return value
+
+    def _exchange(self, place: str, outbox: Seen, wanted: Sequence[Pair], missing: int | None) -> dict[Pair, Frames]:
+        self._courier.here(place)
+        seen: dict[Pair, Frames] = {}
+        with self._memory.batch():
+            for (_, receiver), frames in outbox.items():
+                seen[self.me, receiver] = self._committed(place, receiver, frames)
+        self._courier.publish()
+        return {**seen, **self._received(place, [s for s, _ in wanted if s != self.me], missing)}
+
+    def _committed(self, place: str, receiver: str, frames: Frames) -> Frames:
+        """The frames that are really sent: those of before the crash, if there are any."""
+        stored = self._memory.outgoing(place, receiver)
+        if stored is not None:
+            return self._courier.unseal(self.me, receiver, stored)
+        self._memory.commit_outgoing(place, receiver, self._courier.seal(place, receiver, frames))
+        return frames
+
+    def _received(self, place: str, senders: Sequence[str], missing: int | None) -> dict[Pair, Frames]:
+        found: dict[str, list[bytes]] = {}
+        start = asked = time.monotonic()
+        enough: float | None = None
+        while True:
+            with self._courier.arrived:
+                for sender in senders:
+                    if sender not in found and (chunks := self._memory.incoming(place, sender)) is not None:
+                        found[sender] = chunks
+                late = [s for s in senders if s not in found]
+                now = time.monotonic()
+                if missing is not None and len(late) <= missing:
+                    enough = enough or now
+                if not late or (enough and now - enough > self._limits.grace):
+                    break
+                self._look_after(place, late, now - start)
+                self._courier.arrived.wait(LOOK)
+            if now - asked > WANT:
+                asked = now
+                for sender in late:
+                    self._courier.want(place, sender)
+        return {(s, self.me): self._courier.unseal(s, self.me, chunks) for s, chunks in found.items()}
+
+    def _look_after(self, place: str, late: Sequence[str], waited: float) -> None:
+        """Whether waiting still makes sense."""
+        if self._courier.failure:
+            raise self._courier.failure
+        silent = [s for s in late if self._courier.silence(s) > self._limits.silence]
+        if silent:
+            raise PeerError(f"{', '.join(silent)} has been silent for over {self._limits.silence:.0f} s at {place}: is it running?")
+        if waited > self._limits.progress:
+            raise PeerError(f"{', '.join(late)} lives but sent nothing at {place} for {self._limits.progress:.0f} s: see its log")
+
+    # Checkpoints
+
+    def _finished(self, base: str, t: int, carry: Carry) -> None:
+        """One page of what the round added, and the state it ended in, in one commit."""
+        rows, notes = self._written
+        page = (tuple(_row(row) for row in self.ledger.rows[rows:]), tuple(self.history[notes:]))
+        self._written = (len(self.ledger.rows), len(self.history))
+        self._pages += 1
+        state = {
+            "carry": {name: _kept(value) for name, value in carried(carry).items()},
+            "transcript": self.transcript[self.me],
+            "opens": tuple((o.protocol, o.role, o.what) for o in self.ledger.opens),
+            "pages": self._pages,
+        }
+        with self._memory.batch():
+            self._memory.append_row(encode(page).join())
+            self._memory.checkpoint(base, t, encode(state).join())
+
+    def _resumed(self, base: str, carry: Carry) -> int:
+        last = self._memory.last_checkpoint(base)
+        if last is None:
+            return 0
+        t, data = last
+        state = decode(data)
+        for name, (owners, value) in state["carry"].items():
+            here = {} if owners is None or self.me not in owners else {self.me: value}
+            setattr(carry, name, value if owners is None else At(owners, here, self._scope))
+        self.transcript[self.me] = state["transcript"]
+        self.ledger.opens[:] = [Opened(*row) for row in state["opens"]]
+        self._pages = state["pages"]
+        pages = [decode(page) for page in self._memory.rows()[: self._pages]]
+        self.ledger.rows[:] = [Row(*row) for rows, _ in pages for row in rows]
+        self.history[:] = [note for _, notes in pages for note in notes]
+        self._written = (len(self.ledger.rows), len(self.history))
+        return t + 1
+
+
+def _kept(value: Any) -> tuple[Any, Any]:
+    """A carried value as (owners, own entry), or (None, plain value)."""
+    if isinstance(value, At):
+        return value.owners, next(iter(entries_of(value).values()), None)
+    return None, value
+
+
+def _row(row: Row) -> tuple[Any, ...]:
+    return tuple(getattr(row, name) for name in Row.__slots__)
+
+
+def _has_message(value: Any) -> bool:
+    """Messages are read back by what a receiver expects, so a step that returns one is played again."""
+    if isinstance(value, (tuple, dict)):
+        return any(_has_message(v) for v in (value.values() if isinstance(value, dict) else value))
+    return isinstance(value, Message)

@@ -1,0 +1,309 @@
+"""The audit: every alteration is found, and where parties differ it shows who says what."""
+
+import json
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from tacit.choreo.ledger import Row
+from tacit.consortium.audit import Chain, canonical, compare, verify
+from tacit.errors import LocalError
+
+PARTIES = ("north", "south", "hub")
+PRIVATE = {p: Ed25519PrivateKey.from_private_bytes(p.encode().ljust(32, b".")) for p in PARTIES}
+KEYS = {p: key.public_key().public_bytes_raw() for p, key in PRIVATE.items()}
+ABOUT = {"job": "j" * 64}
+
+
+def message(t, sender, receiver, kind, role="holder", size=80):
+    row = Row(f"/train/round[{t}]/{kind}", sender, receiver, "holder", role, kind, f"a {kind}", ((size // 8,),), size)
+    return row, f"digest {t}" if role == "everyone" else None
+
+
+def run(rounds=3):
+    """Every message of a run, with the digest of a published one."""
+    out = []
+    for t in range(rounds):
+        out += [message(t, p, "hub", "Masked", "coordinator") for p in ("north", "south")]
+        out += [message(t, "hub", p, "Iterate", "everyone") for p in ("north", "south")]
+    return out
+
+
+def view(party, messages):
+    """The rows as one party can write them: blank where it saw nothing."""
+    mine = [party in (row.sender, row.receiver) for row, _ in messages]
+    blank = [replace(row, shapes=None, bytes=None) for row, _ in messages]
+    return [canonical(*m) if seen else canonical(b) for seen, m, b in zip(mine, messages, blank, strict=True)]
+
+
+def written(folder, party, rows, name=None, about=ABOUT, signer=None):
+    path = folder / (name or f"{party}.jsonl")
+    with Chain.open(path, run="run-7", party=party, about=about) as chain:
+        for row in rows:
+            chain.append(row)
+        chain.sign((signer or PRIVATE[party]).sign)
+    return path
+
+
+@pytest.fixture
+def files(tmp_path):
+    return {p: written(tmp_path, p, view(p, run())) for p in PARTIES}
+
+
+def lines(path):
+    return path.read_text().splitlines(keepends=True)
+
+
+def told(differences):
+    """As a person reads them, each on one line."""
+    texts = [str(d) for d in differences]
+    assert not any("\n" in text for text in texts)
+    return texts
+
+
+# One file
+
+
+def test_whole_files_of_one_run_have_no_differences(files):
+    assert all(verify(path, KEYS[p]) == [] for p, path in files.items())
+    assert compare(list(files.values()), KEYS) == []
+
+
+def test_the_file_is_json_lines_with_an_opening_rows_and_a_signature(files):
+    kinds = [json.loads(line)["line"] for line in lines(files["north"])]
+    assert kinds == ["opening", *["row"] * 12, "signature"]
+
+
+@pytest.mark.parametrize("i", range(14))
+def test_every_line_altered_removed_doubled_or_moved_is_found(files, i):
+    path = files["north"]
+    whole = lines(path)
+    altered = whole[i].replace("a", "b", 1) if "line" in whole[i] else ""
+    moved = whole[:i] + whole[i + 1 : i + 2] + whole[i : i + 1] + whole[i + 2 :] if i < 13 else whole[-1:] + whole[:-1]
+    for changed in ([*whole[:i], altered, *whole[i + 1 :]], whole[:i] + whole[i + 1 :], [*whole[: i + 1], *whole[i:]], moved):
+        path.write_text("".join(changed))
+        assert told(verify(path, KEYS["north"])), (i, changed)
+        assert compare(list(files.values()), KEYS)
+
+
+@pytest.mark.parametrize(
+    "field", ["place", "sender", "receiver", "sender_role", "receiver_role", "type", "tells", "shapes", "bytes", "digest"]
+)
+def test_every_field_of_a_row_is_under_the_chain(files, field):
+    whole = lines(files["north"])
+    line = json.loads(whole[5])
+    line["row"][field] = [[7]] if field == "shapes" else 7 if field == "bytes" else "other"
+    files["north"].write_text("".join([*whole[:5], json.dumps(line) + "\n", *whole[6:]]))
+    assert told(verify(files["north"], KEYS["north"])) == [
+        f"{files['north']}: row 5 does not follow from the one before: it was altered or moved, or one was removed"
+    ]
+
+
+def test_a_file_cut_at_any_byte_is_found(files):
+    whole = files["north"].read_bytes()
+    for end in range(0, len(whole) - 1, 37):
+        files["north"].write_bytes(whole[:end])
+        assert told(verify(files["north"], KEYS["north"])), end
+
+
+def test_a_file_cut_after_a_row_is_said_to_have_no_signature(files):
+    files["north"].write_text("".join(lines(files["north"])[:6]))
+    (text,) = told(verify(files["north"], KEYS["north"]))
+    assert text.endswith("ends after row 5 without a signature: it was cut short, or the run is not over")
+
+
+@pytest.mark.parametrize("i", range(12))
+def test_a_row_rewritten_with_all_hashes_behind_it_but_an_old_signature_is_found(files, tmp_path, i):
+    """What someone can do who has the file and not the key."""
+    messages = run()
+    messages[i] = (replace(messages[i][0], tells="nothing at all"), messages[i][1])
+    forged = written(tmp_path, "north", view("north", messages), "forged.jsonl")
+    forged.write_text("".join(lines(forged)[:-1] + lines(files["north"])[-1:]))
+    (text,) = told(verify(forged, KEYS["north"]))
+    assert text.endswith("its signature is for 12 other rows than the 12 of the file: they were rewritten after it was signed")
+
+
+def test_another_key_or_another_partys_signature_is_found(files, tmp_path):
+    assert told(verify(files["north"], KEYS["south"])) == [f"{files['north']}: its signature is not by the key of north"]
+    assert told(verify(files["north"], b"no key")) == [f"{files['north']}: its signature is not by the key of north"]
+    forged = written(tmp_path, "north", view("north", run()), "forged.jsonl", signer=PRIVATE["hub"])
+    assert told(compare([forged, files["south"]], KEYS)) == [f"{forged}: its signature is not by the key of north"]
+
+
+def test_files_that_are_none_are_one_line_each(tmp_path):
+    for name, content in [
+        ("empty", b""),
+        ("binary", os.urandom(5000)),
+        ("json", b"{}\n[]\n"),
+        ("deep", b"[" * 100_000),
+        ("long", b"x" * (3 << 20)),
+    ]:
+        (tmp_path / name).write_bytes(content)
+        assert len(told(verify(tmp_path / name, KEYS["north"]))) == 2
+        assert told(compare([tmp_path / name], KEYS))
+    assert told(verify(tmp_path / "none", KEYS["north"])) == [f"{tmp_path / 'none'}: cannot be read (No such file or directory)"]
+
+
+# Several files: a party that alters its rows and signs them again
+
+
+def against(files, party, rows):
+    files[party].unlink()
+    written(files[party].parent, party, rows)
+    assert verify(files[party], KEYS[party]) == []
+    return told(compare(list(files.values()), KEYS))
+
+
+@pytest.mark.parametrize("i", range(12))
+def test_a_row_left_out_by_a_party_is_found_where_it_was(files, i):
+    rows = view("south", run())
+    (*_, text) = against(files, "south", rows[:i] + rows[i + 1 :])
+    assert f"row {i + 1}" in text
+    assert "from here on the parties tell of different runs: north and hub say" in text
+
+
+@pytest.mark.parametrize("i", range(11))
+def test_rows_a_party_put_in_another_order_are_found(files, i):
+    rows = view("south", run())
+    found = against(files, "south", [*rows[:i], rows[i + 1], rows[i], *rows[i + 2 :]])
+    assert found[-1].startswith(f"row {i + 1}: from here on")
+
+
+def test_a_party_that_stops_early_is_named(files):
+    (text,) = against(files, "hub", view("hub", run())[:10])
+    assert text == (
+        "row 11: from here on the parties tell of different runs: "
+        "north and south say place /train/round[2]/Iterate, sender hub, receiver north; hub says nothing more"
+    )
+
+
+@pytest.mark.parametrize("field", ["place", "sender", "receiver", "sender_role", "receiver_role", "type", "tells"])
+def test_what_all_walk_must_be_the_same_and_only_what_differs_is_shown(files, field):
+    messages = run()
+    messages[4] = (replace(messages[4][0], **{field: "something else"}), None)
+    assert against(files, "hub", [*view("hub", run())[:4], canonical(*messages[4]), *view("hub", run())[5:]]) == [
+        (
+            f"row 5: from here on the parties tell of different runs: "
+            f"north and south say {field} {getattr(run()[4][0], field)}; hub says {field} something else"
+        )
+    ]
+
+
+def test_sizes_that_sender_and_receiver_saw_differently_are_found_once_for_each_pair(files):
+    bigger = [(replace(row, bytes=96, shapes=((12,),)), d) if row.sender == "north" else (row, d) for row, d in run()]
+    assert against(files, "hub", view("hub", bigger)) == [
+        (
+            "row 1, /train/round[0]/Masked, north > hub: it was seen differently: "
+            "north says shapes ((10,),), bytes 80; hub says shapes ((12,),), bytes 96"
+        )
+    ]
+
+
+def test_an_author_that_told_two_parties_different_things_is_found_without_its_own_file(files):
+    other = [(row, "other digest" if row.receiver == "south" and d and "[1]" in row.place else d) for row, d in run()]
+    files["south"].unlink()
+    written(files["south"].parent, "south", view("south", other))
+    assert told(compare([files["north"], files["south"]], KEYS)) == [
+        "/train/round[1]/Iterate: hub published different things: north says digest digest 1; south says digest other digest"
+    ]
+    assert told(compare(list(files.values()), KEYS))[0].endswith(
+        "north and hub to north and hub to south say digest digest 1; south says digest other digest"
+    )
+
+
+def test_a_message_that_one_end_left_blank_is_no_difference(files):
+    """In a gather a message may stay away."""
+    rows = view("hub", run())
+    rows[0] = view("south", run())[0]
+    assert against(files, "hub", rows) == []
+
+
+def test_files_of_different_jobs_unknown_parties_and_two_of_one_are_found(files, tmp_path):
+    other = written(tmp_path, "south", view("south", run()), "other.jsonl", about={"job": "another"})
+    assert told(compare([files["north"], other], KEYS))[0].startswith("opening: the files are not of one job: north says {'job'")
+    assert told(compare([files["north"], other, files["south"]], KEYS))[0].endswith("is a second file of south")
+    assert told(compare([files["north"]], {})) == [f"{files['north']}: claims to be of north, of which no key was given"]
+
+
+def test_texts_of_another_party_cannot_break_the_line_or_drive_the_terminal(files):
+    evil = (replace(run()[0][0], place="/p\n\x1b[2J" + "x" * 5000), None)
+    (text,) = against(files, "hub", [canonical(*evil), *view("hub", run())[1:]])
+    assert "\x1b" not in text
+    assert len(text) < 500
+
+
+# Writing, and going on after a crash
+
+
+def test_a_replay_walks_along_the_rows_that_are_there_and_adds_the_others(tmp_path, files):
+    rows, path = view("north", run()), tmp_path / "replayed.jsonl"
+    for end in (3, 7, 12):
+        with Chain.open(path, run="run-7", party="north", about=ABOUT) as chain:
+            for row in rows[:end]:
+                chain.append(row)
+            chain.sync()
+    with Chain.open(path, run="run-7", party="north", about=ABOUT) as chain:
+        for row in rows:
+            chain.append(row)
+        chain.sign(PRIVATE["north"].sign)
+        chain.sign(PRIVATE["north"].sign)
+    assert path.read_bytes() == files["north"].read_bytes()
+
+
+def test_what_a_crash_left_of_a_line_is_dropped(tmp_path, files):
+    whole, path = files["north"].read_bytes(), tmp_path / "torn.jsonl"
+    start = len(lines(files["north"])[0])
+    for end in range(start, len(whole), 101):
+        path.write_bytes(whole[:end])
+        written(tmp_path, "north", view("north", run()), "torn.jsonl")
+        assert path.read_bytes() == whole
+
+
+def test_a_replay_that_comes_out_differently_is_refused(files):
+    with Chain.open(files["north"], run="run-7", party="north", about=ABOUT) as chain:
+        chain.append(view("north", run())[0])
+        with pytest.raises(LocalError, match=r"row 2 of the audit .* was another one before: a replay must walk the same run"):
+            chain.append(view("north", run())[2])
+
+
+def test_a_signed_file_takes_no_more_rows_and_a_walk_too_short_is_not_signed(files):
+    with Chain.open(files["north"], run="run-7", party="north", about=ABOUT) as chain:
+        with pytest.raises(LocalError, match="has 12 rows, this walk only 0: finish the replay first"):
+            chain.sign(PRIVATE["north"].sign)
+        for row in view("north", run()):
+            chain.append(row)
+        with pytest.raises(LocalError, match="is signed with 12 rows, so no row can follow"):
+            chain.append(view("north", run())[0])
+    assert verify(files["north"], KEYS["north"]) == []
+
+
+def test_a_file_of_something_else_or_altered_after_signing_is_left_alone(files, tmp_path):
+    (tmp_path / "notes").write_text("my notes\n")
+    files["hub"].write_text("".join(lines(files["hub"])[:3] + lines(files["hub"])[4:]))
+    for path, party, words in [(tmp_path / "notes", "hub", "is not of this run"), (files["south"], "hub", "is not of this run"),
+                               (files["hub"], "hub", "altered after it was signed")]:  # fmt: skip
+        before = path.read_bytes()
+        with pytest.raises(LocalError, match=words):
+            Chain.open(path, run="run-7", party=party, about=ABOUT)
+        assert path.read_bytes() == before
+
+
+def test_a_full_disk_leaves_whole_lines_and_the_next_sync_goes_on(tmp_path, files, monkeypatch):
+    path = tmp_path / "full.jsonl"
+    with Chain.open(path, run="run-7", party="north", about=ABOUT) as chain:
+        for row in view("north", run()):
+            chain.append(row)
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "fsync", full)
+            with pytest.raises(LocalError, match=r"cannot be written \(No space left on device\): free some space"):
+                chain.sync()
+        assert len(lines(Path(path))) == 1
+        chain.sign(PRIVATE["north"].sign)
+    assert path.read_bytes() == files["north"].read_bytes()
+
+
+def full(_handle):
+    raise OSError(28, "No space left on device")

@@ -1,0 +1,177 @@
+import threading
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+
+import msgspec
+import pytest
+
+from tacit.consortium.consent import Consent, automatic
+from tacit.consortium.policy import Policy
+from tacit.consortium.proposal import propose
+from tacit.errors import LocalError, PeerError
+
+NOW = datetime(2030, 1, 1, tzinfo=UTC)
+LATER = NOW + timedelta(days=30)
+PEOPLE = ("dr-lee", "dpo", "board")
+
+
+@lru_cache
+def proposed():
+    return propose(
+        "gram_vertical", {"kernel": "linear", "gamma": 1.0, "degree": 3, "coef0": 0.0, "C": 1.0}, partition="vertical",
+        parties=("north", "south", "east"), coordinator="clearing", dataset="cohort", submitter="analyst", purpose="readmission",
+        legal_basis="consent", labeller="north", now=NOW,
+    )  # fmt: skip
+
+
+@pytest.fixture
+def job():
+    return proposed()
+
+
+@pytest.fixture
+def policy():
+    return Policy(protocols="any", columns={"cohort": "all"}, approvers=PEOPLE, approvals_needed=2, file="north.toml")
+
+
+@pytest.fixture
+def consent(tmp_path, policy, job):
+    consent = Consent(tmp_path / "pending", policy, "north")
+    consent.submit(job)
+    return consent
+
+
+def test_a_job_waits_until_as_many_people_as_asked_approved_it(consent, job):
+    assert [p.job for p in consent.pending(NOW)] == [job]
+    assert consent.approve(job.id, "dr-lee", NOW).state == "waiting"
+    assert consent.record(job.id, NOW) is None
+    assert consent.approve(job.id, "dpo", NOW).state == "approved"
+    assert consent.pending(NOW) == []
+    record = consent.record(job.id, NOW)
+    assert (record.verdict, record.by, record.job, record.party) == ("accept", ("dr-lee", "dpo"), job.digest, "north")
+
+
+def test_one_person_counts_once(consent, job):
+    for _ in range(3):
+        assert consent.approve(job.id, "dr-lee", NOW).approved == ("dr-lee",)
+    assert consent.look(job.id, NOW).state == "waiting"
+
+
+def test_one_refusal_is_enough_and_its_reason_is_kept(consent, job):
+    consent.approve(job.id, "dr-lee", NOW)
+    assert consent.refuse(job.id, "board", "not in this quarter", NOW).state == "refused"
+    record = consent.record(job.id, NOW)
+    assert (record.verdict, record.by, record.reason, record.rule) == ("refuse", ("board",), "not in this quarter", "approvers")
+
+
+def test_whoever_approved_may_still_refuse_while_others_are_awaited(consent, job):
+    consent.approve(job.id, "dr-lee", NOW)
+    assert consent.refuse(job.id, "dr-lee", "read it again", NOW).state == "refused"
+
+
+def test_what_is_decided_stays_decided(consent, job):
+    consent.refuse(job.id, "dpo", "no basis", NOW)
+    with pytest.raises(LocalError, match=rf"job {job.id} is refused, and that is final: ask its author to submit it again"):
+        consent.approve(job.id, "dr-lee", NOW)
+    assert consent.refuse(job.id, "dpo", "no basis", NOW).state == "refused"
+
+
+def test_people_the_policy_does_not_name_decide_nothing(consent, job):
+    with pytest.raises(LocalError, match=r"policy north.toml: 'intern' is none of its approvers \(dr-lee, dpo, board\)"):
+        consent.approve(job.id, "intern", NOW)
+    with pytest.raises(LocalError, match="none of its approvers"):
+        consent.refuse(job.id, "../dpo", "x", NOW)
+
+
+def test_people_who_left_the_policy_no_longer_count(consent, job, policy):
+    consent.approve(job.id, "dr-lee", NOW)
+    consent.approve(job.id, "dpo", NOW)
+    fewer = msgspec.structs.replace(policy, approvers=("dpo", "board"))
+    assert Consent(consent.folder, fewer, "north").look(job.id, NOW).state == "waiting"
+
+
+def test_an_expired_job_waits_no_longer_and_cannot_be_approved(consent, job):
+    consent.approve(job.id, "dr-lee", NOW)
+    assert consent.look(job.id, LATER).state == "expired"
+    assert consent.pending(LATER) == []
+    with pytest.raises(LocalError, match="is expired, and that is final"):
+        consent.approve(job.id, "dpo", LATER)
+
+
+def test_what_was_approved_in_time_stays_approved(consent, job):
+    consent.approve(job.id, "dr-lee", NOW)
+    consent.approve(job.id, "dpo", NOW)
+    assert consent.look(job.id, LATER).state == "approved"
+    assert consent.record(job.id, LATER).canonical() == consent.record(job.id, NOW).canonical()
+
+
+def test_a_vote_is_for_the_very_job_that_was_read(consent, job):
+    consent.approve(job.id, "dr-lee", NOW)
+    exchanged = msgspec.structs.replace(job, purpose="something else")
+    (consent.folder / f"{job.id}.job").write_bytes(exchanged.canonical())
+    assert consent.look(job.id, NOW).approved == ()
+
+
+def test_the_same_job_again_is_no_harm_and_another_under_its_id_is_refused(consent, job):
+    consent.submit(job)
+    with pytest.raises(PeerError, match="was proposed before with another content"):
+        consent.submit(msgspec.structs.replace(job, purpose="something else"))
+
+
+def test_a_job_is_found_by_the_beginning_of_its_id(consent, job):
+    assert consent.look(job.id[:6], NOW).job == job
+    with pytest.raises(LocalError, match=rf"0 jobs begin with 'zz': give the id of one of those that wait \({job.id}\)"):
+        consent.look("zz", NOW)
+    other = msgspec.structs.replace(job, id=job.id[:20] + "0" * 12)
+    consent.submit(other)
+    with pytest.raises(LocalError, match="2 jobs begin with"):
+        consent.look(job.id[:20], NOW)
+
+
+def test_a_reason_is_one_line_of_text(consent, job):
+    with pytest.raises(LocalError, match="write one line of text, the submitter reads it"):
+        consent.refuse(job.id, "dpo", "\x1b[2J", NOW)
+
+
+def test_damaged_files_are_named(consent, job):
+    consent.approve(job.id, "dr-lee", NOW)
+    (consent.folder / f"{job.id}.dr-lee.vote").write_bytes(b"{")
+    with pytest.raises(LocalError, match=r"dr-lee.vote holds no vote: remove it, and vote again"):
+        consent.look(job.id, NOW)
+    (consent.folder / f"{job.id}.job").write_bytes(b"{")
+    with pytest.raises(LocalError, match=r"holds no job: remove it, and ask the author"):
+        consent.pending(NOW)
+
+
+def test_a_job_that_is_over_is_forgotten_with_its_votes(consent, job):
+    consent.approve(job.id, "dr-lee", NOW)
+    consent.remove(job.id)
+    assert list(consent.folder.iterdir()) == []
+
+
+def test_nothing_pends_where_nothing_was_proposed(tmp_path, policy):
+    assert Consent(tmp_path / "none", policy, "north").pending(NOW) == []
+
+
+def test_people_who_vote_at_the_same_time_all_count_while_the_daemon_reads(tmp_path, job):
+    names = tuple(f"person-{i}" for i in range(8))
+    policy = Policy(protocols="any", columns={}, approvers=names, approvals_needed=8)
+    consent = Consent(tmp_path, policy, "north")
+    consent.submit(job)
+    seen = []
+    threads = [threading.Thread(target=consent.approve, args=(job.id, name, NOW)) for name in names]
+    for thread in threads:
+        thread.start()
+    while any(thread.is_alive() for thread in threads):
+        seen.append(len(consent.look(job.id, NOW).approved))
+    for thread in threads:
+        thread.join()
+    assert seen == sorted(seen)
+    assert consent.look(job.id, NOW).approved == names
+
+
+def test_the_record_of_a_policy_names_no_people(job, policy):
+    record = automatic(job, policy, "north", "refuse", "minimum_parties", "policy north.toml: minimum_parties = 9, the job has 3", NOW)
+    assert record.by == ()
+    assert record.policy == policy.digest
+    assert record.canonical().startswith(b"tacit consent 1\n{")

@@ -1,0 +1,201 @@
+from datetime import UTC, datetime, timedelta
+
+import msgspec
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tacit import Federation, GramSVC
+from tacit.choreo import Asker, Coordinator, Holder, Labeller
+from tacit.consortium.example_files import example_job
+from tacit.consortium.job import Job, plain, restored, source_hash
+from tacit.consortium.proposal import propose
+from tacit.consortium.rehearsal import cost_of, disclosure_of
+from tacit.errors import LocalError, PeerError
+
+NOW = datetime(2030, 1, 1, tzinfo=UTC)
+KERNEL = {"kernel": "rbf", "gamma": "scale", "degree": 3, "coef0": 0.0, "C": 1.0}
+GIVEN = {"partition": "vertical", "parties": ("north", "south", "east"), "coordinator": "clearing", "dataset": "cohort",
+         "submitter": "analyst", "purpose": "a test", "legal_basis": "consent", "labeller": "north", "now": NOW}  # fmt: skip
+
+
+def made(params=None, protocol="gram_vertical", **changes):
+    return propose(protocol, {**KERNEL, **(params or {})} if protocol == "gram_vertical" else params, **{**GIVEN, **changes})
+
+
+@pytest.fixture
+def read(tmp_path):
+    def read(*changes, text=None):
+        content = text or example_job()
+        for old, new in changes:
+            assert old in content
+            content = content.replace(old, new)
+        path = tmp_path / "job.toml"
+        path.write_text(content)
+        return Job.from_toml(path, submitter="analyst", now=NOW)
+
+    return read
+
+
+@pytest.fixture(scope="module")
+def federation():
+    X = np.random.default_rng(0).normal(size=(150, 6))
+    y = (X[:, 0] > 0).astype(int)
+    return Federation.simulate(X, y, parties=("north", "south", "east"), partition="vertical", coordinator="clearing")
+
+
+def test_a_job_file_names_an_estimator_and_becomes_its_protocol_with_every_parameter(read, federation):
+    job = read()
+    assert job.protocol == "gram_vertical"
+    assert job.arguments["C"] == 8.0
+    outcome = federation.execute(job.protocol, {"data": (Holder, federation.parts)}, **job.arguments)
+    assert outcome.ledger.template() == job.disclosure
+    assert job.roster[Labeller] == job.roster[Asker] == ("north",)
+    assert job.roster[Coordinator] == ("clearing",)
+
+
+def test_the_disclosure_of_a_job_is_the_ledger_of_a_fitted_estimator(federation):
+    fitted = GramSVC(kernel="linear", secure_sum="ring").fit(federation)
+    job = made({"kernel": "linear", "method": "ring"})
+    assert {line.split(": ", 2)[2] for line in job.disclosure.splitlines() if line.startswith("/")} == {
+        learnt["learnt"] for learnt in fitted.report_.to_dict()["learnt"]
+    }
+
+
+def test_a_round_trip_through_canonical_bytes_keeps_job_and_digest():
+    job = made({"class_weight": {0: 1.0, 1: 5.0}}, rows={"north": 100}, classes=(0, 1), ranges={"age": (0, 120)})
+    again = Job.from_bytes(job.canonical())
+    assert again == job
+    assert again.digest == job.digest
+    assert again.arguments["class_weight"] == {0: 1.0, 1: 5.0}
+
+
+def test_every_field_is_in_the_digest():
+    job = made()
+    other = {"purpose": "another", "retention_days": 31, "expires": NOW + timedelta(days=3), "params": {}, "disclosure": "", "source": "0"}
+    assert len({job.digest, *(msgspec.structs.replace(job, **{k: v}).digest for k, v in other.items())}) == len(other) + 1
+
+
+def test_two_jobs_never_share_an_id():
+    assert made().id != made().id
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda b: b.replace(b'"retention_days":30', b'"retention_days":"long"'), "no job of this version: Expected `int`"),
+        (lambda b: b.replace(b'{"allow', b'{"extra":1,"allow'), "unknown field `extra`"),
+        (lambda b: b.replace(b'{"allow', b'{ "allow'), "not in canonical form"),
+        (lambda b: b.replace(b'"labeller":"north"', b'"labeller":"nobody"'), "labeller 'nobody' is none of its parties"),
+        (lambda b: b[:-5], "no job of this version"),
+    ],
+)
+def test_bytes_that_are_no_job_are_the_peers_fault(change, words):
+    data = made().canonical()
+    assert change(data) != data
+    with pytest.raises(PeerError, match=words):
+        Job.from_bytes(change(data))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ('"GramSVC"', '"GramSVM"', r"job.toml: unknown estimator 'GramSVM': use one of GramSVC"),
+        ("C = 8.0", "C = -1", r"The 'C' parameter of GramSVC must be a float in the range \(0, inf\). Got -1 instead"),
+        ("C = 8.0", "D = 8.0", r"GramSVC has no parameter 'D' in \[params\]: it takes C, .*kernel"),
+        ("C = 8.0", "random_state = 1", "no parameter 'random_state'"),
+        ("retention_days", "retention", r"unknown key 'retention': known are .*retention_days.*; correct or remove it"),
+        ('purpose = "risk', '# purpose = "risk', "'purpose' is missing: add it"),
+        ("retention_days = 30", "retention_days = 'x'", "retention_days: Expected int, got str; correct the value"),
+        ("retention_days = 30", "expires = 2029-12-31T00:00:00Z", "expired at 2029-12-31 00:00 UTC: set expires to a time"),
+        ("retention_days = 30", "expires = 2029-12-31T00:00:00", "expires: Expected datetime with a timezone"),
+        ('"south", "east"]', '"south"]', "2 data holders.*allow_two_parties = true"),
+        ('labeller = "north"', 'labeller = "west"', "labeller = 'west' is none of the parties"),
+        ('coordinator = "clearing"', 'coordinator = "south"', "'south' would coordinate.*accept_risk"),
+        ("north = 200", "west = 200", r"rows do not fit its parties \(north, south, east\), unknown: \['west'\]"),
+        ('"cohort"', '"../cohort"', "cannot name a file"),
+        ("estimator =", 'protocol = "gram_vertical"\nestimator =', "either an estimator or a protocol"),
+        ("[params]", "[params", "is not TOML: .*correct that line"),
+        ("risk of", "risk\\u001b[2K of", "write one line of text"),
+    ],
+)
+def test_a_bad_job_file_is_refused_in_one_line(read, old, new, words):
+    with pytest.raises(LocalError, match=words) as error:
+        read((old, new))
+    assert "\n" not in str(error.value)
+
+
+def test_a_job_file_may_name_a_protocol(read):
+    start = [
+        ('estimator = "GramSVC"  ', 'protocol = "gram_vertical"\npartition = "vertical"'),
+        ('kernel = "rbf"', 'kernel = "rbf"\ngamma = 1.0'),
+    ]
+    assert read(*start, ("C = 8.0", "C = 8.0\ndegree = 3\ncoef0 = 0.0")).params["gamma"] == 1.0
+    with pytest.raises(LocalError, match="gram_vertical needs a value for 'degree', 'coef0'"):
+        read(*start)
+    with pytest.raises(LocalError, match="unknown protocol 'gram_diagonal': use one of gram_vertical, gram_predict"):
+        read(('estimator = "GramSVC"  ', 'protocol = "gram_diagonal"\npartition = "vertical"'))
+
+
+def test_class_weights_of_numbered_classes_are_written_as_pairs(read):
+    assert read(("C = 8.0", "class_weight = [[0, 1.0], [1, 5.0]]")).arguments["class_weight"] == {0: 1.0, 1: 5.0}
+
+
+def test_a_missing_job_file_is_named(tmp_path):
+    with pytest.raises(LocalError, match=r"the job .*none.toml cannot be read: No such file or directory; correct the path"):
+        Job.from_toml(tmp_path / "none.toml", submitter="analyst")
+
+
+def test_two_holders_are_refused_unless_the_job_says_so():
+    with pytest.raises(LocalError, match=r"2 data holders.*accept it with allow_two_parties = true"):
+        made(parties=("north", "south"))
+    assert made(parties=("north", "south"), allow_two_parties=True).allow_two_parties
+
+
+def test_unknown_parameters_of_a_protocol_are_refused_with_those_it_takes():
+    with pytest.raises(LocalError, match="gram_vertical has no parameter 'colour': it takes kernel, gamma"):
+        made({"colour": 1})
+    with pytest.raises(LocalError, match="does not run with these parameters"):
+        made({"gamma": "wide"})
+    with pytest.raises(LocalError, match="parameter 'C' is nan: a job holds finite numbers"):
+        made({"C": float("nan")})
+
+
+def test_the_cost_is_close_to_what_a_run_takes(federation):
+    job = made(rows=dict.fromkeys(GIVEN["parties"], 150))
+    ledger = federation.execute(job.protocol, {"data": (Holder, federation.parts)}, **job.arguments).ledger
+    assert job.cost.rounds == ledger.rounds
+    for party, estimate in job.cost.bytes.items():
+        real = sum(row.bytes for row in ledger if party in {row.sender, row.receiver})
+        assert real * 0.95 < estimate < real * 1.1
+    assert cost_of(job.protocol, job.arguments, job.roster, 30_000).rounds > 100
+    assert made().cost is None
+
+
+def test_a_prediction_can_be_rehearsed_too():
+    job = made({"squares": True, "support": 1000}, protocol="gram_predict", rows={"north": 50_000})
+    assert "gram_predict: asker: the decision values" in job.disclosure
+    assert job.cost.rounds > cost_of(job.protocol, job.arguments, job.roster, 1000).rounds
+    assert "round[]/Decision" in disclosure_of("gram_predict", {"squares": False, "support": 1})
+
+
+def test_the_source_hash_is_of_every_protocol_file():
+    assert len(source_hash()) == 64
+    assert made().source == source_hash()
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner).map(tuple) | st.dictionaries(st.integers(0, 9) | st.text(max_size=5), inner),
+)
+
+
+@given(VALUES)
+def test_a_parameter_survives_json(value):
+    assert restored(msgspec.json.decode(msgspec.json.encode(plain("p", value)))) == value
+
+
+def test_numpy_scalars_become_plain_numbers():
+    assert plain("gamma", np.float64(0.5)) == 0.5
+    assert type(plain("degree", np.int64(3))) is int

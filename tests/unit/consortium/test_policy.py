@@ -1,0 +1,196 @@
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+
+import msgspec
+import numpy as np
+import pytest
+
+from tacit.consortium.decision import Facts, decide, disclosure_digest, told_to
+from tacit.consortium.example_files import example_policy
+from tacit.consortium.policy import Policy
+from tacit.consortium.proposal import propose
+from tacit.consortium.register import Register
+from tacit.data.part import part_of
+from tacit.errors import LocalError
+
+NOW = datetime(2030, 1, 1, tzinfo=UTC)
+KERNEL = {"kernel": "linear", "gamma": 1.0, "degree": 3, "coef0": 0.0, "C": 1.0}
+
+
+@lru_cache
+def proposed():
+    return propose(
+        "gram_vertical", KERNEL, partition="vertical", parties=("north", "south", "east"), coordinator="clearing", dataset="cohort",
+        submitter="analyst", purpose="readmission", legal_basis="consent", labeller="north", now=NOW,
+    )  # fmt: skip
+
+
+def job(**changes):
+    return msgspec.structs.replace(proposed(), **changes)
+
+
+@pytest.fixture
+def register(tmp_path):
+    return Register(tmp_path / "state", "cohort")
+
+
+def facts_of(register, n=60):
+    part = part_of(np.arange(2.0 * n).reshape(n, 2), None, None, ("age", "bmi"))
+    return Facts(part.features, register.rows_of(part))
+
+
+@pytest.fixture
+def judge(tmp_path, register):
+    def judge(proposal=None, extra="", n=60, facts=None, now=NOW, *, automatic=True, party="north"):
+        path = tmp_path / "north.toml"
+        text = example_policy(automatic=automatic)
+        keys = {line.split(" = ")[0] for line in extra.splitlines() if " = " in line}
+        start = "\n".join(line for line in text.splitlines() if line.split(" = ")[0] not in keys)
+        path.write_text(extra + "\n" + start)
+        facts = facts_of(register, n) if facts is None else facts
+        return decide(proposal or job(), Policy.from_toml(path), facts or None, register, party=party, now=now)
+
+    return judge
+
+
+def test_a_job_that_meets_every_rule_is_accepted(judge):
+    decision = judge()
+    assert decision.verdict == "accept"
+    assert decision.reason == "policy north.toml: automatic = true, and the job meets every rule"
+
+
+def test_without_automatic_it_waits_for_the_named_people(judge):
+    decision = judge(automatic=False)
+    assert (decision.verdict, decision.rule) == ("wait", "automatic")
+    assert decision.reason.endswith("2 of dr-lee, dpo must approve the job")
+
+
+def test_a_disclosure_that_nobody_read_waits_and_an_approved_one_does_not(judge):
+    waiting = judge(extra="disclosures = []")
+    assert (waiting.verdict, waiting.rule) == ("wait", "disclosures")
+    digest = disclosure_digest(job().disclosure)
+    assert digest in waiting.reason
+    assert judge(extra=f'disclosures = ["{digest}"]').verdict == "accept"
+
+
+def test_what_must_wait_where_nobody_may_approve_is_refused(judge):
+    decision = judge(extra="disclosures = []\napprovers = []")
+    assert (decision.verdict, decision.rule) == ("refuse", "disclosures")
+    assert "names nobody who could approve" in decision.reason
+
+
+@pytest.mark.parametrize(
+    ("change", "extra", "rule", "words"),
+    [
+        (
+            {},
+            "minimum_parties = 4",
+            "minimum_parties",
+            "policy north.toml: minimum_parties = 4, the job has 3: propose it with more parties",
+        ),
+        ({"rows": {"north": 60, "south": 60, "east": 60}}, "minimum_rows = 61", "minimum_rows", "minimum_rows = 61, the job has 60"),
+        ({}, "minimum_rows = 61", "minimum_rows", "minimum_rows = 61, the dataset has fewer: use a larger one"),
+        ({"retention_days": 366}, "", "maximum_retention_days", "maximum_retention_days = 365, the job has 366"),
+        ({}, 'protocols = ["elm_vertical"]', "protocols", "protocols = elm_vertical; the job has 'gram_vertical'"),
+        ({}, 'submitters = ["dr-who"]', "submitters", "submitters = dr-who; the job has 'analyst'"),
+        ({}, 'coordinators = ["other"]', "coordinators", "coordinators = other; the job has 'clearing'"),
+        ({}, 'purposes = ["billing"]', "purposes", "purposes = billing; the job has 'readmission'"),
+        ({}, "legal_bases = []", "legal_bases", "legal_bases = nothing; the job has 'consent'"),
+        ({}, 'secure_sums = ["ring"]', "secure_sums", "secure_sums = ring; the job has 'pairwise'"),
+        ({"dataset": "payroll"}, "", "columns", "columns offers cohort, the job wants the dataset 'payroll': correct its name"),
+        ({"columns": {"north": ("age", "salary"), "south": "all", "east": "all"}}, "", "columns", "does not offer 'salary' of 'cohort'"),
+        ({"expires": NOW}, "", "expires", "the job expired at 2030-01-01 00:00 UTC: submit it again"),
+        (
+            {"disclosure": "opens nothing: everyone: nothing\n"},
+            "",
+            "disclosure",
+            "the job's disclosure is not what its protocol opens here",
+        ),
+        ({"params": {"kernel": "linear"}}, "", "disclosure", "cannot be rehearsed here: protocol gram_vertical needs a value for 'gamma'"),
+    ],
+)
+def test_a_refusal_names_the_rule(judge, change, extra, rule, words):
+    decision = judge(job(**change), extra)
+    assert (decision.verdict, decision.rule) == ("refuse", rule)
+    assert words in decision.reason
+    assert "\n" not in decision.reason
+
+
+def test_columns_that_exist_and_are_not_offered_are_refused(tmp_path, register):
+    path = tmp_path / "strict.toml"
+    path.write_text(example_policy(automatic=True).replace('cohort = "all"', 'cohort = ["age"]'))
+    decision = decide(job(), Policy.from_toml(path), facts_of(register), register, party="north", now=NOW)
+    assert decision.reason.startswith("policy strict.toml: columns does not offer 'bmi' of 'cohort'")
+
+
+def test_every_problem_is_listed_and_the_first_decides(judge):
+    decision = judge(job(retention_days=1000), 'minimum_parties = 9\npurposes = ["billing"]')
+    assert [p.rule for p in decision.problems] == ["purposes", "minimum_parties", "maximum_retention_days"]
+    assert decision.rule == "purposes"
+
+
+def test_a_phrase_that_may_never_be_opened_refuses_the_job(tmp_path, register):
+    path = tmp_path / "north.toml"
+    path.write_text(example_policy(automatic=True) + 'coordinator = ["Every Label"]\n')
+    decision = decide(job(), Policy.from_toml(path), facts_of(register), register, party="north", now=NOW)
+    assert (decision.verdict, decision.rule) == ("refuse", "never")
+    assert "never.coordinator has 'Every Label', which the job opens" in decision.reason
+
+
+def test_what_is_told_to_everyone_is_told_to_each_reader():
+    told = "the names of the classes"
+    for reader in ("coordinator", "holder", "asker", "labeller", "anyone"):
+        assert any(told in line for line in told_to(job().disclosure, reader))
+    assert not any("every label" in line for line in told_to(job().disclosure, "holder"))
+
+
+def test_a_job_for_others_is_refused(judge):
+    decision = judge(party="west")
+    assert decision.rule == "parties"
+    assert "west is none of them" in decision.reason
+
+
+def test_a_dataset_that_is_not_there_is_refused_without_looking_at_data(judge):
+    assert judge(facts=False).rule == "columns"
+
+
+def test_a_job_too_close_to_an_earlier_one_is_refused_without_naming_it_to_others(judge, register):
+    facts = facts_of(register)
+    four = ("north", "south", "east", "west")
+    earlier = job(id="a" * 32, parties=four, columns=dict.fromkeys(four, "all"), rows=dict.fromkeys(four))
+    register.admit(earlier, ("age", "bmi"), "north", facts.rows, 50, NOW)
+    decision = judge()
+    assert (decision.verdict, decision.rule) == ("refuse", "register")
+    assert "differs from an earlier one by west only" in decision.reason
+    assert earlier.id not in decision.reason
+    assert earlier.id in decision.problems[0].detail
+
+
+def test_no_figure_of_the_data_stands_in_a_refusal(judge):
+    decision = judge(extra="minimum_rows = 500", n=77)
+    assert "77" not in " ".join(p.reason for p in decision.problems)
+
+
+def test_a_job_in_time_is_not_expired(judge):
+    assert judge(job(expires=NOW + timedelta(seconds=1))).verdict == "accept"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("approvals_needed = 2", "approvals_needed = 3", "approvals_needed = 3 with 2 approvers.*at most as many as there are"),
+        ("approvals_needed = 2", "approvals_needed = 0", "approvals_needed = 0 with 2 approvers"),
+        ('["dr-lee", "dpo"]', '["dr-lee", "dr-lee"]', "must be distinct names"),
+        ('["dr-lee", "dpo"]', '["dr/lee", "dpo"]', "must be distinct names of letters"),
+        ("asker = ", "everybody = ", "never names the reader 'everybody': use one of coordinator, holder"),
+        ("minimum_rows", "min_rows", r"policy.toml: unknown key 'min_rows': known are protocols, .*minimum_rows"),
+        ("minimum_rows = 50", "minimum_rows = 0", "minimum_rows: Expected int >= 1"),
+        ("protocols =", "# protocols =", "'protocols' is missing"),
+    ],
+)
+def test_a_bad_policy_is_refused_in_one_line(tmp_path, old, new, words):
+    path = tmp_path / "policy.toml"
+    assert old in example_policy()
+    path.write_text(example_policy().replace(old, new))
+    with pytest.raises(LocalError, match=words):
+        Policy.from_toml(path)

@@ -1,0 +1,166 @@
+from collections import namedtuple
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+
+import msgspec
+import numpy as np
+import pytest
+from threadpoolctl import threadpool_limits
+
+from tacit.consortium import preflight
+from tacit.consortium.preflight import CODES, Problem, combine, local_checks, render, report_of
+from tacit.consortium.proposal import propose
+from tacit.data.part import part_of
+
+NOW = datetime(2030, 1, 1, tzinfo=UTC)
+PARTIES = ("north", "south", "east")
+
+
+@lru_cache
+def proposed():
+    return propose(
+        "gram_vertical", {"kernel": "linear", "gamma": 1.0, "degree": 3, "coef0": 0.0, "C": 1.0}, partition="vertical", parties=PARTIES,
+        coordinator="clearing", dataset="cohort", submitter="analyst", purpose="readmission", legal_basis="consent", labeller="north",
+        rows=dict.fromkeys(PARTIES, 10), classes=("no", "yes"), ranges={"age": (0, 120)},
+        columns={"north": ("age", "bmi")}, now=NOW,
+    )  # fmt: skip
+
+
+def job(**changes):
+    return msgspec.structs.replace(proposed(), **changes)
+
+
+def table(n=10, features=("age", "bmi"), y=("no", "yes"), low=20.0):
+    labels = None if y is None else np.array([y[i % len(y)] for i in range(n)])
+    return part_of(low + np.arange(float(n * len(features))).reshape(n, -1), labels, None, features)
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    with threadpool_limits(1, user_api="blas"):
+        yield
+
+
+def codes(proposal=None, part=None, now=NOW, **site):
+    return [p.code for p in local_checks(proposal or job(), part or table(), now, party="north", **site)]
+
+
+def reports(**changes):
+    """Three parties and a coordinator without a problem, but for what is given."""
+    parts = {p: None if p == "clearing" else table() for p in job().roster.parties}
+    made = {p: report_of(job(), p, part, NOW, []) for p, part in parts.items()}
+    return {p: msgspec.structs.replace(report, **changes.get(p, {})) for p, report in made.items()}
+
+
+def test_a_site_in_order_has_no_problem(tmp_path):
+    assert codes(asked=NOW, certificate_expires=NOW + timedelta(days=90), state=tmp_path) == []
+    assert render(combine(job(), reports())) == "preflight: every check passed"
+
+
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [
+        ({"part": table(features=("age", "height"))}, "features"),
+        ({"part": table(n=11)}, "rows"),
+        ({"part": table(low=110.0)}, "ranges"),
+        ({"part": table(y=("no", "perhaps"))}, "labels"),
+        ({"part": table(y=None)}, "labels"),
+        ({"part": table(y=(0, 1))}, "dtypes"),
+        ({"part": table(low=np.nan), "proposal": job(ranges={})}, "dtypes"),
+        ({"proposal": job(version="9.9")}, "version"),
+        ({"proposal": job(source="0" * 64)}, "source"),
+        ({"asked": NOW - timedelta(seconds=61)}, "clock"),
+        ({"asked": NOW + timedelta(seconds=61)}, "clock"),
+        ({"certificate_expires": NOW + timedelta(hours=3)}, "certificate"),
+    ],
+)  # fmt: skip
+def test_each_check_has_its_code(change, code):
+    assert codes(**change) == [code]
+
+
+def test_clocks_sixty_seconds_apart_are_close_enough():
+    assert codes(asked=NOW + timedelta(seconds=60)) == []
+
+
+def test_only_the_labeller_needs_labels():
+    assert [p.code for p in local_checks(job(), table(y=None), NOW, party="south")] == []
+
+
+def test_undeclared_columns_and_rows_are_not_checked():
+    assert codes(job(columns=dict.fromkeys(PARTIES, "all"), rows=dict.fromkeys(PARTIES), ranges={}), table(n=7, features=("u",))) == []
+
+
+def test_a_full_disk_is_found(tmp_path, monkeypatch):
+    usage = namedtuple("usage", "total used free")  # noqa: PYI024 - as shutil's
+    monkeypatch.setattr(preflight.shutil, "disk_usage", lambda _: usage(10, 10, 100))
+    (problem,) = local_checks(job(), table(), NOW, party="north", state=tmp_path)
+    assert problem.code == "disk"
+
+
+def test_more_than_one_blas_thread_is_found(monkeypatch):
+    monkeypatch.setattr(
+        preflight, "threadpool_info", lambda: [{"user_api": "blas", "num_threads": 4}, {"user_api": "openmp", "num_threads": 8}]
+    )
+    assert codes() == ["blas"]
+
+
+def test_a_coordinator_checks_its_own_site_only():
+    assert local_checks(job(), None, NOW, party="clearing") == []
+
+
+def test_a_report_holds_codes_and_no_value():
+    part = table(n=4321, low=98765.0, y=("secret-class", "yes"))
+    problems = local_checks(job(), part, NOW, party="north")
+    assert {p.code for p in problems} == {"rows", "ranges", "labels"}
+    sent = msgspec.json.encode(report_of(job(), "north", part, NOW, problems)).decode()
+    assert not any(word in sent for word in ("4321", "98765", "secret-class", "age", "bmi"))
+
+
+def test_one_report_has_every_problem_of_every_party():
+    found = combine(
+        job(), reports(north={"codes": ("rows", "ranges")}, south={"version": "0.0.1"}, east={"clock": NOW + timedelta(minutes=5)})
+    )
+    assert found == [Problem("north", "rows"), Problem("north", "ranges"), Problem("south", "version"), Problem("east", "clock")]
+    text = render(found)
+    assert text.splitlines()[0] == "preflight: 4 problems, nothing was started"
+    assert "  east has a clock more than 60 s off: set it by network time (NTP)" in text.splitlines()
+
+
+def test_a_problem_found_twice_is_told_once():
+    assert combine(job(), reports(south={"version": "0.0.1", "codes": ("version",)})) == [Problem("south", "version")]
+
+
+def test_of_two_clocks_that_disagree_both_are_named():
+    two = {p: r for p, r in reports(south={"clock": NOW + timedelta(minutes=5)}).items() if p in {"north", "south"}}
+    assert [p.party for p in combine(job(), two) if p.code == "clock"] == ["north", "south"]
+
+
+def test_a_party_without_a_report_is_named():
+    found = combine(job(), {p: r for p, r in reports().items() if p != "east"})
+    assert render(found).splitlines()[1] == "  east sent no report: start tacit party there, and look at its log"
+
+
+def test_declared_rows_that_differ_do_not_fit_a_vertical_split():
+    uneven = job(rows={"north": 10, "south": 11, "east": 10})
+    assert combine(uneven, reports()) == [Problem("the job", "job")]
+    assert combine(msgspec.structs.replace(uneven, partition="horizontal"), reports()) == []
+
+
+def test_feature_names_that_differ_do_not_fit_a_horizontal_split():
+    flat = job(partition="horizontal", columns=dict.fromkeys(PARTIES, "all"))
+    made = {p: report_of(flat, p, table(features=("age", "size" if p == "east" else "bmi")), NOW, []) for p in PARTIES}
+    made["clearing"] = report_of(flat, "clearing", None, NOW, [])
+    assert combine(flat, made) == [Problem("east", "features")]
+
+
+def test_a_code_of_a_later_version_does_not_hide_the_report():
+    assert "north reports 'moon': install the same version" in render([Problem("north", "moon")])
+
+
+def test_the_own_site_reads_the_details():
+    text = render(local_checks(job(), table(n=11), NOW, party="north"))
+    assert "north has another number of records than the job declares (11 here, 10 in the job): correct [rows]" in text
+
+
+def test_every_code_says_what_and_what_to_do():
+    assert all(what and remedy for what, remedy in CODES.values())

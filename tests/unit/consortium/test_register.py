@@ -1,0 +1,216 @@
+from datetime import UTC, datetime
+from functools import lru_cache
+
+import msgspec
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tacit.consortium.difference import Footprint, Rows, rows_of, too_close
+from tacit.consortium.proposal import propose
+from tacit.consortium.register import Register
+from tacit.data.part import part_of
+from tacit.errors import LocalError
+
+NOW = datetime(2030, 1, 1, tzinfo=UTC)
+FIVE = ("north", "south", "east", "west", "centre")
+OWN = ("age", "bmi")
+
+
+@lru_cache
+def proposed():
+    return propose(
+        "gram_vertical", {"kernel": "linear", "gamma": 1.0, "degree": 3, "coef0": 0.0, "C": 1.0}, partition="vertical", parties=FIVE,
+        coordinator="clearing", dataset="cohort", submitter="analyst", purpose="a test", legal_basis="consent", labeller="north", now=NOW,
+    )  # fmt: skip
+
+
+def job(parties=FIVE, number=0, **columns):
+    given = {**dict.fromkeys(parties, "all"), **columns}
+    return msgspec.structs.replace(proposed(), id=f"{number:032x}", parties=parties, columns=given, rows=dict.fromkeys(parties))
+
+
+def table(n=20, drop=(), change=()):
+    X = np.arange(2.0 * n).reshape(n, 2)
+    X[list(change)] += 0.5
+    keep = [i for i in range(n) if i not in drop]
+    return part_of(X[keep], None, None, OWN), keep
+
+
+@pytest.fixture
+def register(tmp_path):
+    return Register(tmp_path, "cohort")
+
+
+@pytest.fixture
+def admit(register):
+    def admit(proposal, n=20, drop=(), change=(), own=OWN, *, ids=True, minimum_rows=5):
+        part, keep = table(n, drop, change)
+        return register.admit(proposal, own, "north", register.rows_of(part, keep if ids else None), minimum_rows, NOW)
+
+    return admit
+
+
+def test_what_was_opened_stays_written(register, admit):
+    admit(job())
+    (entry,) = Register(register.path.parent, "cohort").entries()
+    assert entry.job == job().digest
+    assert entry.parties == FIVE
+    assert entry.rows == 20
+    assert entry.columns["north"] == OWN
+    assert "the gram matrix" in entry.opens
+    assert entry.at == NOW
+
+
+def test_the_same_job_is_written_once(register, admit):
+    assert admit(job()) == admit(job())
+    assert len(register.entries()) == 1
+
+
+def test_the_same_parties_records_and_columns_again_are_allowed(register, admit):
+    admit(job())
+    admit(job(number=1))
+    assert len(register.entries()) == 2
+
+
+@pytest.mark.parametrize(("without", "who"), [(("centre",), "centre"), (("west", "centre"), "centre and west")])
+def test_a_job_without_one_or_two_of_the_holders_is_refused(admit, without, who):
+    admit(job())
+    with pytest.raises(LocalError, match=rf"differs from job 0+ by {who} only, and fewer than 3 holders hide nobody: refuse it"):
+        admit(job(tuple(p for p in FIVE if p not in without), number=1))
+
+
+def test_a_job_with_three_other_holders_is_allowed(register, admit):
+    admit(job(("north", "a", "b")))
+    admit(job(("north", "a", "b", "c", "d", "e"), number=1))
+    assert len(register.entries()) == 2
+
+
+def test_other_columns_of_one_holder_are_refused_since_they_are_its_data(admit):
+    admit(job())
+    with pytest.raises(LocalError, match="by north only"):
+        admit(job(number=1), own=("age",))
+    with pytest.raises(LocalError, match="by south only"):
+        admit(job(number=2, south=("pulse",)))
+
+
+def test_the_order_of_columns_makes_no_difference(admit):
+    admit(job())
+    admit(job(number=1), own=OWN[::-1])
+
+
+@pytest.mark.parametrize("ids", [True, False])
+def test_a_few_records_more_or_less_are_refused(admit, ids):
+    admit(job(), ids=ids)
+    with pytest.raises(LocalError, match="by fewer than 5 of this party's records"):
+        admit(job(number=1), drop=(3,), ids=ids)
+    with pytest.raises(LocalError, match="by fewer than 5"):
+        admit(job(number=2), n=24, ids=ids)
+    admit(job(number=3), n=25, ids=ids)
+
+
+def test_a_corrected_value_under_an_old_id_is_another_record(admit):
+    admit(job())
+    with pytest.raises(LocalError, match="by fewer than 5"):
+        admit(job(number=1), change=(3,))
+
+
+def test_records_written_anew_with_another_column_are_known_by_their_ids(register, admit):
+    admit(job())
+    wider = part_of(np.arange(57.0).reshape(19, 3), None, None, (*OWN, "pulse"))
+    found = register.objection(job(number=1), OWN, "north", register.rows_of(wider, range(19)), 5)
+    assert found
+    assert found[0] == "by fewer than 5 of this party's records"
+
+
+def test_one_of_two_equal_records_is_missed():
+    twins = part_of(np.ones((2, 1)), None, None, ("u",))
+    single = part_of(np.ones((1, 1)), None, None, ("u",))
+    assert len(rows_of(b"salt", twins).contents ^ rows_of(b"salt", single).contents) == 1
+
+
+def test_a_job_on_other_records_is_no_neighbour(register, admit):
+    admit(job())
+    part = part_of(np.arange(40.0).reshape(20, 2) - 1000, None, None, OWN)
+    register.admit(job(("north", "south", "east"), number=1), OWN, "north", register.rows_of(part, range(100, 120)), 5, NOW)
+    assert len(register.entries()) == 2
+
+
+def test_a_torn_last_line_is_dropped_and_written_over(register, admit):
+    admit(job())
+    whole = register.path.read_bytes()
+    admit(job(number=1))
+    torn = register.path.read_bytes()[:-7]
+    register.path.write_bytes(torn)
+    assert [e.id for e in register.entries()] == [job().id]
+    admit(job(number=2))
+    assert [e.id for e in register.entries()] == [job().id, job(number=2).id]
+    assert register.path.read_bytes().startswith(whole)
+
+
+def test_every_cut_of_the_file_reads_as_a_beginning_of_it(register, admit):
+    admit(job())
+    admit(job(number=1))
+    data, entries = register.path.read_bytes(), register.entries()
+    start = data.index(b"\n") + 1
+    for end in range(start, len(data), 97):
+        register.path.write_bytes(data[:end])
+        assert register.entries() == entries[: data[start:end].count(b"\n")]
+
+
+def test_damage_in_the_middle_is_refused_with_the_line(register, admit):
+    admit(job())
+    admit(job(number=1))
+    register.path.write_bytes(register.path.read_bytes().replace(b"gram_vertical", b"gram_verticel", 1))
+    with pytest.raises(LocalError, match=r"line 2 of the register .* is damaged: restore the file from a backup"):
+        register.entries()
+
+
+def test_a_register_that_vanished_is_missed(register, admit):
+    admit(job())
+    register.path.unlink()
+    with pytest.raises(LocalError, match=r"cohort.register is gone, but the records it speaks of are not: restore it"):
+        admit(job(number=1))
+
+
+def test_neither_ids_nor_values_stand_in_the_files(register):
+    part = part_of(np.full((20, 2), 1234.5), None, None, OWN)
+    register.admit(job(), OWN, "north", register.rows_of(part, [f"patient-{i}" for i in range(20)]), 5, NOW)
+    written = b"".join(f.read_bytes() for f in register.path.parent.rglob("*") if f.is_file())
+    assert b"patient" not in written
+    assert np.float64(1234.5).tobytes() not in written
+    assert register.path.stat().st_mode & 0o077 == 0
+
+
+def test_a_dataset_that_cannot_name_a_file_is_refused(tmp_path):
+    with pytest.raises(LocalError, match=r"dataset '../x' cannot name a file"):
+        Register(tmp_path, "../x")
+
+
+COLUMNS = st.dictionaries(st.sampled_from("ABCDEFG"), st.sampled_from(["all", ("u",), ("u", "v"), ("v", "u")]), min_size=1)
+MARKS = st.frozensets(st.integers(0, 11).map(lambda i: bytes([i])), max_size=12)
+FOOTPRINTS = st.builds(lambda columns, rows: Footprint(columns, Rows(rows, rows, "")), COLUMNS, MARKS)
+
+
+def refused(before, after, minimum):
+    """The rule, record by record and holder by holder."""
+    rows_before, rows_after = before.rows.ids, after.rows.ids
+    if not any(r in rows_after for r in rows_before):
+        return False
+    named = [{p: c if c == "all" else sorted(c) for p, c in f.columns.items()} for f in (before, after)]
+    holders = sum(1 for p in "ABCDEFG" if named[0].get(p) != named[1].get(p))
+    rows = sum(1 for r in (bytes([i]) for i in range(12)) if (r in rows_before) != (r in rows_after))
+    return holders in (1, 2) or 1 <= rows <= minimum - 1
+
+
+@settings(max_examples=300)
+@given(FOOTPRINTS, FOOTPRINTS, st.integers(1, 6))
+def test_the_rule_equals_counting_one_by_one(before, after, minimum):
+    assert bool(too_close(before, after, minimum)) == refused(before, after, minimum)
+    assert bool(too_close(before, after, minimum)) == bool(too_close(after, before, minimum))
+
+
+@given(FOOTPRINTS, st.integers(1, 6))
+def test_nothing_is_too_close_to_itself(one, minimum):
+    assert too_close(one, one, minimum) is None

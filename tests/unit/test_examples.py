@@ -1,0 +1,31 @@
+"""Every example runs as a reader would run it, and says what it promises."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+SAYS = {
+    "01_four_hospitals.py": [
+        "differs from the centralised SVM on 0 records",
+        "coordinator knows the gram matrix",
+        "report: four_hospitals.html",
+    ],
+    "02_bank_and_insurers.py": ["labels at bank", '"contains_records_of": {"bank": "3 columns of', "accuracy on 100 new customers: 0.9"],
+    "03_pipeline_and_grid_search.py": ["best: {'gramsvc__C':", "the clone agrees: True", "scikit-learn's SVC agrees: True"],
+}
+
+
+def test_every_example_is_listed():
+    assert sorted(SAYS) == sorted(path.name for path in EXAMPLES.glob("*.py"))
+
+
+@pytest.mark.parametrize("name", SAYS)
+def test_an_example_says_what_it_promises(name, tmp_path):
+    command = [sys.executable, "-W", "error", str(EXAMPLES / name)]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60)  # noqa: S603 - our own files
+    assert done.stderr == ""
+    for words in SAYS[name]:
+        assert words in done.stdout
