@@ -12,7 +12,10 @@ Shape = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One message. Shapes and bytes are None at a party that neither sent nor received it."""
+    """One message. Shapes and bytes are None at a party that neither sent nor received it.
+
+    `digest` is what this party saw published there, so that audits can be compared; messages to one party have none.
+    """
 
     place: str
     sender: str
@@ -23,6 +26,7 @@ class Row:
     tells: str
     shapes: tuple[Shape, ...] | None
     bytes: int | None
+    digest: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -303,9 +303,10 @@ class Run(ABC):
             if s == r:
                 continue
             frames = seen.get((s, r))
-            size = (shapes(decode_as(kind, frames)), frames.nbytes) if frames else (None, None)
+            shape, size = (shapes(decode_as(kind, frames)), frames.nbytes) if frames else (None, None)
             roles = (channel.source.name, channel.target.name) if channel else (self.roster.role_of(s), Everyone.name)
-            rows.append(Row(place, s, r, *roles, kind.__name__, kind.tells, *size))
+            digest = None if channel else seen[s, self.present[0]].digest.hex()
+            rows.append(Row(place, s, r, *roles, kind.__name__, kind.tells, shape, size, digest))
         at = len(self.ledger) if at is None else at
         self.ledger.rows[at:at] = rows
 

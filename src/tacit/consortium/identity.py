@@ -39,12 +39,16 @@ from cryptography.hazmat.primitives.serialization import (
 from cryptography.x509.oid import NameOID
 
 from tacit.consortium.names import Kind, check_host, check_name
+from tacit.crypto.agreement import public_key
 from tacit.errors import LocalError, PeerError
 
 FINGERPRINT_BITS = 128
 HASH_BITS = 256
 _GROUP = 4  # hex digits that a person reads out at once
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
+
+
+SEALING = x509.ObjectIdentifier("2.25.163742266900065212854057631897480809056")  # the extension with a member's sealing key
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -99,10 +103,21 @@ class Identity:
         """32 bytes that encrypt what this site stores; lost with the key."""
         return HKDF(SHA256(), length=32, salt=None, info=b"tacit storage key").derive(self.private.private_bytes_raw())
 
+    @property
+    def sealing_private(self) -> bytes:
+        """The X25519 key under which other members seal control messages for this one."""
+        return HKDF(SHA256(), length=32, salt=None, info=b"tacit sealing key").derive(self.private.private_bytes_raw())
+
+    @property
+    def sealing(self) -> bytes:
+        """Its public half."""
+        return public_key(self.sealing_private)
+
     def request(self, kind: Kind, hosts: Sequence[str] = ()) -> bytes:
         """The request for a certificate, PEM; `hosts` are where a coordinator's server is reached."""
         wish = [x509.NameAttribute(NameOID.COMMON_NAME, self.name), x509.NameAttribute(NameOID.ORGANIZATIONAL_UNIT_NAME, kind)]
         builder = x509.CertificateSigningRequestBuilder().subject_name(x509.Name(wish))
+        builder = builder.add_extension(x509.UnrecognizedExtension(SEALING, self.sealing), critical=False)
         if hosts:
             builder = builder.add_extension(alternative_names(hosts), critical=False)
         return builder.sign(self.private, None).public_bytes(Encoding.PEM)

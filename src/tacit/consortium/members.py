@@ -34,6 +34,7 @@ class Member(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     name: Annotated[str, msgspec.Meta(pattern=f"^{NAME}$")]
     kind: Kind
     public: Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
+    sealing: Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
     serial: str
     not_after: datetime
     hosts: tuple[str, ...] = ()

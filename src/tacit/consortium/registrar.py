@@ -115,7 +115,7 @@ class Registrar:
             raise LocalError(
                 f"the key of {name} was revoked and cannot be renewed: have the site make a new one, then use tacit keys rotate"
             )
-        request = Request(name, member.kind, member.hosts, member.key)
+        request = Request(name, member.kind, member.hosts, member.key, bytes.fromhex(member.sealing))
         return self._record(request, days, tuple(m for m in self.members if m is not member))
 
     def revoke(self, name: str) -> None:
@@ -206,6 +206,7 @@ def _entry(request: Request, certificate: x509.Certificate) -> Member:
         name=request.name,
         kind=request.kind,
         public=request.public.hex(),
+        sealing=request.sealing.hex(),
         serial=f"{certificate.serial_number:x}",
         not_after=certificate.not_valid_after_utc,
         hosts=request.hosts,

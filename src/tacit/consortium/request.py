@@ -12,12 +12,13 @@ from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from cryptography.x509.oid import NameOID
 
-from tacit.consortium.identity import Identity, certificate_public, common_name, fingerprint, load_certificate
+from tacit.consortium.identity import SEALING, Identity, certificate_public, common_name, fingerprint, load_certificate
 from tacit.consortium.names import Kind, check_host, check_kind, check_name
 from tacit.errors import LocalError
 from tacit.files import write_whole
 
 LARGEST = 1 << 16
+KEY_BYTES = 32
 RESERVED = "registrar"
 
 
@@ -29,6 +30,7 @@ class Request:
     kind: Kind
     hosts: tuple[str, ...]
     public: bytes
+    sealing: bytes
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Request:
@@ -46,7 +48,7 @@ class Request:
         name, kind = check_name(common_name(request.subject)), check_kind(_unit(request.subject))
         hosts = tuple(check_host(host) for host in _hosts(request.extensions))
         _check_wish(what, name, kind, hosts)
-        return cls(name, kind, hosts, _public(request))
+        return cls(name, kind, hosts, _public(request), _sealing(request.extensions))
 
     @property
     def fingerprint(self) -> str:
@@ -93,7 +95,7 @@ def _check_wish(what: str, name: str, kind: Kind, hosts: Sequence[str]) -> None:
 def _proven(pem: bytes, what: str) -> x509.CertificateSigningRequest:
     try:
         request = x509.load_pem_x509_csr(pem)
-        (_public(request), common_name(request.subject), _unit(request.subject), _hosts(request.extensions))
+        (_public(request), common_name(request.subject), _unit(request.subject), _hosts(request.extensions), _sealing(request.extensions))
         proven = request.is_signature_valid
     except (ValueError, UnsupportedAlgorithm):
         raise LocalError(f"{what} is not a request that `tacit keys new` wrote: ask the site to send it again") from None
@@ -112,6 +114,16 @@ def _public(request: x509.CertificateSigningRequest) -> bytes:
 def _unit(subject: x509.Name) -> str:
     (attribute,) = subject.get_attributes_for_oid(NameOID.ORGANIZATIONAL_UNIT_NAME)
     return str(attribute.value)
+
+
+def _sealing(extensions: x509.Extensions) -> bytes:
+    try:
+        found = extensions.get_extension_for_oid(SEALING).value
+    except x509.ExtensionNotFound:
+        raise ValueError("no sealing key") from None
+    if not isinstance(found, x509.UnrecognizedExtension) or len(found.value) != KEY_BYTES:
+        raise ValueError("no sealing key of 32 bytes")
+    return found.value
 
 
 def _hosts(extensions: x509.Extensions) -> list[str]:

@@ -75,11 +75,28 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         return {"key": self.key, "certificate": self.certificate, "members": self.members}
 
 
+class Study(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Between whom an analyst's estimators train, on what, and why: what a job says beside its method."""
+
+    parties: tuple[str, ...]
+    coordinator: str
+    dataset: str
+    purpose: str
+    legal_basis: str
+    partition: Literal["horizontal", "vertical", "arbitrary"] = "vertical"
+    labeller: str | None = None
+    columns: dict[str, tuple[str, ...]] = {}
+    rows: dict[str, int] = {}
+    retention_days: int = 30
+    allow_two_parties: bool = False
+
+
 class AnalystSettings(Settings, frozen=True, kw_only=True):
     """Who may submit, and nothing else."""
 
     servers: tuple[str, ...]
     proxy: str | None = None
+    study: Study | None = None
 
     def check(self, file: str) -> None:
         """As every site; and its addresses."""

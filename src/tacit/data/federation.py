@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -189,6 +190,18 @@ class Federation:
         if warning and not allow_two_parties:
             raise LocalError(f"{warning}; add a party, or accept it with allow_two_parties=True")
         return cls(partition, parts, plan.rows, plan.columns, features, named, labeller, site, [warning] if warning else [], runtime)
+
+    @classmethod
+    def connect(cls, path: str | Path) -> Federation:
+        """The federation of an analyst's configuration file: data stays at the parties, whose consent is asked for every run."""
+        # looked up when it is needed: it stands on the estimators, which stand on this module
+        connected: Federation = import_module("tacit.consortium.analyst").connect(path)
+        return connected
+
+    @property
+    def simulated(self) -> bool:
+        """Whether all parties are in this process."""
+        return True
 
     @property
     def roster(self) -> Roster:

@@ -13,7 +13,7 @@ from tacit.errors import LocalError
 from tacit.estimators.base import FederatedClassifier, chosen
 from tacit.estimators.central import central_svc
 from tacit.estimators.parameters import Number, OneOf, RandomState, Rule, Weights, check
-from tacit.models.gram import GramModel
+from tacit.models.gram import GramModel, StoredModel
 from tacit.numeric.kernels import KERNELS
 from tacit.registry import Inputs
 from tacit.report import Report
@@ -69,7 +69,7 @@ class GramSVC(FederatedClassifier):
         "accept_risk": (OneOf((True, False)),),
     }
 
-    model_: GramModel
+    model_: GramModel | StoredModel
     report_: Report
     support_: I64
     n_iter_: int
@@ -127,16 +127,28 @@ class GramSVC(FederatedClassifier):
         )  # fmt: skip
         result = outcome.result
         self.classes_ = np.array(result["classes"])
-        self.support_ = result["support"]
-        self.model_ = GramModel(result["dual"][federation.coordinator], result["columns"])
-        self.n_iter_ = self.model_.dual.iterations
+        self.support_ = np.asarray(result["support"])
+        if federation.simulated:
+            self.model_ = GramModel(result["dual"][federation.coordinator], result["columns"])
+            self.n_iter_ = self.model_.dual.iterations
+        else:
+            self.model_ = StoredModel(result["stored"], (*federation.parts, federation.coordinator))
         self.report_ = report_on(self, federation, outcome, not_protected=NOT_PROTECTED)
-        if compare:
+        if compare and federation.simulated:
             self.report_.comparison = self._gap(federation)
 
+    def _shares(self) -> GramModel:
+        if isinstance(self.model_, StoredModel):
+            raise LocalError(
+                f"this model is kept in shares by {', '.join(self.model_.parties)}: submit a job with protocol = 'gram_predict' and"
+                f" model = '{self.model_.job}'; the answers stay with its asker"
+            )
+        return self.model_
+
     def _decide(self, federation: Federation) -> F64:
-        dual = {federation.coordinator: self.model_.dual}
-        inputs: Inputs = {"data": (Holder, federation.parts), "dual": (Coordinator, dual), "columns": (Holder, self.model_.columns)}
+        model = self._shares()
+        dual = {federation.coordinator: model.dual}
+        inputs: Inputs = {"data": (Holder, federation.parts), "dual": (Coordinator, dual), "columns": (Holder, model.columns)}
         squares = self.kernel == "rbf"
         outcome = federation.execute("gram_predict", inputs, squares=squares, support=len(self.support_), **self._protection())
         values: F64 = outcome.result[federation.roster[Asker][0]]
@@ -150,7 +162,7 @@ class GramSVC(FederatedClassifier):
         X, y, weight = federation.pooled()
         central = central_svc(X, np.asarray(y), weight, self)
         values = self._decide(federation)
-        mine, theirs = self.model_.dual.objective, central.objective
+        mine, theirs = self._shares().dual.objective, central.objective
         return {
             "reference": "scikit-learn's SVC on the pooled records",
             "relative gap of the dual objective": float(np.max(np.abs(mine - theirs) / np.abs(theirs))),

@@ -15,3 +15,14 @@ class GramModel(State):
     def records_of(self) -> dict[str, str]:
         """Whose records a file of this model contains."""
         return {p: f"{c.X.shape[1]} columns of {len(c.X)} support vectors" for p, c in self.columns.items() if c.X.size}
+
+
+class StoredModel(State):
+    """A model that its parties keep in shares, under the id of the job that trained it."""
+
+    job: str
+    parties: tuple[str, ...]
+
+    def records_of(self) -> dict[str, str]:
+        """This file holds a reference only."""
+        return {}

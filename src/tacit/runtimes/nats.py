@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import hashlib
+import logging
 import ssl
 import threading
 import time
@@ -32,6 +33,9 @@ CHUNK = 512 * 1024
 WINDOW, PENDING, BATCH = 8, 64, 16
 BEAT = 5.0
 T = TypeVar("T")
+
+# asyncio's complaint about how nats-py ends a TLS connection; nothing is lost by it
+logging.getLogger("asyncio").addFilter(lambda record: "eof_received" not in str(record.msg))
 
 
 class Broker:
@@ -60,6 +64,7 @@ class Broker:
         self._end()
 
     def _end(self) -> None:
+        self.call(_quiet())
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
@@ -96,6 +101,7 @@ class Broker:
             self._client = await nats.connect(
                 self._servers,
                 tls=self._tls,
+                tls_handshake_first=True,
                 inbox_prefix=f"_INBOX_{self.token}".encode(),
                 error_cb=heard,
                 max_reconnect_attempts=-1,
@@ -111,6 +117,14 @@ class Broker:
             ) from None
 
 
+async def _quiet() -> None:
+    """Let every task of the network thread end before its loop does."""
+    others = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+    for task in others:
+        task.cancel()
+    await asyncio.gather(*others, return_exceptions=True)
+
+
 class Mailbox(Protocol):
     """What a courier asks of the journal (`consortium.journal`)."""
 
@@ -118,6 +132,8 @@ class Mailbox(Protocol):
     def outgoing(self, place: str, receiver: str) -> list[bytes] | None: ...  # noqa: D102
     def mark_published(self, place: str, receiver: str, chunk: int) -> None: ...  # noqa: D102
     def unpublished(self) -> Sequence[tuple[str, str, int, bytes]]: ...  # noqa: D102
+    def memo(self, place: str) -> bytes | None: ...  # noqa: D102
+    def commit_memo(self, place: str, data: bytes) -> None: ...  # noqa: D102
     def commit_incoming(self, place: str, sender: str, chunk: int, of: int, data: bytes) -> bool: ...  # noqa: D102
 
 
@@ -133,7 +149,7 @@ class NatsCourier:
         self.arrived = threading.Condition()
         self.failure: Exception | None = None
         self.places = dict.fromkeys(tokens, "the start")  # where everyone says it is
-        self.ended: set[str] = set()
+        self.ended = {p for p in tokens if p != me and mailbox.memo(f"end of {p}") is not None}
         self._heard = dict.fromkeys(tokens, time.monotonic())
         self._tasks: list[Future[Any]] = []
         self._wake = asyncio.Event()
@@ -180,7 +196,7 @@ class NatsCourier:
 
     # What the service around a run asks for
 
-    def stop(self, cause: tuple[str, str, str]) -> None:
+    def stop(self, cause: tuple[str, ...]) -> None:
         """Tell the others that a party is out: who, where, and the class of its error, never its text."""
         for party in self._others():
             self._post(party, ("stop", *cause), wait=True)
@@ -315,6 +331,7 @@ class NatsCourier:
             case "beat":
                 self.places[sender] = place
             case "end":
+                self._mailbox.commit_memo(f"end of {sender}", b"1")
                 self.ended.add(sender)
             case "stop":
                 self.failure = StoppedError(*(shown(str(word)) for word in (place, chunk, of)))

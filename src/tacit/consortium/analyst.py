@@ -1,0 +1,151 @@
+"""An analyst: whose key may submit and nothing else. Its federation looks like a simulated one to every estimator."""
+
+from __future__ import annotations
+
+import queue
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from tacit.choreo import Ledger, Opened, Row
+from tacit.consortium.answers import Proposal, read
+from tacit.consortium.clearing import News
+from tacit.consortium.control import Control, settled
+from tacit.consortium.identity import Identity
+from tacit.consortium.job import Job
+from tacit.consortium.members import Members
+from tacit.consortium.proposal import propose
+from tacit.consortium.settings import AnalystSettings, Study
+from tacit.data import Federation
+from tacit.data.part import part_of
+from tacit.errors import LocalError, PeerError
+from tacit.registry import Inputs, Outcome
+from tacit.runtimes.nats import Broker
+
+ASK = 0.5
+REACH = 15.0  # seconds until the broker is said to be out of reach
+
+
+class Analyst:
+    """A connection from which jobs are submitted and followed."""
+
+    def __init__(self, settings: AnalystSettings) -> None:
+        self.settings = settings
+        self.identity = Identity.load(settings.key, settings.certificate)
+        self.members = Members.load(settings.members, settings.ca_fingerprint)
+        token = self.members.token(self.identity.name)
+        self.broker = Broker(settings.servers, self.identity.tls(self.members.authority), token, proxy=settings.proxy)
+        self._news: queue.SimpleQueue[News] = queue.SimpleQueue()
+        self._control = Control(self.broker, self.identity, self.members, self._hear)
+
+    def __enter__(self) -> Self:
+        self.broker.__enter__()
+        self._control.__enter__()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._control.__exit__(*error)
+        self.broker.__exit__(*error)
+
+    def submit(self, job: Job) -> None:
+        """Propose a job to its coordinator."""
+        self._tell(job.roles.coordinator, "propose", Proposal.of(job, self.identity).dump())
+
+    def resume(self, job: str, coordinator: str) -> None:
+        """Have a stopped job taken up again."""
+        self._tell(coordinator, "resume", job.encode())
+
+    def ask(self, coordinator: str, job: str = "", patience: float = 5.0) -> list[News]:
+        """What the coordinator has to tell of this submitter's jobs."""
+        self._tell(coordinator, "ask", job.encode())
+        found: dict[str, News] = {}
+        end = time.monotonic() + patience
+        while time.monotonic() < end:
+            try:
+                news = self._news.get(timeout=0.7 if found else max(0.0, end - time.monotonic()))
+            except queue.Empty:
+                break
+            found[news.job] = news
+        return list(found.values())
+
+    def follow(self, job: Job) -> Iterator[News]:
+        """News of a job until it is finished, refused or stopped."""
+        while True:
+            for news in self.ask(job.roles.coordinator, job.id):
+                yield news
+                if news.state in ("finished", "refused", "stopped"):
+                    return
+            time.sleep(ASK)
+
+    def _hear(self, sender: str, kind: str, body: bytes) -> None:
+        del sender
+        if kind == "news":
+            self._news.put(read(body, News))
+
+    def _tell(self, coordinator: str, kind: str, body: bytes) -> None:
+        if not settled(self._control.send(coordinator, kind, body), REACH):
+            trouble = f" ({self.broker.trouble})" if self.broker.trouble else ""
+            raise LocalError(f"{', '.join(self.settings.servers)} does not take letters{trouble}: is the coordinator running?")
+
+
+class Connected(Federation):
+    """A federation whose data stays where it is: running a protocol means proposing it."""
+
+    analyst: Analyst
+    study: Study
+
+    @property
+    def simulated(self) -> bool:
+        """Its parties are elsewhere."""
+        return False
+
+    def execute(self, protocol: str, inputs: Inputs, **params: Any) -> Outcome:
+        """Propose, wait for everybody's consent, and come back with what is public."""
+        del inputs
+        study = self.study
+        job = propose(
+            protocol, params, partition=self.partition, parties=study.parties, coordinator=study.coordinator, dataset=study.dataset,
+            submitter=self.analyst.identity.name, purpose=study.purpose, legal_basis=study.legal_basis, labeller=study.labeller,
+            columns=study.columns, rows=study.rows, retention_days=study.retention_days, allow_two_parties=study.allow_two_parties,
+        )  # fmt: skip
+        with self.analyst as analyst:
+            analyst.submit(job)
+            news = None
+            for news in analyst.follow(job):
+                if self.progress and news.total:
+                    self.progress(job.protocol, news.done, news.total)
+        if news is None or news.state != "finished":
+            raise PeerError(f"job {job.id} was {news.state if news else 'lost'}: {'; '.join(news.reasons) if news else ''}")
+        return outcome_of(job, news)
+
+
+def connect(path: str | Path) -> Connected:
+    """The federation of an analyst's configuration."""
+    settings = AnalystSettings.from_toml(path)
+    if settings.study is None:
+        raise LocalError(f"{path}: [study] is missing: say there between whom to train, on which dataset, and why")
+    study = settings.study
+    names = {p: study.columns.get(p, (f"{p}.*",)) for p in study.parties}
+    features = tuple(name for columns in names.values() for name in columns)
+    ends = np.cumsum([len(columns) for columns in names.values()])
+    index = {p: np.arange(end - len(names[p]), end) for p, end in zip(names, ends, strict=True)}
+    parts = {p: part_of(np.empty((0, len(columns))), None, None, columns) for p, columns in names.items()}
+    rows = {p: np.empty(0, dtype=np.int64) for p in parts}
+    made = Connected(study.partition, parts, rows, index, features, bool(study.columns), study.labeller, study.coordinator, runtime="nats")
+    made.analyst, made.study = Analyst(settings), study
+    return made
+
+
+def outcome_of(job: Job, news: News) -> Outcome:
+    """What an estimator gets back; shares of the model stay with the parties, under the job's id."""
+    public = {name: tuple(v) if isinstance(v, list) else v for name, v in (news.public or {}).items() if name != "history"}
+    ledger = Ledger([Row(*_tupled(row)) for row in news.ledger], [Opened(*opened) for opened in news.opens])
+    history = list((news.public or {}).get("history", ()))
+    return Outcome({**public, "stored": job.id}, ledger, history, news.seconds, {})
+
+
+def _tupled(row: tuple[Any, ...]) -> list[Any]:
+    return [tuple(tuple(shape) for shape in value) if isinstance(value, (list, tuple)) else value for value in row]

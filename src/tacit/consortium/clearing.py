@@ -1,0 +1,227 @@
+"""The coordinator's daemon: passes proposals on, collects the answers, starts what everybody accepted, and plays along."""
+
+from __future__ import annotations
+
+import logging
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+import msgspec
+
+from tacit.choreo import Row
+from tacit.consortium.answers import Answer, Finished, Proposal, Start, Struct, read
+from tacit.consortium.chain import Reading
+from tacit.consortium.consent import Record
+from tacit.consortium.folder import Folder, folder_of, folders
+from tacit.consortium.identity import Identity
+from tacit.consortium.job import Job
+from tacit.consortium.members import Members
+from tacit.consortium.preflight import combine, local_checks, render, report_of
+from tacit.consortium.settings import CoordinatorSettings
+from tacit.consortium.site import Site
+from tacit.errors import LocalError, PeerError
+from tacit.runtimes.nats import Broker
+
+log = logging.getLogger("tacit")
+State = Literal["proposed", "refused", "waiting", "running", "stopped", "finished"]
+
+
+class News(Struct, frozen=True, kw_only=True):
+    """What a coordinator tells of a job: its state, who said what, how far it is; published values only."""
+
+    job: str
+    state: State
+    reasons: tuple[str, ...] = ()
+    answers: dict[str, str] = msgspec.field(default_factory=dict)
+    places: dict[str, str] = msgspec.field(default_factory=dict)
+    done: int = 0
+    total: int = 0
+    rounds: int = 0
+    bytes: int = 0
+    seconds: float = 0.0
+    left: float | None = None
+    attempt: int = 0
+    public: dict[str, Any] | None = None
+    ledger: tuple[tuple[Any, ...], ...] = ()
+    opens: tuple[tuple[str, str, str], ...] = ()
+
+
+class Clearing(Site):
+    """The coordinator of all jobs that name it."""
+
+    def __init__(self, settings: CoordinatorSettings, identity: Identity, members: Members, broker: Broker) -> None:
+        super().__init__(identity, members, settings.state, broker, timeout=settings.party_timeout, admin=True)
+        self.settings = settings
+
+    def hear(self, sender: str, kind: str, body: bytes) -> None:
+        """Proposals and questions of submitters, answers and ends of parties."""
+        match kind:
+            case "propose":
+                self._proposed(sender, read(body, Proposal))
+            case "answer":
+                self._answered(sender, read(body, Answer), body)
+            case "finished":
+                self._finished(sender, read(body, Finished), body)
+            case "ask":
+                self._asked(sender, body.decode())
+            case "resume":
+                self._resumed(sender, body.decode())
+
+    def _proposed(self, sender: str, proposal: Proposal) -> None:
+        job = proposal.checked(self.members)
+        if sender != job.submitter or job.roles.coordinator != self.name:
+            raise PeerError(f"{sender} proposes job {job.id} of {job.submitter} to be coordinated by {job.roles.coordinator}: refuse it")
+        folder_of(self.state, job.id).propose(proposal)
+        log.info("job %s of %s: %s between %s", job.id[:8], job.submitter, job.protocol, ", ".join(job.parties))
+
+    def _answered(self, sender: str, answer: Answer, body: bytes) -> None:
+        folder = self._of(answer.record.job)
+        if folder is not None and sender == answer.site:
+            answer.check(folder.job, self.members)
+            folder.hear("answers", sender, body)
+
+    def _finished(self, sender: str, finished: Finished, body: bytes) -> None:
+        folder = folder_of(self.state, finished.job)
+        if folder.proposal is not None and sender == finished.site and sender in folder.job.roster.parties:
+            folder.hear("finished", sender, body)
+
+    def _asked(self, sender: str, job: str) -> None:
+        """News, to whoever submitted it; all jobs of the sender if none is named."""
+        for folder in folders(self.state):
+            if folder.job.submitter == sender and folder.id.startswith(job):
+                self.control.send(sender, "news", self.news(folder).dump())
+
+    def _resumed(self, sender: str, job: str) -> None:
+        folder = folder_of(self.state, job)
+        start = folder.start
+        if folder.proposal is None or folder.job.submitter != sender or start is None:
+            raise PeerError(f"{sender} wants to resume job {job[:32]!r}, which it did not submit or which did not start")
+        if self.news(folder).state == "stopped":
+            folder.start = msgspec.structs.replace(start, attempt=start.attempt + 1)
+            log.info("job %s is taken up again (attempt %d)", folder.id[:8], start.attempt + 1)
+
+    def _of(self, digest: str) -> Folder | None:
+        return next((folder for folder in folders(self.state) if folder.job.digest == digest), None)
+
+    # The state machine
+
+    def tick(self) -> None:
+        """Do whatever the files say is due."""
+        for folder in folders(self.state):
+            try:
+                self._drive(folder)
+            except (LocalError, PeerError) as error:
+                log.error("job %s: %s", folder.id[:8], error)  # noqa: TRY400 - one line says it
+
+    def _drive(self, folder: Folder) -> None:
+        job, proposal = folder.job, folder.proposal
+        if folder.heard("closed", Finished) or proposal is None:
+            return
+        if folder.answer is None:
+            self._answer(folder, job)
+        answers = folder.heard("answers", Answer)
+        if folder.start is None:
+            for party in [p for p in job.parties if p not in answers and p != self.name]:
+                self.tell(party, "proposed", proposal.dump(), job.id)
+            self._begin(folder, job, answers)
+        else:
+            self._continue(folder, job, folder.start)
+
+    def _answer(self, folder: Folder, job: Job) -> None:
+        now = datetime.now(UTC)
+        record = Record(job=job.digest, party=self.name, verdict="accept", by=(), rule="", reason="", policy="", at=now)
+        problems = local_checks(job, None, now, party=self.name, state=self.state)
+        report = report_of(job, self.name, None, now, problems)
+        answer = Answer.of(record, self.identity, key=self.key_of(folder, job), preflight=report)
+        folder.hear("answers", self.name, answer.dump())
+        folder.answer = answer
+
+    def _begin(self, folder: Folder, job: Job, answers: dict[str, Answer]) -> None:
+        """Start once everybody accepted and no check failed."""
+        if self.refusals(job, answers) or set(answers) != set(job.roster.parties) or job.expired(datetime.now(UTC)):
+            return
+        folder.start = Start(job=job.id, attempt=1, answers=tuple(answers[p] for p in job.roster.parties))
+
+    @staticmethod
+    def refusals(job: Job, answers: dict[str, Answer]) -> list[str]:
+        """Why a job cannot start: refusals by name and rule, and all problems of the preflight once everybody answered."""
+        told = [f"{a.site} refuses: {a.record.reason or a.record.rule}" for a in answers.values() if not a.accepts]
+        if set(answers) == set(job.roster.parties) and not told:
+            problems = combine(job, {site: a.preflight for site, a in answers.items() if a.preflight})
+            told = render(problems).splitlines() if problems else []
+        return told
+
+    def _continue(self, folder: Folder, job: Job, start: Start) -> None:
+        ended = {site: f for site, f in folder.heard("finished", Finished).items() if f.attempt == start.attempt}
+        for party in [p for p in job.parties if p not in ended and p != self.name]:
+            self.tell(party, "start", start.dump(), job.id, str(start.attempt))
+        if folder.finished is None or folder.finished.attempt < start.attempt:
+            self.take_up(folder)
+            return
+        folder.hear("finished", self.name, folder.finished.dump())
+        if set(ended) >= set(job.roster.parties) and all(f.ok for f in ended.values()):
+            self._close(folder, job, folder.finished)
+
+    def _close(self, folder: Folder, job: Job, finished: Finished) -> None:
+        """Everybody is through: nobody needs the stream any more."""
+        for party in job.parties:
+            self.control.send(party, "closed", finished.dump())
+        self.broker.call(_removed(self.broker, job.id))
+        folder.hear("closed", self.name, finished.dump())
+        log.info("job %s is closed", job.id[:8])
+
+    # News
+
+    def news(self, folder: Folder) -> News:
+        """All that may be told of a job."""
+        job, answers, start = folder.job, folder.heard("answers", Answer), folder.start
+        said = {site: "accepts" if a.accepts else "refuses" for site, a in answers.items()}
+        base = {"job": job.id, "answers": {p: said.get(p, "has not answered") for p in job.roster.parties}}
+        if start is None:
+            reasons = self.refusals(job, answers)
+            if job.expired(datetime.now(UTC)):
+                reasons = [*reasons, f"the job expired at {job.expires:%Y-%m-%d %H:%M} UTC"]
+            return msgspec.convert({**base, "state": "refused" if reasons else "waiting", "reasons": reasons}, News)
+        ended = {s: f for s, f in folder.heard("finished", Finished).items() if f.attempt == start.attempt}
+        failed = [f for f in ended.values() if not f.ok]
+        if failed:
+            reasons = list(dict.fromkeys(f"{f.party} stopped at {f.place} ({f.kind}): see its log" for f in failed))
+            return msgspec.convert({**base, "state": "stopped", "reasons": reasons, "attempt": start.attempt}, News)
+        own = folder.finished
+        if own is not None and own.ok and folder.heard("closed", Finished):
+            return msgspec.convert({**base, "state": "finished", "attempt": start.attempt, **self._result(folder, own)}, News)
+        return msgspec.convert({**base, "state": "running", "attempt": start.attempt, **self._progress_of(folder.id)}, News)
+
+    def _result(self, folder: Folder, own: Finished) -> dict[str, Any]:
+        entries = Reading.of(folder.path / "audit.jsonl").entries
+        rows = [[getattr(entry, name) for name in Row.__slots__] for entry in entries]
+        opens = [line.removeprefix("opens ").split(": ", 2) for line in folder.job.disclosure.splitlines() if line.startswith("opens ")]
+        figures = {"rounds": own.rounds, "bytes": own.bytes, "seconds": own.seconds}
+        return {**figures, "public": folder.public, "ledger": rows, "opens": opens}
+
+    def _progress_of(self, job: str) -> dict[str, Any]:
+        live = self.live.get(job)
+        if live is None:
+            return {}
+        done, total = live.get("done", 0), live.get("total", 0)
+        seconds = datetime.now(UTC).timestamp() - live["began"]
+        left = seconds * (total - done) / done if done else None
+        places, ledger = dict(live["courier"].places), live["run"].ledger
+        return {
+            "places": places,
+            "done": done,
+            "total": total,
+            "rounds": ledger.rounds,
+            "bytes": ledger.bytes,
+            "seconds": seconds,
+            "left": left,
+        }
+
+
+async def _removed(broker: Broker, run: str) -> None:
+    from nats.js.errors import NotFoundError  # noqa: PLC0415 - an extra
+
+    try:
+        await broker.client.jetstream().delete_stream(f"R{run}")
+    except NotFoundError:
+        return

@@ -1,0 +1,166 @@
+"""The processes that run at a site until they are told to stop: `tacit coordinator` and `tacit party`."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import msgspec
+
+from tacit.consortium.clearing import Clearing
+from tacit.consortium.folder import folders
+from tacit.consortium.identity import Identity
+from tacit.consortium.members import Members
+from tacit.consortium.party import Party
+from tacit.consortium.server import Server, start_server
+from tacit.consortium.server_config import ServerSettings
+from tacit.consortium.settings import CoordinatorSettings, PartySettings, Settings
+from tacit.consortium.site import Site
+from tacit.errors import LocalError
+from tacit.files import write_whole
+from tacit.runtimes.nats import Broker
+
+log = logging.getLogger("tacit")
+TICK = 0.25
+RETRY = 2.0
+
+
+def identity_of(settings: Settings) -> tuple[Identity, Members]:
+    """Key and certificate, and the members they belong to; refuses what does not fit together."""
+    identity = Identity.load(settings.key, settings.certificate)
+    members = Members.load(settings.members, settings.ca_fingerprint)
+    entry = members.member(settings.name)
+    if entry.key != identity.public:
+        raise LocalError(
+            f"the members list has another key for {settings.name} than {settings.key}: ask the registrar for both files again"
+        )
+    return identity, members
+
+
+def run_party(settings: PartySettings, stop: threading.Event) -> None:
+    """Dial out, and wait for proposals until told to stop."""
+    identity, members = identity_of(settings)
+    with connected(settings.servers, identity, members, stop, proxy=settings.proxy) as broker:
+        party = Party(settings, identity, members, broker)
+        log.info("%s listens for proposals", party.name)
+        _serve(party, stop, None, settings)
+
+
+def run_coordinator(settings: CoordinatorSettings, stop: threading.Event) -> None:
+    """Start the server, or use one that runs elsewhere, and coordinate until told to stop."""
+    identity, members = identity_of(settings)
+    with contextlib.ExitStack() as stack:
+        server = None
+        if not settings.servers:
+            options = ServerSettings(identity=identity, store_dir=settings.store_dir, listen=settings.listen, websocket=settings.websocket)
+            server = stack.enter_context(start_server(members, options))
+            log.info("server at %s", server.url)
+        urls = settings.servers if server is None else (server.url,)
+        broker = stack.enter_context(connected(urls, identity, members, stop))
+        clearing = Clearing(settings, identity, members, broker)
+        log.info("%s coordinates", clearing.name)
+        _serve(clearing, stop, server, settings)
+
+
+@contextlib.contextmanager
+def connected(
+    urls: tuple[str, ...], identity: Identity, members: Members, stop: threading.Event, *, proxy: str | None = None
+) -> Iterator[Broker]:
+    """A connection, tried until there is one."""
+    said = False
+    while not stop.is_set():
+        broker = Broker(urls, identity.tls(members.authority), members.token(identity.name), proxy=proxy)
+        try:
+            broker.__enter__()
+        except (OSError, TimeoutError) as error:
+            if not said:
+                log.warning("%s cannot be reached (%s); trying again", ", ".join(urls), type(error).__name__)
+            said = True
+            stop.wait(RETRY)
+            continue
+        try:
+            yield broker
+        finally:
+            broker.__exit__()
+        return
+    yield from ()
+
+
+def _serve(site: Site, stop: threading.Event, server: Server | None, settings: Settings) -> None:
+    seen = _stamp(settings.members)
+    with site.control:
+        while not stop.is_set():
+            site.tick()
+            _told(site)
+            if server is not None and not server.alive:
+                log.warning("the server has ended; starting it again")
+                server.start(site.members)
+            if (now := _stamp(settings.members)) != seen:
+                seen = now
+                _renew(site, server, settings)
+            stop.wait(TICK)
+
+
+def _renew(site: Site, server: Server | None, settings: Settings) -> None:
+    """A newer list of members was put in place."""
+    try:
+        members = Members.load(settings.members, settings.ca_fingerprint, at_least=site.members.version)
+    except LocalError as error:
+        log.error("the new list of members is refused: %s", error)  # noqa: TRY400 - one line says it
+        return
+    site.members = members
+    site.control.renew(members)
+    if server is not None:
+        server.reload(members)
+        site.broker.call(site.control.prepare())
+    log.info("list of members %d", members.version)
+
+
+def _stamp(path: Path) -> float:
+    with contextlib.suppress(OSError):
+        return path.stat().st_mtime_ns
+    return 0.0
+
+
+def _told(site: Site) -> None:
+    """The status file that `tacit status` and metrics read; once a second."""
+    now = time.time()
+    if now - site.told_at < 1.0:
+        return
+    site.told_at = now
+    content = {
+        "site": site.name,
+        "at": now,
+        "since": site.started.timestamp(),
+        "jobs": [_line(site, folder.id) for folder in folders(site.state)],
+    }
+    target = site.state / "status.json"
+    with contextlib.suppress(LocalError):  # a full disk must not end the daemon
+        write_whole(target, msgspec.json.encode(content), "the status")
+
+
+def _line(site: Site, job: str) -> dict[str, Any]:
+    live = site.live.get(job, {})
+    run = live.get("run")
+    figures = {} if run is None else {"rounds": run.ledger.rounds, "bytes": run.ledger.bytes, "place": run.place}
+    return {"job": job, "done": live.get("done", 0), "total": live.get("total", 0), **figures}
+
+
+def stopping() -> threading.Event:
+    """Set by SIGTERM and SIGINT."""
+    stop = threading.Event()
+
+    def told(number: int, frame: FrameType | None) -> None:
+        del number, frame
+        stop.set()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, told)
+    return stop

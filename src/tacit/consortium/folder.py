@@ -1,0 +1,134 @@
+"""A job's folder at a site: everything that must survive the process, each file written whole.
+
+proposal.json   the job and its submitter's signature        start.json     all answers, when the run may begin
+answer.json     what this site said                          finished.json  how it came out, or why it stopped
+journal/        the run                                      result.bin     this site's share of the result
+audit.jsonl     the ledger as a signed chain                 public.json    what everybody knows of it
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+from tacit.choreo import decode, encode
+from tacit.consortium.answers import Answer, Finished, Proposal, Start, read
+from tacit.consortium.job import Job
+from tacit.consortium.journal import purge
+from tacit.errors import LocalError
+from tacit.files import write_whole
+
+T = TypeVar("T", bound=msgspec.Struct)
+
+
+class Folder:
+    """One job at one site."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @property
+    def id(self) -> str:
+        """The job's id."""
+        return self.path.name
+
+    def propose(self, proposal: Proposal) -> None:
+        """Keep a proposal; the first one stays."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        if self.proposal is None:
+            self._write("proposal.json", proposal.dump())
+
+    @property
+    def proposal(self) -> Proposal | None:
+        """As it was signed."""
+        return self._read("proposal.json", Proposal)
+
+    @property
+    def job(self) -> Job:
+        """The job."""
+        proposal = self.proposal
+        if proposal is None:
+            raise LocalError(f"{self.path} holds no proposal: remove the folder, and ask the author to submit the job again")
+        return Job.from_bytes(proposal.job.encode())
+
+    @property
+    def answer(self) -> Answer | None:
+        """What this site said."""
+        return self._read("answer.json", Answer)
+
+    @answer.setter
+    def answer(self, answer: Answer) -> None:
+        self._write("answer.json", answer.dump())
+
+    @property
+    def start(self) -> Start | None:
+        """All answers, once everybody accepted."""
+        return self._read("start.json", Start)
+
+    @start.setter
+    def start(self, start: Start) -> None:
+        self._write("start.json", start.dump())
+
+    @property
+    def finished(self) -> Finished | None:
+        """How the run came out here."""
+        return self._read("finished.json", Finished)
+
+    @finished.setter
+    def finished(self, finished: Finished) -> None:
+        self._write("finished.json", finished.dump())
+
+    def heard(self, name: str, kind: type[T]) -> dict[str, T]:
+        """What other sites said, by site."""
+        found = {f.stem: self._read(f"{name}/{f.name}", kind) for f in sorted((self.path / name).glob("*.json"))}
+        return {site: value for site, value in found.items() if value is not None}
+
+    def hear(self, name: str, site: str, data: bytes) -> None:
+        """Keep what another site said."""
+        (self.path / name).mkdir(parents=True, exist_ok=True)
+        self._write(f"{name}/{site}.json", data)
+
+    def keep_result(self, own: Any, public: dict[str, Any]) -> None:
+        """This site's share, for itself only, and what everybody knows."""
+        write_whole(self.path / "result.bin", encode(own).join(), "the result").chmod(0o600)
+        self._write("public.json", msgspec.json.encode(public))
+
+    @property
+    def result(self) -> Any:
+        """This site's share."""
+        return decode((self.path / "result.bin").read_bytes())
+
+    @property
+    def public(self) -> dict[str, Any] | None:
+        """What everybody knows of the result."""
+        file = self.path / "public.json"
+        return dict(msgspec.json.decode(file.read_bytes())) if file.exists() else None
+
+    def purge(self) -> None:
+        """Remove all of it, the journal's secrets first."""
+        if (self.path / "journal" / "journal.sqlite").exists():
+            purge(self.path / "journal")
+        shutil.rmtree(self.path)
+
+    def _write(self, name: str, data: bytes) -> None:
+        write_whole(self.path / name, data, f"{name} of job {self.id}")
+
+    def _read(self, name: str, kind: type[T]) -> T | None:
+        file = self.path / name
+        return read(file.read_bytes(), kind) if file.exists() else None
+
+
+def folders(state: Path) -> Iterator[Folder]:
+    """All jobs of a site, in order of their ids."""
+    for path in sorted((state / "jobs").glob("*/")):
+        if (path / "proposal.json").exists():
+            yield Folder(path)
+
+
+def folder_of(state: Path, job: str) -> Folder:
+    """The folder of a job, which need not exist."""
+    return Folder(state / "jobs" / job)

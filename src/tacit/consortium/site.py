@@ -1,0 +1,217 @@
+"""A site: what a party and a coordinator have in common.
+
+Each job has a folder, and whatever the process was doing when it was killed follows from the files in it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import platform
+import secrets
+import threading
+import time
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+from threadpoolctl import threadpool_info, threadpool_limits
+
+from tacit.choreo import At, encode, entries_of
+from tacit.consortium.answers import Finished, Start
+from tacit.consortium.audit import Chain, canonical
+from tacit.consortium.control import Control
+from tacit.consortium.folder import Folder, folder_of
+from tacit.consortium.identity import Identity
+from tacit.consortium.job import Job
+from tacit.consortium.journal import Journal, Opening
+from tacit.consortium.members import Members
+from tacit.crypto.agreement import public_key
+from tacit.crypto.entropy import RootEntropy
+from tacit.crypto.envelope import Sealer
+from tacit.data.part import Part
+from tacit.errors import LocalError, PeerError
+from tacit.registry import INPUTS, play
+from tacit.runtimes.apart import StoppedError
+from tacit.runtimes.durable import Durable, Limits
+from tacit.runtimes.nats import Broker, NatsCourier
+
+log = logging.getLogger("tacit")
+AGAIN = 5.0  # seconds after which a letter that nobody answered is sent again
+
+
+class Site:
+    """One member at work, with its folder and its connection."""
+
+    def __init__(self, identity: Identity, members: Members, state: Path, broker: Broker, *, timeout: float, admin: bool) -> None:
+        self.name = identity.name
+        self.identity, self.members, self.state, self.broker = identity, members, state, broker
+        self.timeout, self.admin = timeout, admin
+        self.control = Control(broker, identity, members, self.hear, admin=admin)
+        self.live: dict[str, dict[str, Any]] = {}
+        self.started = datetime.now(UTC)
+        self.told_at = 0.0  # when the status file was written
+        self._playing: dict[str, threading.Thread] = {}
+        self._sent: dict[tuple[str, ...], float] = {}
+        threadpool_limits(1)  # the same model bit for bit, and a core for every party that shares this machine
+
+    def hear(self, sender: str, kind: str, body: bytes) -> None:
+        """A control letter arrived."""
+        raise NotImplementedError
+
+    def tick(self) -> None:
+        """Do whatever the files say is due."""
+        raise NotImplementedError
+
+    def part(self, job: Job) -> Part | None:
+        """This site's data for a job; None at a coordinator that holds none."""
+        del job
+        return None
+
+    # Runs
+
+    def take_up(self, folder: Folder) -> None:
+        """Play a job that everybody accepted, unless it is being played."""
+        thread = self._playing.get(folder.id)
+        if thread is None or not thread.is_alive():
+            self._playing[folder.id] = threading.Thread(target=self._play, args=(folder,), name=f"run-{folder.id[:8]}", daemon=True)
+            self._playing[folder.id].start()
+
+    def key_of(self, folder: Folder, job: Job) -> bytes:
+        """The public half of this site's key for the run; the private one is made once and never leaves its journal."""
+        with self._journal(folder, job) as journal:
+            return public_key(journal.secret("run key", lambda: secrets.token_bytes(32)))
+
+    def _journal(self, folder: Folder, job: Job) -> Journal:
+        opening = Opening(
+            run=job.id,
+            party=self.name,
+            roster=hashlib.sha256(repr([(r.name, p) for r, p in job.roster.roles.items()]).encode()).hexdigest(),
+            protocol=job.protocol,
+            source=job.source,
+            data=_digest(self.part(job)),
+            versions={"tacit": version("tacit"), "numpy": np.__version__, "python": platform.python_version()},
+            blas_threads=max((pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"), default=1),
+            job=job.digest,
+        )
+        return Journal.open(folder.path / "journal", opening, self.identity.storage_key())
+
+    def _play(self, folder: Folder) -> None:
+        start = folder.start
+        if start is not None:
+            folder.finished = self._outcome(folder, folder.job, start)
+
+    def _outcome(self, folder: Folder, job: Job, start: Start) -> Finished:
+        began, known = time.monotonic(), {"job": job.id, "site": self.name, "attempt": start.attempt}
+        try:
+            run = self._run(folder, job, start)
+        except (LocalError, PeerError) as error:
+            log.error("job %s stopped: %s", job.id[:8], error)  # noqa: TRY400 - one line says it
+            return msgspec.convert({**known, "ok": False, **self._cause(job, error)}, Finished)
+        except Exception as error:
+            log.exception("job %s stopped", job.id[:8])
+            return msgspec.convert({**known, "ok": False, **self._cause(job, error)}, Finished)
+        seconds = time.monotonic() - began
+        log.info("job %s finished: %d rounds, %d bytes, %.1f s", job.id[:8], run.ledger.rounds, run.ledger.bytes, seconds)
+        figures = {"rounds": run.ledger.rounds, "bytes": run.ledger.bytes, "seconds": seconds}
+        return msgspec.convert({**known, "ok": True, **figures}, Finished)
+
+    def _cause(self, job: Job, error: BaseException) -> dict[str, str]:
+        """Who stopped, where, and the class of its error: its text can contain data."""
+        live = self.live.get(job.id)
+        place = live["run"].place if live else "the start"
+        party, place, kind = error.cause if isinstance(error, StoppedError) else (self.name, place, type(error).__name__)
+        return {"party": party, "place": place, "kind": kind}
+
+    def _run(self, folder: Folder, job: Job, start: Start) -> Durable:
+        keys = start.keys(job, self.members)
+        with self._journal(folder, job) as journal:
+            private = journal.secret("run key", lambda: secrets.token_bytes(32))
+            root = journal.secret("root key", lambda: secrets.token_bytes(32))
+            context = f"{job.digest} {job.id}".encode()
+            sealer = Sealer(self.name, private, keys, context)
+            tokens = {p: self.members.token(p) for p in job.roster.parties}
+            with NatsCourier(self.broker, self.name, job.id, tokens, sealer, journal, admin=self.admin) as courier:
+                run = Durable(
+                    self.name, job.roster, journal, courier, job=job.digest.encode(), limits=Limits(silence=self.timeout),
+                    entropy=RootEntropy([self.name], context, {self.name: root}), progress=self._progress(job),
+                )  # fmt: skip
+                self.live[job.id] = {"run": run, "courier": courier, "began": time.time()}
+                try:
+                    own, public = split(play(run, job.protocol, self._inputs(job), arguments(job)), self.name)
+                except BaseException as error:
+                    courier.stop(tuple(self._cause(job, error).values()))
+                    raise
+                folder.keep_result(own, {**public, "history": run.history})
+                courier.finish(self.timeout)
+            self._audit(folder, job, run)
+            journal.end("finished")
+            journal.destroy_secrets()
+        return run
+
+    def _inputs(self, job: Job) -> dict[str, tuple[Any, Mapping[str, Any]]]:
+        """What this site brings along: its data, or its share of a model that an earlier job left here."""
+        found: dict[str, tuple[Any, Mapping[str, Any]]] = {}
+        for name, role in INPUTS[job.protocol].items():
+            mine = self.name in job.roster[role]
+            value = None if not mine else self.part(job) if name == "data" else self._stored(job)[name]
+            found[name] = (role, {self.name: value} if mine else {})
+        return found
+
+    def _stored(self, job: Job) -> Any:
+        return folder_of(self.state, str(job.params["model"])).result
+
+    def _audit(self, folder: Folder, job: Job, run: Durable) -> None:
+        with Chain.open(folder.path / "audit.jsonl", run=job.id, party=self.name, about={"job": job.digest}) as chain:
+            for row in run.ledger:
+                chain.append(canonical(row, row.digest))
+            chain.sync()
+            chain.sign(self.identity.private.sign)
+
+    def _progress(self, job: Job) -> Callable[[str, int, int], None]:
+        def told(place: str, done: int, total: int) -> None:
+            self.live[job.id] |= {"place": place, "done": done, "total": total}
+
+        return told
+
+    # Letters
+
+    def tell(self, receiver: str, kind: str, body: bytes, *about: str) -> None:
+        """Send a letter, and again only after a while."""
+        key = (receiver, kind, *about)
+        if time.monotonic() - self._sent.get(key, -AGAIN) >= AGAIN:
+            self._sent[key] = time.monotonic()
+            self.control.send(receiver, kind, body)
+
+    def hurry(self, receiver: str, kind: str, *about: str) -> None:
+        """Let the next letter of this kind go at once."""
+        self._sent.pop((receiver, kind, *about), None)
+
+
+def split(result: Any, me: str) -> tuple[Any, dict[str, Any]]:
+    """A protocol's result as this site's own entries and what is public."""
+    parts = result if isinstance(result, dict) else {"result": result}
+    own = {name: entries_of(value)[me] for name, value in parts.items() if isinstance(value, At) and me in entries_of(value)}
+    public = {name: _jsonable(value) for name, value in parts.items() if not isinstance(value, At)}
+    return own, public
+
+
+def arguments(job: Job) -> dict[str, Any]:
+    """What the protocol is called with: a reference to a stored model is not for it."""
+    return {name: value for name, value in job.arguments.items() if name != "model"}
+
+
+def _jsonable(value: Any) -> Any:
+    return value.tolist() if isinstance(value, np.ndarray) else msgspec.to_builtins(value)
+
+
+def _digest(part: Part | None) -> str:
+    if part is None:
+        return "none"
+    h = hashlib.sha256(encode((part.X, part.weight, part.features)).join())
+    h.update(repr(None if part.y is None else part.y.tolist()).encode())
+    return h.hexdigest()
