@@ -30,6 +30,8 @@ LOOK = 0.5  # seconds between looks at the clock while waiting
 class Memory(Protocol):
     """What a run keeps (`consortium.journal`)."""
 
+    resumed: bool
+
     def batch(self) -> Any: ...  # noqa: D102 - see Journal
     def outgoing(self, place: str, receiver: str) -> list[bytes] | None: ...  # noqa: D102
     def commit_outgoing(self, place: str, receiver: str, chunks: Sequence[bytes]) -> None: ...  # noqa: D102
@@ -53,6 +55,9 @@ class Courier(Protocol):
     def here(self, place: str) -> None: ...  # noqa: D102
 
     @property
+    def ungreeted(self) -> set[str]: ...  # noqa: D102
+
+    @property
     def arrived(self) -> threading.Condition: ...  # noqa: D102
 
     @property
@@ -66,6 +71,7 @@ class Limits:
     silence: float = 600.0
     progress: float = 3600.0
     grace: float = 5.0
+    greeting: float = 15.0  # for the others to say what they have, after a restart
 
 
 class Durable(Run):
@@ -90,6 +96,7 @@ class Durable(Run):
         self._limits = limits or Limits()
         self._written = (0, 0)  # ledger rows and notes that are in the journal
         self._pages = 0
+        self._fresh = not memory.resumed
 
     def _each(self, place: str, work: Mapping[str, Callable[[], Any]]) -> dict[str, Any]:
         return {party: self._remembered(place, do) for party, do in work.items()}
@@ -112,17 +119,38 @@ class Durable(Run):
             for (_, receiver), frames in outbox.items():
                 seen[self.me, receiver] = self._committed(place, receiver, frames)
         self._courier.publish()
-        return {**seen, **self._received(place, [s for s, _ in wanted if s != self.me], missing)}
+        senders = [s for s, _ in wanted if s != self.me]
+        return {**seen, **(self._received(place, senders) if missing is None else self._gathered(place, senders, missing))}
 
     def _committed(self, place: str, receiver: str, frames: Frames) -> Frames:
         """The frames that are really sent: those of before the crash, if there are any."""
         stored = self._memory.outgoing(place, receiver)
         if stored is not None:
             return self._courier.unseal(self.me, receiver, stored)
+        self._reassured()
         self._memory.commit_outgoing(place, receiver, self._courier.seal(place, receiver, frames))
         return frames
 
-    def _received(self, place: str, senders: Sequence[str], missing: int | None) -> dict[Pair, Frames]:
+    def _reassured(self) -> None:
+        """Before a resumed run says anything new, the others say what they have of it: an old journal would reuse masks."""
+        if self._fresh:
+            return
+        end = time.monotonic() + self._limits.greeting
+        with self._courier.arrived:
+            while self._courier.ungreeted and time.monotonic() < end:
+                self._look_after("its restart", (), 0.0)
+                self._courier.arrived.wait(LOOK)
+        self._fresh = True
+
+    def _gathered(self, place: str, senders: Sequence[str], missing: int) -> dict[Pair, Frames]:
+        """Who answered is decided once: on replay a latecomer is as late as before."""
+        if (kept := self._memory.memo(f"{place} answered")) is not None:
+            return self._received(place, decode(kept))
+        found = self._received(place, senders, missing)
+        self._memory.commit_memo(f"{place} answered", encode(tuple(s for s, _ in found)).join())
+        return found
+
+    def _received(self, place: str, senders: Sequence[str], missing: int | None = None) -> dict[Pair, Frames]:
         found: dict[str, list[bytes]] = {}
         start = asked = time.monotonic()
         enough: float | None = None

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 CHUNK = 512 * 1024
 WINDOW, PENDING, BATCH = 8, 64, 16
-BEAT = 5.0
+BEAT, GREET = 5.0, 1.0
 T = TypeVar("T")
 
 # asyncio's complaint about how nats-py ends a TLS connection; nothing is lost by it
@@ -132,6 +132,8 @@ class Mailbox(Protocol):
     def outgoing(self, place: str, receiver: str) -> list[bytes] | None: ...  # noqa: D102
     def mark_published(self, place: str, receiver: str, chunk: int) -> None: ...  # noqa: D102
     def unpublished(self) -> Sequence[tuple[str, str, int, bytes]]: ...  # noqa: D102
+    def received(self) -> dict[str, int]: ...  # noqa: D102
+    def seen(self, peer: str, n: int) -> None: ...  # noqa: D102
     def memo(self, place: str) -> bytes | None: ...  # noqa: D102
     def commit_memo(self, place: str, data: bytes) -> None: ...  # noqa: D102
     def commit_incoming(self, place: str, sender: str, chunk: int, of: int, data: bytes) -> bool: ...  # noqa: D102
@@ -150,6 +152,7 @@ class NatsCourier:
         self.failure: Exception | None = None
         self.places = dict.fromkeys(tokens, "the start")  # where everyone says it is
         self.ended = {p for p in tokens if p != me and mailbox.memo(f"end of {p}") is not None}
+        self.ungreeted = set(self._others())  # who has not yet said how much of ours it has
         self._heard = dict.fromkeys(tokens, time.monotonic())
         self._tasks: list[Future[Any]] = []
         self._wake = asyncio.Event()
@@ -297,11 +300,13 @@ class NatsCourier:
 
     async def _beat(self) -> None:
         while True:
+            have = await asyncio.get_running_loop().run_in_executor(self._worker, self._mailbox.received)
             for party in self._others():
-                letter = self._letter(party, ("beat", self.places[self._me], 0, 1))
+                kind = "greet" if party in self.ungreeted else "beat"
+                letter = self._letter(party, (kind, self.places[self._me], have.get(party, 0), 0))
                 with contextlib.suppress(Exception):  # a beat that is lost is made up for by the next
                     await self._broker.client.publish(f"t.{self._run}.{self._tokens[self._me]}.{self._tokens[party]}", letter)
-            await asyncio.sleep(BEAT)
+            await asyncio.sleep(GREET if self.ungreeted else BEAT)
 
     # Letters
 
@@ -328,8 +333,12 @@ class NatsCourier:
             case "want":
                 for i, data in enumerate(self._mailbox.outgoing(place, sender) or ()):
                     self._broker.begin(self._deliver(sender, data, f"again {time.monotonic_ns()} {i}"))
-            case "beat":
+            case "beat" | "greet":
                 self.places[sender] = place
+                self._mailbox.seen(sender, int(chunk))
+                self.ungreeted.discard(sender)
+                if kind == "greet":
+                    self._post(sender, ("beat", self.places[self._me], self._mailbox.received().get(sender, 0), 0))
             case "end":
                 self._mailbox.commit_memo(f"end of {sender}", b"1")
                 self.ended.add(sender)
