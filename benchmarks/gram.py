@@ -7,13 +7,16 @@ from collections.abc import Iterator
 from statistics import median
 
 import numpy as np
+from sklearn.datasets import load_breast_cancer
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import StratifiedKFold, cross_val_score
+from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
 
 import tacit
 from figures import Figure, dataset
+from tacit.attacks.gram_inversion import gram_inversion
 
 SETTING = {"C": 100.0, "gamma": 0.1, "tol": 1e-8}
 
@@ -25,6 +28,7 @@ def figures(quick: bool) -> Iterator[Figure]:  # noqa: FBT001 - the one switch o
         yield from _answers(X, y, parties=(3, 10) if quick else range(3, 11))
         yield from _price(X, y, parties=(3, 10) if quick else range(3, 11), repeats=3 if quick else 7)
         yield _accuracy(X, y)
+    yield from _inversion()
 
 
 def _answers(X: np.ndarray, y: np.ndarray, parties: range | tuple[int, ...]) -> Iterator[Figure]:
@@ -66,6 +70,14 @@ def _accuracy(X: np.ndarray, y: np.ndarray) -> Figure:
     folds = StratifiedKFold(5, shuffle=True, random_state=0)
     scores = cross_val_score(tacit.GramSVC(kernel="rbf", **SETTING), X, y, cv=folds)
     return Figure("accuracy, RBF, 5-fold", f"{scores.mean():.2%}", "above 99 %", bool(scores.mean() > 0.99))
+
+
+def _inversion() -> Iterator[Figure]:
+    """What the coordinator could do with the gram matrix of the breast-cancer data, columns standardised."""
+    A = StandardScaler().fit_transform(load_breast_cancer().data)
+    for known in (A.shape[1] - 1, A.shape[1]):
+        error = gram_inversion(A @ A.T, A, np.arange(known)).error
+        yield Figure(f"relative error of all other records from the gram and {known} known ones, {A.shape[1]} columns", f"{error:.0e}")
 
 
 def _span(parties: range | tuple[int, ...]) -> str:
