@@ -27,7 +27,7 @@ def page(tmp_path_factory):
 
 def chromium(page, tmp_path, *arguments):
     command = [CHROMIUM, *QUIET, f"--user-data-dir={tmp_path / 'profile'}", *arguments, page.as_uri()]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)  # noqa: S603 - our own command
 
 
 def test_the_browser_finds_every_section_in_order(page, tmp_path):

@@ -99,6 +99,8 @@ def misfit(record: Record) -> str | None:
 def fits(value: object, hint: object) -> bool:  # noqa: PLR0911 - one line per kind of annotation
     """Whether a decoded value is what the field's annotation says."""
     origin, args = get_origin(hint), get_args(hint)
+    if origin is not None and hasattr(origin, "__value__"):  # NDArray is a type alias in newer NumPy
+        return fits(value, origin.__value__[args])
     if hint is Any:
         return True
     if origin in (types.UnionType, typing.Union):
