@@ -15,7 +15,7 @@ from rich.table import Table
 
 from figures import Figure, MissingDataError
 
-SUITES = ("secure_sum", "gram")
+SUITES = ("secure_sum", "gram", "network")
 
 
 def main() -> int:

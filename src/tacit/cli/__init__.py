@@ -1,4 +1,4 @@
-"""The command line: `tacit demo`, `train`, `predict`, `report`."""
+"""The command line: `tacit demo`, `train`, `predict`, `report`; between organisations `keys`, `party`, `submit` and others."""
 
 from tacit.cli.app import main
 

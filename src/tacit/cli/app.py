@@ -7,10 +7,16 @@ from typing import Annotated
 
 import typer
 
+from tacit.cli.audit import audit
 from tacit.cli.demo import demo
 from tacit.cli.errors import Commands
+from tacit.cli.keys import keys
 from tacit.cli.predict import predict
+from tacit.cli.purge import purge
 from tacit.cli.report import report
+from tacit.cli.services import coordinator, party
+from tacit.cli.status import status
+from tacit.cli.submit import resume, submit
 from tacit.cli.train import train
 
 app = typer.Typer(
@@ -41,10 +47,20 @@ def root(
         typer.echo(ctx.get_help())
 
 
-app.command(epilog="Example: tacit demo --parties 3 --out demo.html")(demo)
+app.command(epilog="Example: tacit demo --parties 3 --out demo.html; between real processes: tacit demo --network")(demo)
 app.command(epilog="Example: tacit train patients.csv --parties 3 --set C=10 --out model.tacit")(train)
 app.command(epilog="Example: tacit predict model.tacit new.csv --out predictions.csv")(predict)
 app.command(epilog="Example: tacit report model.tacit --html report.html")(report)
+
+# between organisations
+app.add_typer(keys, name="keys")
+app.command(epilog="Example: tacit coordinator --config clearing.toml")(coordinator)
+app.add_typer(party, name="party")
+app.command(epilog="Example: tacit submit job.toml --config analyst.toml")(submit)
+app.command(epilog="Example: tacit resume 3fa2 --config analyst.toml")(resume)
+app.command(epilog="Example: tacit status --config north.toml --watch")(status)
+app.add_typer(audit, name="audit")
+app.command(epilog="Examples: tacit purge 3fa2 --config north.toml; tacit purge --expired --yes")(purge)
 
 
 def main() -> None:

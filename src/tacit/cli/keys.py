@@ -16,7 +16,7 @@ from tacit.errors import LocalError
 
 keys = typer.Typer(
     rich_markup_mode=None,
-    help="Make keys, and say who is a member: at each site `new`, at the registrar all the others.",
+    help="Make keys at each site (`new`); at the registrar, say who is a member.",
     epilog="Start with: tacit keys init --consortium NAME (at the registrar), tacit keys new --name north (at each site)",
 )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import queue
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Self
 
@@ -14,19 +14,21 @@ from tacit.choreo import Ledger, Opened, Row
 from tacit.consortium.answers import Proposal, read
 from tacit.consortium.clearing import News
 from tacit.consortium.control import Control, settled
-from tacit.consortium.identity import Identity
+from tacit.consortium.entrance import identity_of
+from tacit.consortium.folder import folder_of
 from tacit.consortium.job import Job
-from tacit.consortium.members import Members
 from tacit.consortium.proposal import propose
 from tacit.consortium.settings import AnalystSettings, Study
 from tacit.data import Federation
 from tacit.data.part import part_of
 from tacit.errors import LocalError, PeerError
 from tacit.registry import Inputs, Outcome
+from tacit.runtimes.dialling import UnreachableError
 from tacit.runtimes.nats import Broker
 
-ASK = 0.5
-REACH = 15.0  # seconds until the broker is said to be out of reach
+ASK = 0.2
+QUIET = 0.7  # seconds without another job's news that end a list
+REACH = 10.0  # seconds until the server is said to be out of reach
 
 
 class Analyst:
@@ -34,15 +36,13 @@ class Analyst:
 
     def __init__(self, settings: AnalystSettings) -> None:
         self.settings = settings
-        self.identity = Identity.load(settings.key, settings.certificate)
-        self.members = Members.load(settings.members, settings.ca_fingerprint)
-        token = self.members.token(self.identity.name)
-        self.broker = Broker(settings.servers, self.identity.tls(self.members.authority), token, proxy=settings.proxy)
+        self.identity, self.members = identity_of(settings)
         self._news: queue.SimpleQueue[News] = queue.SimpleQueue()
-        self._control = Control(self.broker, self.identity, self.members, self._hear)
 
     def __enter__(self) -> Self:
-        self.broker.__enter__()
+        tls, proxy = self.identity.tls(self.members.authority), self.settings.proxy
+        self.broker = _patiently(lambda: Broker(self.settings.servers, tls, self.members.token(self.identity.name), proxy=proxy))
+        self._control = Control(self.broker, self.identity, self.members, self._hear)
         self._control.__enter__()
         return self
 
@@ -51,32 +51,34 @@ class Analyst:
         self.broker.__exit__(*error)
 
     def submit(self, job: Job) -> None:
-        """Propose a job to its coordinator."""
-        self._tell(job.roles.coordinator, "propose", Proposal.of(job, self.identity).dump())
+        """Propose a job to its coordinator, and remember it here."""
+        proposal = Proposal.of(job, self.identity)
+        folder_of(self.settings.state, job.id).propose(proposal)
+        self._tell(job.roles.coordinator, "propose", proposal.dump())
 
     def resume(self, job: str, coordinator: str) -> None:
         """Have a stopped job taken up again."""
         self._tell(coordinator, "resume", job.encode())
 
     def ask(self, coordinator: str, job: str = "", patience: float = 5.0) -> list[News]:
-        """What the coordinator has to tell of this submitter's jobs."""
+        """What the coordinator has to tell of this submitter's jobs; of one job it is told at once."""
         self._tell(coordinator, "ask", job.encode())
         found: dict[str, News] = {}
         end = time.monotonic() + patience
-        while time.monotonic() < end:
+        while time.monotonic() < end and job not in found:
             try:
-                news = self._news.get(timeout=0.7 if found else max(0.0, end - time.monotonic()))
+                news = self._news.get(timeout=QUIET if found else max(0.0, end - time.monotonic()))
             except queue.Empty:
                 break
             found[news.job] = news
-        return list(found.values())
+        return [news for news in found.values() if news.job.startswith(job)]
 
-    def follow(self, job: Job) -> Iterator[News]:
-        """News of a job until it is finished, refused or stopped."""
+    def follow(self, job: Job, *, after: int = 0) -> Iterator[News]:
+        """News of a job until it is finished, refused or stopped; `after` is an attempt whose stop is known already."""
         while True:
             for news in self.ask(job.roles.coordinator, job.id):
                 yield news
-                if news.state in ("finished", "refused", "stopped"):
+                if news.state in ("finished", "refused") or (news.state == "stopped" and news.attempt > after):
                     return
             time.sleep(ASK)
 
@@ -89,6 +91,18 @@ class Analyst:
         if not settled(self._control.send(coordinator, kind, body), REACH):
             trouble = f" ({self.broker.trouble})" if self.broker.trouble else ""
             raise LocalError(f"{', '.join(self.settings.servers)} does not take letters{trouble}: is the coordinator running?")
+
+
+def _patiently(make: Callable[[], Broker]) -> Broker:
+    """A server that is being started may take a moment."""
+    end = time.monotonic() + REACH
+    while True:
+        try:
+            return make().__enter__()
+        except UnreachableError:
+            if time.monotonic() > end:
+                raise
+            time.sleep(ASK)
 
 
 class Connected(Federation):
@@ -115,7 +129,7 @@ class Connected(Federation):
             analyst.submit(job)
             news = None
             for news in analyst.follow(job):
-                if self.progress and news.total:
+                if self.progress:
                     self.progress(job.protocol, news.done, news.total)
         if news is None or news.state != "finished":
             raise PeerError(f"job {job.id} was {news.state if news else 'lost'}: {'; '.join(news.reasons) if news else ''}")

@@ -45,7 +45,7 @@ class Proposal(Struct, frozen=True, kw_only=True):
     def checked(self, members: Members) -> Job:
         """The job, once its signature and its submitter are right."""
         data = self.job.encode()
-        members.verify(self.submitter, PROPOSAL, data, bytes.fromhex(self.signature))
+        members.verify(self.submitter, PROPOSAL, data, _bytes(self.signature))
         job = Job.from_bytes(data)
         if job.submitter != self.submitter:
             raise PeerError(f"job {job.id} names {job.submitter} as its submitter and is signed by {self.submitter}: refuse it")
@@ -83,9 +83,9 @@ class Answer(Struct, frozen=True, kw_only=True):
         """Refuse an answer to another job, or of another site."""
         if self.record.job != job.digest or self.record.party != self.site or self.site not in job.roster.parties:
             raise PeerError(f"an answer of {self.site} is not to job {job.id}: ask its author to submit the job again")
-        members.verify(self.site, CONSENT, self.record.canonical(), bytes.fromhex(self.signature))
+        members.verify(self.site, CONSENT, self.record.canonical(), _bytes(self.signature))
         if self.accepts:
-            members.verify(self.site, HELLO, _hello(job.digest, bytes.fromhex(self.key)), bytes.fromhex(self.key_signature))
+            members.verify(self.site, HELLO, _hello(job.digest, _bytes(self.key)), _bytes(self.key_signature))
 
 
 class Start(Struct, frozen=True, kw_only=True):
@@ -98,13 +98,15 @@ class Start(Struct, frozen=True, kw_only=True):
     def keys(self, job: Job, members: Members) -> dict[str, bytes]:
         """The run keys of all sites, once every answer is there, signed, and a yes."""
         found = {answer.site: answer for answer in self.answers}
-        if set(found) != set(job.roster.parties):
-            raise PeerError(f"the start of job {job.id} lacks the answer of {', '.join(set(job.roster.parties) - set(found))}: refuse it")
+        lacking = [p for p in job.roster.parties if p not in found]
+        if lacking or len(self.answers) != len(job.roster.parties):
+            who = f"lacks the answer of {', '.join(lacking)}" if lacking else "has more answers than the job has sites"
+            raise PeerError(f"the start of job {job.id} {who}: refuse it")
         for answer in found.values():
             answer.check(job, members)
             if not answer.accepts:
                 raise PeerError(f"the start of job {job.id} goes against the refusal of {answer.site}: refuse it")
-        return {site: bytes.fromhex(answer.key) for site, answer in found.items()}
+        return {site: _bytes(answer.key) for site, answer in found.items()}
 
 
 class Finished(Struct, frozen=True, kw_only=True):
@@ -132,3 +134,10 @@ def read(data: bytes, kind: type[T]) -> T:
 
 def _hello(job: str, key: bytes) -> bytes:
     return job.encode() + b" " + key
+
+
+def _bytes(text: str) -> bytes:
+    try:
+        return bytes.fromhex(text)
+    except ValueError:
+        raise PeerError("a signature or key that is not written in hex arrived: do both sites run the same version?") from None

@@ -82,7 +82,11 @@ class Clearing(Site):
 
     def _finished(self, sender: str, finished: Finished, body: bytes) -> None:
         folder = folder_of(self.state, finished.job)
-        if folder.proposal is not None and sender == finished.site and sender in folder.job.roster.parties:
+        if folder.proposal is None or sender != finished.site or sender not in folder.job.roster.parties:
+            return
+        if folder.finished is not None and folder.heard("closed", Finished):
+            self.control.send(sender, "closed", folder.finished.dump())  # it has not heard yet
+        else:
             folder.hear("finished", sender, body)
 
     def _asked(self, sender: str, job: str) -> None:
@@ -116,6 +120,7 @@ class Clearing(Site):
     def _drive(self, folder: Folder) -> None:
         job, proposal = folder.job, folder.proposal
         if folder.heard("closed", Finished) or proposal is None:
+            self.retire(folder)
             return
         if folder.answer is None:
             self._answer(folder, job)
@@ -157,6 +162,8 @@ class Clearing(Site):
             self.tell(party, "start", start.dump(), job.id, str(start.attempt))
         if folder.finished is None or folder.finished.attempt < start.attempt:
             self.take_up(folder)
+            for failed in [f for f in ended.values() if not f.ok]:
+                self.halt(job.id, (failed.party, failed.place, failed.kind))
             return
         folder.hear("finished", self.name, folder.finished.dump())
         if set(ended) >= set(job.roster.parties) and all(f.ok for f in ended.values()):
@@ -164,10 +171,11 @@ class Clearing(Site):
 
     def _close(self, folder: Folder, job: Job, finished: Finished) -> None:
         """Everybody is through: nobody needs the stream any more."""
+        if not self.broker.call(_removed(self.broker, job.id)):
+            return  # the server is away: at the next look
+        folder.hear("closed", self.name, finished.dump())
         for party in job.parties:
             self.control.send(party, "closed", finished.dump())
-        self.broker.call(_removed(self.broker, job.id))
-        folder.hear("closed", self.name, finished.dump())
         log.info("job %s is closed", job.id[:8])
 
     # News
@@ -218,10 +226,13 @@ class Clearing(Site):
         }
 
 
-async def _removed(broker: Broker, run: str) -> None:
+async def _removed(broker: Broker, run: str) -> bool:
     from nats.js.errors import NotFoundError  # noqa: PLC0415 - an extra
 
     try:
         await broker.client.jetstream().delete_stream(f"R{run}")
     except NotFoundError:
-        return
+        return True
+    except Exception:  # noqa: BLE001 - whatever the network does, there is another look
+        return False
+    return True

@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import msgspec
 
@@ -19,8 +19,14 @@ from tacit.consortium.members import Members
 from tacit.consortium.names import CONTROL_STREAM, CONTROL_SUBJECTS, control_subject
 from tacit.crypto.envelope import Sealer
 from tacit.errors import PeerError, TacitError
-from tacit.runtimes.nats import Broker
+from tacit.runtimes.nats import FETCH, Broker
 
+if TYPE_CHECKING:
+    from nats.js.client import JetStreamContext
+
+    PullSubscription = JetStreamContext.PullSubscription
+
+RETRY = 0.3
 KEEP = 24 * 3600.0
 BATCH = 16
 Handler = Callable[[str, str, bytes], None]
@@ -37,8 +43,6 @@ class Control:
         self.refused: list[str] = []  # letters that could not be read, for the log
 
     def __enter__(self) -> Self:
-        if self._admin:
-            self._broker.call(self.prepare())
         self._listening = self._broker.begin(self._listen())
         return self
 
@@ -77,34 +81,41 @@ class Control:
             except asyncio.CancelledError:
                 raise
             except Exception:  # noqa: BLE001 - whatever the network does, go on trying
-                await self._repair()
+                await asyncio.sleep(RETRY)
             else:
                 return
 
     async def _listen(self) -> None:
-        loop, inbox = asyncio.get_running_loop(), None
+        loop = asyncio.get_running_loop()
+        inbox: PullSubscription | None = None
         while True:
             try:
-                if inbox is None:
-                    consumer = self._members.token(self._me)
-                    inbox = await self._broker.client.jetstream().pull_subscribe_bind(consumer=consumer, stream=CONTROL_STREAM)
-                letters = await inbox.fetch(BATCH, timeout=5)
+                inbox = inbox or await self._inbox()
+                letters = await inbox.fetch(BATCH, timeout=FETCH)
             except asyncio.CancelledError:
                 raise
             except Exception as error:  # noqa: BLE001 - as above
                 if type(error).__name__ != "TimeoutError":
+                    await self._unbind(inbox)
                     inbox = None
-                    await self._repair()
                 continue
             for letter in letters:
                 await loop.run_in_executor(self._worker, self._open, letter.subject, bytes(letter.data))
-                await letter.ack()
+                with contextlib.suppress(Exception):  # it comes again, and can be heard twice
+                    await letter.ack()
 
-    async def _repair(self) -> None:
-        await asyncio.sleep(0.3)
-        if self._admin and self._broker.client.is_connected:
-            with contextlib.suppress(Exception):  # the next look tries again
-                await self.prepare()
+    async def _inbox(self) -> PullSubscription:
+        """One's own consumer; the coordinator makes all of them, again if the broker was wiped."""
+        if self._admin:
+            await self.prepare()
+        consumer = self._members.token(self._me)
+        return await self._broker.client.jetstream().pull_subscribe_bind(consumer=consumer, stream=CONTROL_STREAM)
+
+    async def _unbind(self, inbox: PullSubscription | None) -> None:
+        if inbox is not None:
+            with contextlib.suppress(Exception):
+                await inbox.unsubscribe()
+        await asyncio.sleep(RETRY)
 
     def _open(self, subject: str, letter: bytes) -> None:
         """One bad letter must not keep the others from being heard."""
@@ -114,6 +125,8 @@ class Control:
             self._handle(sender, kind, body)
         except (TacitError, msgspec.DecodeError) as error:
             self.refused.append(f"{type(error).__name__}: {error}")
+        except Exception as error:  # noqa: BLE001 - whatever is in it; its words stay out of the log
+            self.refused.append(f"{type(error).__name__} in a letter")
 
     def _named(self, token: str) -> str:
         for member in self._members:

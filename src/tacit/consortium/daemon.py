@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import logging
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -15,9 +16,11 @@ from typing import Any
 import msgspec
 
 from tacit.consortium.clearing import Clearing
+from tacit.consortium.entrance import identity_of
 from tacit.consortium.folder import folders
 from tacit.consortium.identity import Identity
 from tacit.consortium.members import Members
+from tacit.consortium.metrics import figures, serve_metrics
 from tacit.consortium.party import Party
 from tacit.consortium.server import Server, start_server
 from tacit.consortium.server_config import ServerSettings
@@ -25,80 +28,93 @@ from tacit.consortium.settings import CoordinatorSettings, PartySettings, Settin
 from tacit.consortium.site import Site
 from tacit.errors import LocalError
 from tacit.files import write_whole
+from tacit.runtimes.dialling import UnreachableError
 from tacit.runtimes.nats import Broker
 
 log = logging.getLogger("tacit")
 TICK = 0.25
-RETRY = 2.0
-
-
-def identity_of(settings: Settings) -> tuple[Identity, Members]:
-    """Key and certificate, and the members they belong to; refuses what does not fit together."""
-    identity = Identity.load(settings.key, settings.certificate)
-    members = Members.load(settings.members, settings.ca_fingerprint)
-    entry = members.member(settings.name)
-    if entry.key != identity.public:
-        raise LocalError(
-            f"the members list has another key for {settings.name} than {settings.key}: ask the registrar for both files again"
-        )
-    return identity, members
+RETRY = 1.0
 
 
 def run_party(settings: PartySettings, stop: threading.Event) -> None:
     """Dial out, and wait for proposals until told to stop."""
     identity, members = identity_of(settings)
-    with connected(settings.servers, identity, members, stop, proxy=settings.proxy) as broker:
-        party = Party(settings, identity, members, broker)
-        log.info("%s listens for proposals", party.name)
-        _serve(party, stop, None, settings)
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(alone(settings))
+        broker = stack.enter_context(connected(settings.servers, identity, members, stop, proxy=settings.proxy))
+        if broker is not None:
+            party = Party(settings, identity, members, broker)
+            log.info("%s waits for proposals from %s", party.name, ", ".join(settings.servers))
+            _serve(party, stop, None, settings)
 
 
 def run_coordinator(settings: CoordinatorSettings, stop: threading.Event) -> None:
     """Start the server, or use one that runs elsewhere, and coordinate until told to stop."""
     identity, members = identity_of(settings)
     with contextlib.ExitStack() as stack:
+        stack.enter_context(alone(settings))
         server = None
         if not settings.servers:
             options = ServerSettings(identity=identity, store_dir=settings.store_dir, listen=settings.listen, websocket=settings.websocket)
             server = stack.enter_context(start_server(members, options))
-            log.info("server at %s", server.url)
         urls = settings.servers if server is None else (server.url,)
-        broker = stack.enter_context(connected(urls, identity, members, stop))
-        clearing = Clearing(settings, identity, members, broker)
-        log.info("%s coordinates", clearing.name)
-        _serve(clearing, stop, server, settings)
+        broker = stack.enter_context(connected(urls, identity, members, stop, own=server is not None))
+        if broker is not None:
+            clearing = Clearing(settings, identity, members, broker)
+            log.info("%s coordinates at %s", clearing.name, ", ".join(urls))
+            _serve(clearing, stop, server, settings)
+
+
+@contextlib.contextmanager
+def alone(settings: Settings) -> Iterator[None]:
+    """One process per member and state folder; the lock goes with the process, however that ends."""
+    try:
+        settings.state.mkdir(mode=0o700, parents=True, exist_ok=True)
+        file = (settings.state / "lock").open("ab")
+    except OSError as error:
+        raise LocalError(f"state {settings.state} cannot be made: {error.strerror}; name a folder that is yours to write") from None
+    with file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise LocalError(
+                f"another process is {settings.name} already, with state {settings.state}: stop it, or give this one its own name and state"
+            ) from None
+        yield
 
 
 @contextlib.contextmanager
 def connected(
-    urls: tuple[str, ...], identity: Identity, members: Members, stop: threading.Event, *, proxy: str | None = None
-) -> Iterator[Broker]:
-    """A connection, tried until there is one."""
+    urls: tuple[str, ...], identity: Identity, members: Members, stop: threading.Event, *, proxy: str | None = None, own: bool = False
+) -> Iterator[Broker | None]:
+    """A connection, tried until there is one; None if told to stop before. A server that refuses this site ends it."""
+    tls = identity.tls(members.authority)
+    tls.check_hostname = not own  # one's own server is dialled on loopback, whatever its names are
+    with contextlib.ExitStack() as stack:
+        yield _dialled(stack, lambda: Broker(urls, tls, members.token(identity.name), proxy=proxy), stop)
+
+
+def _dialled(stack: contextlib.ExitStack, make: Callable[[], Broker], stop: threading.Event) -> Broker | None:
     said = False
     while not stop.is_set():
-        broker = Broker(urls, identity.tls(members.authority), members.token(identity.name), proxy=proxy)
         try:
-            broker.__enter__()
-        except (OSError, TimeoutError) as error:
+            return stack.enter_context(make())
+        except UnreachableError as error:
             if not said:
-                log.warning("%s cannot be reached (%s); trying again", ", ".join(urls), type(error).__name__)
+                log.warning("%s Trying again every %g s", error, RETRY)
             said = True
             stop.wait(RETRY)
-            continue
-        try:
-            yield broker
-        finally:
-            broker.__exit__()
-        return
-    yield from ()
+    return None
 
 
 def _serve(site: Site, stop: threading.Event, server: Server | None, settings: Settings) -> None:
     seen = _stamp(settings.members)
-    with site.control:
+    with site.control, _metrics(site, settings):
         while not stop.is_set():
             site.tick()
             _told(site)
+            while site.control.refused:
+                log.warning("a letter was refused: %s", site.control.refused.pop(0))
             if server is not None and not server.alive:
                 log.warning("the server has ended; starting it again")
                 server.start(site.members)
@@ -106,6 +122,11 @@ def _serve(site: Site, stop: threading.Event, server: Server | None, settings: S
                 seen = now
                 _renew(site, server, settings)
             stop.wait(TICK)
+
+
+def _metrics(site: Site, settings: Settings) -> contextlib.AbstractContextManager[None]:
+    port = getattr(settings, "metrics_port", None)
+    return contextlib.nullcontext() if port is None else serve_metrics(port, lambda: figures(site))
 
 
 def _renew(site: Site, server: Server | None, settings: Settings) -> None:

@@ -94,7 +94,7 @@ class Folder:
 
     def keep_result(self, own: Any, public: dict[str, Any]) -> None:
         """This site's share, for itself only, and what everybody knows."""
-        write_whole(self.path / "result.bin", encode(own).join(), "the result").chmod(0o600)
+        write_whole(self.path / "result.bin", encode(own).join(), "the result", private=True)
         self._write("public.json", msgspec.json.encode(public))
 
     @property

@@ -36,6 +36,7 @@ class Party(Site):
         self.policy = Policy.from_toml(settings.policy)
         self.consent = Consent(settings.state / "consent", self.policy, self.name)
         self._tables: dict[str, Table] = {}
+        self._known: dict[str, Facts] = {}
 
     # Data
 
@@ -65,10 +66,12 @@ class Party(Site):
         table = self.table(job.dataset)
         if table is None:
             return None, register
-        offered = self.settings.datasets[job.dataset]
-        ids: Any = table.columns.get(offered.id) if offered.id else None
-        whole = part_of(table.X, table.y, table.weight, table.features)
-        return Facts(table.features, register.rows_of(whole, ids)), register
+        if job.dataset not in self._known:  # a job may wait for people for days: its rows are marked once
+            offered = self.settings.datasets[job.dataset]
+            ids: Any = table.columns.get(offered.id) if offered.id else None
+            whole = part_of(table.X, table.y, table.weight, table.features)
+            self._known[job.dataset] = Facts(table.features, register.rows_of(whole, ids))
+        return self._known[job.dataset], register
 
     # Letters
 
@@ -115,16 +118,16 @@ class Party(Site):
         job, now = folder.job, datetime.now(UTC)
         coordinator = job.roles.coordinator
         if folder.heard("closed", Finished):
+            self.retire(folder)
             return
         if folder.answer is None:
             self._judge(folder, job, now)
         elif folder.start is None:
             self.tell(coordinator, "answer", folder.answer.dump(), job.id)
         elif folder.finished is None or folder.finished.attempt < folder.start.attempt:
-            self._admit(job, now)
             self.take_up(folder)
         else:
-            self.tell(coordinator, "finished", folder.finished.dump(), job.id)
+            self.tell(coordinator, "finished", folder.finished.dump(), job.id, str(folder.finished.attempt))
 
     def _judge(self, folder: Folder, job: Job, now: datetime) -> None:
         facts, register = self._facts(job)
@@ -153,8 +156,9 @@ class Party(Site):
         report = report_of(job, self.name, part, now, problems)
         return Answer.of(record, self.identity, key=self.key_of(folder, job), preflight=report)
 
-    def _admit(self, job: Job, now: datetime) -> None:
+    def admit(self, job: Job) -> None:
+        """Enter the job in the register of its dataset, which refuses what would single somebody out."""
         facts, register = self._facts(job)
         if facts is not None:
             own = named_columns(job, self.name, facts)
-            register.admit(job, own, self.name, facts.rows, self.policy.minimum_rows, now)
+            register.admit(job, own, self.name, facts.rows, self.policy.minimum_rows, datetime.now(UTC))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,7 @@ from cryptography.x509.oid import NameOID
 
 from tacit.consortium.identity import SEALING, Identity, certificate_public, common_name, fingerprint, load_certificate
 from tacit.consortium.names import Kind, check_host, check_kind, check_name
+from tacit.crypto.agreement import pair_seed
 from tacit.errors import LocalError
 from tacit.files import write_whole
 
@@ -123,6 +125,7 @@ def _sealing(extensions: x509.Extensions) -> bytes:
         raise ValueError("no sealing key") from None
     if not isinstance(found, x509.UnrecognizedExtension) or len(found.value) != KEY_BYTES:
         raise ValueError("no sealing key of 32 bytes")
+    pair_seed(secrets.token_bytes(KEY_BYTES), found.value, b"trial")  # a key of small order raises here, and not in every letter
     return found.value
 
 

@@ -10,7 +10,8 @@ import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self, TypeVar, get_args, get_origin
+from types import UnionType
+from typing import Annotated, Any, Literal, Self, TypeVar, Union, get_args, get_origin
 from urllib.parse import urlsplit
 
 import msgspec
@@ -212,6 +213,12 @@ def converted(data: Mapping[str, Any], kind: type[T], file: Path) -> T:
         raise LocalError(f"{file.name}: {where.rstrip('`') or 'content'}: {said.replace('`', '')}; correct the value") from None
 
 
+def _plain(wanted: Any) -> Any:
+    """The type behind `T | None`."""
+    kinds = [kind for kind in get_args(wanted) if kind is not type(None)] if get_origin(wanted) in (UnionType, Union) else [wanted]
+    return kinds[0] if len(kinds) == 1 else wanted
+
+
 def check_keys(data: Mapping[str, Any], kind: type[msgspec.Struct], where: str) -> None:
     """Refuse unknown and missing keys, here and in nested tables, and list those there are."""
     fields = {field.encode_name: field for field in msgspec.structs.fields(kind)}
@@ -222,7 +229,9 @@ def check_keys(data: Mapping[str, Any], kind: type[msgspec.Struct], where: str) 
     if missing:
         raise LocalError(f"{where}: {', '.join(missing)} is missing: add it (known keys: {', '.join(fields)})")
     for name, value in data.items():
-        wanted = fields[name].type
+        wanted = _plain(fields[name].type)
+        if get_origin(wanted) is dict and not isinstance(value, Mapping):
+            raise LocalError(f"{where}: {name} needs a table: write it as [{name}]")
         tables = {name: value} if get_origin(wanted) is not dict else {f"{name}.{key}": v for key, v in dict(value).items()}
         inner = get_args(wanted)[1] if get_origin(wanted) is dict else wanted
         for place, table in tables.items():

@@ -5,6 +5,7 @@ Each job has a folder, and whatever the process was doing when it was killed fol
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import logging
 import platform
@@ -28,8 +29,9 @@ from tacit.consortium.control import Control
 from tacit.consortium.folder import Folder, folder_of
 from tacit.consortium.identity import Identity
 from tacit.consortium.job import Job
-from tacit.consortium.journal import Journal, Opening
+from tacit.consortium.journal import Journal, Opening, purge
 from tacit.consortium.members import Members
+from tacit.consortium.store import NAME
 from tacit.crypto.agreement import public_key
 from tacit.crypto.entropy import RootEntropy
 from tacit.crypto.envelope import Sealer
@@ -38,7 +40,7 @@ from tacit.errors import LocalError, PeerError
 from tacit.registry import INPUTS, play
 from tacit.runtimes.apart import StoppedError
 from tacit.runtimes.durable import Durable, Limits
-from tacit.runtimes.nats import Broker, NatsCourier
+from tacit.runtimes.nats import Broker, InterruptedRunError, NatsCourier
 
 log = logging.getLogger("tacit")
 AGAIN = 5.0  # seconds after which a letter that nobody answered is sent again
@@ -72,6 +74,9 @@ class Site:
         del job
         return None
 
+    def admit(self, job: Job) -> None:
+        """Enter the job in the register before anything leaves, or refuse it; a coordinator keeps none."""
+
     # Runs
 
     def take_up(self, folder: Folder) -> None:
@@ -80,6 +85,17 @@ class Site:
         if thread is None or not thread.is_alive():
             self._playing[folder.id] = threading.Thread(target=self._play, args=(folder,), name=f"run-{folder.id[:8]}", daemon=True)
             self._playing[folder.id].start()
+
+    def halt(self, job: str, cause: tuple[str, str, str]) -> None:
+        """End a run here because another site is out of it."""
+        live = self.live.get(job)
+        if live is not None:
+            live["courier"].fail(StoppedError(*cause))
+
+    def retire(self, folder: Folder) -> None:
+        """Everybody is through: nobody needs this site's journal any more, and its secrets go first."""
+        if (folder.path / "journal" / NAME).exists():
+            purge(folder.path / "journal")
 
     def key_of(self, folder: Folder, job: Job) -> bytes:
         """The public half of this site's key for the run; the private one is made once and never leaves its journal."""
@@ -103,12 +119,16 @@ class Site:
     def _play(self, folder: Folder) -> None:
         start = folder.start
         if start is not None:
-            folder.finished = self._outcome(folder, folder.job, start)
+            with contextlib.suppress(InterruptedRunError):  # the files say what is due at the next start
+                folder.finished = self._outcome(folder, folder.job, start)
 
     def _outcome(self, folder: Folder, job: Job, start: Start) -> Finished:
         began, known = time.monotonic(), {"job": job.id, "site": self.name, "attempt": start.attempt}
         try:
+            self.admit(job)
             run = self._run(folder, job, start)
+        except InterruptedRunError:
+            raise
         except (LocalError, PeerError) as error:
             log.error("job %s stopped: %s", job.id[:8], error)  # noqa: TRY400 - one line says it
             return msgspec.convert({**known, "ok": False, **self._cause(job, error)}, Finished)
@@ -135,7 +155,7 @@ class Site:
             context = f"{job.digest} {job.id}".encode()
             sealer = Sealer(self.name, private, keys, context)
             tokens = {p: self.members.token(p) for p in job.roster.parties}
-            with NatsCourier(self.broker, self.name, job.id, tokens, sealer, journal, admin=self.admin) as courier:
+            with NatsCourier(self.broker, self.name, job.id, tokens, sealer, journal, admin=self.admin, attempt=start.attempt) as courier:
                 run = Durable(
                     self.name, job.roster, journal, courier, job=job.digest.encode(), limits=Limits(silence=self.timeout),
                     entropy=RootEntropy([self.name], context, {self.name: root}), progress=self._progress(job),
@@ -143,14 +163,14 @@ class Site:
                 self.live[job.id] = {"run": run, "courier": courier, "began": time.time()}
                 try:
                     own, public = split(play(run, job.protocol, self._inputs(job), arguments(job)), self.name)
+                except InterruptedRunError:
+                    raise
                 except BaseException as error:
                     courier.stop(tuple(self._cause(job, error).values()))
                     raise
                 folder.keep_result(own, {**public, "history": run.history})
                 courier.finish(self.timeout)
-            self._audit(folder, job, run)
-            journal.end("finished")
-            journal.destroy_secrets()
+        self._audit(folder, job, run)
         return run
 
     def _inputs(self, job: Job) -> dict[str, tuple[Any, Mapping[str, Any]]]:

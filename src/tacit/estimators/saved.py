@@ -15,6 +15,7 @@ from tacit.data.part import part_of
 from tacit.data.plan import Partition
 from tacit.errors import LocalError
 from tacit.models import files
+from tacit.models.gram import GramModel
 from tacit.report import Report
 
 
@@ -76,7 +77,8 @@ def load(path: str | Path) -> Any:
     estimator = known[saved.estimator](**saved.params)
     estimator.federation_ = _federation(saved)
     estimator.classes_, estimator.support_, estimator.model_ = np.array(saved.classes), saved.support, saved.model
-    estimator.n_iter_ = saved.model.dual.iterations
+    if isinstance(saved.model, GramModel):
+        estimator.n_iter_ = saved.model.dual.iterations
     estimator.n_features_in_ = len(saved.features)
     if saved.named:
         estimator.feature_names_in_ = np.array(saved.features, dtype=object)

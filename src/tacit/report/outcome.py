@@ -17,7 +17,7 @@ def report_on(estimator: Any, federation: Federation, outcome: Outcome, *, not_p
     """What `fit` leaves in `report_`."""
     name = type(estimator).__name__
     return Report(
-        title=f"{name} on {federation.n_rows} records between {len(federation)} parties",
+        title=_title(name, federation),
         estimator=name,
         params=estimator.get_params(),
         partition=federation.partition,
@@ -39,9 +39,26 @@ def report_on(estimator: Any, federation: Federation, outcome: Outcome, *, not_p
 
 def holdings(federation: Federation, party: str, part: Part) -> str:
     """What a party holds, in words."""
+    held = _counted(part) if federation.simulated else _named(federation, party, part)
+    return held + (", and coordinates" if party == federation.coordinator else "")
+
+
+def _title(name: str, federation: Federation) -> str:
+    records = f" on {federation.n_rows} records" if federation.simulated else ""  # elsewhere, and not for us to count
+    return f"{name}{records} between {len(federation)} parties"
+
+
+def _counted(part: Part) -> str:
     size = f"{len(part.X)} records, {part.X.shape[1]} columns" if part.owned is None else f"{int(part.owned.sum())} cells"
-    labels = ", the labels" if part.y is not None else ""
-    return size + labels + (", and coordinates" if party == federation.coordinator else "")
+    return size + (", the labels" if part.y is not None else "")
+
+
+def _named(federation: Federation, party: str, part: Part) -> str:
+    """As far as it was agreed: parties that are elsewhere show no data."""
+    known = [name for name in part.features if name != f"{party}.*"] if federation.named else []
+    own = {"vertical": "its own columns", "horizontal": "its own records"}.get(federation.partition, "its own cells")
+    share = ", ".join(known) if known and federation.partition == "vertical" else own
+    return share + (", the labels" if federation.labeller in {None, party} else "")
 
 
 def _site(federation: Federation) -> dict[str, str]:

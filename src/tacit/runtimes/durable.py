@@ -21,6 +21,7 @@ from tacit.choreo.message import Message
 from tacit.choreo.role import Roster
 from tacit.choreo.run import Entropy, Pair, Run, Seen
 from tacit.errors import PeerError
+from tacit.runtimes.apart import StoppedError
 
 SLOW = 0.2  # seconds from which a step's result is kept
 WANT = 3.0  # seconds of waiting before the sender is asked again
@@ -52,6 +53,7 @@ class Courier(Protocol):
     def publish(self) -> None: ...  # noqa: D102
     def want(self, place: str, sender: str) -> None: ...  # noqa: D102
     def silence(self, party: str) -> float: ...  # noqa: D102
+    def stalled(self, party: str) -> float: ...  # noqa: D102
     def here(self, place: str) -> None: ...  # noqa: D102
 
     @property
@@ -71,7 +73,15 @@ class Limits:
     silence: float = 600.0
     progress: float = 3600.0
     grace: float = 5.0
-    greeting: float = 15.0  # for the others to say what they have, after a restart
+    quiet: float = 15.0  # three heartbeats: whoever missed them is not waited for where others suffice
+
+
+class SilentError(StoppedError):
+    """A party is away: every site hears which one, and where it was missed."""
+
+    def __init__(self, party: str, place: str, seconds: float) -> None:
+        super().__init__(party, place, f"silent for over {seconds:.0f} s")
+        self.args = (f"{party} has been silent for over {seconds:.0f} s at {place}: is it running?",)
 
 
 class Durable(Run):
@@ -96,7 +106,7 @@ class Durable(Run):
         self._limits = limits or Limits()
         self._written = (0, 0)  # ledger rows and notes that are in the journal
         self._pages = 0
-        self._fresh = not memory.resumed
+        self._gone: set[str] = set()  # receivers that a resumed run must do without
 
     def _each(self, place: str, work: Mapping[str, Callable[[], Any]]) -> dict[str, Any]:
         return {party: self._remembered(place, do) for party, do in work.items()}
@@ -115,6 +125,8 @@ class Durable(Run):
     def _exchange(self, place: str, outbox: Seen, wanted: Sequence[Pair], missing: int | None) -> dict[Pair, Frames]:
         self._courier.here(place)
         seen: dict[Pair, Frames] = {}
+        for _, receiver in outbox:  # outside the batch, in which what the others say could not be committed
+            self._reassured(place, receiver)
         with self._memory.batch():
             for (_, receiver), frames in outbox.items():
                 seen[self.me, receiver] = self._committed(place, receiver, frames)
@@ -127,20 +139,24 @@ class Durable(Run):
         stored = self._memory.outgoing(place, receiver)
         if stored is not None:
             return self._courier.unseal(self.me, receiver, stored)
-        self._reassured()
+        if receiver in self._gone:
+            return frames
         self._memory.commit_outgoing(place, receiver, self._courier.seal(place, receiver, frames))
         return frames
 
-    def _reassured(self) -> None:
-        """Before a resumed run says anything new, the others say what they have of it: an old journal would reuse masks."""
-        if self._fresh:
+    def _reassured(self, place: str, receiver: str) -> None:
+        """Before a resumed run says anything new, its receiver says what it has already: an old journal would reuse masks.
+
+        Who does not say it, however long one waits, is sent nothing: a sum that can do without it goes on.
+        """
+        if not self._memory.resumed or self._memory.outgoing(place, receiver) is not None:
             return
-        end = time.monotonic() + self._limits.greeting
         with self._courier.arrived:
-            while self._courier.ungreeted and time.monotonic() < end:
-                self._look_after("its restart", (), 0.0)
+            while receiver in self._courier.ungreeted and receiver not in self._gone:
+                self._look_after(place, (), 0.0)
+                if self._courier.silence(receiver) > self._limits.silence:
+                    self._gone.add(receiver)
                 self._courier.arrived.wait(LOOK)
-        self._fresh = True
 
     def _gathered(self, place: str, senders: Sequence[str], missing: int) -> dict[Pair, Frames]:
         """Who answered is decided once: on replay a latecomer is as late as before."""
@@ -151,35 +167,45 @@ class Durable(Run):
         return found
 
     def _received(self, place: str, senders: Sequence[str], missing: int | None = None) -> dict[Pair, Frames]:
-        found: dict[str, list[bytes]] = {}
-        start = asked = time.monotonic()
+        found: dict[Pair, Frames] = {}
+        start = time.monotonic()
+        asked = dict.fromkeys(senders, start)
         enough: float | None = None
         while True:
             with self._courier.arrived:
-                for sender in senders:
-                    if sender not in found and (chunks := self._memory.incoming(place, sender)) is not None:
-                        found[sender] = chunks
-                late = [s for s in senders if s not in found]
+                here = {s: c for s in senders if (s, self.me) not in found and (c := self._memory.incoming(place, s)) is not None}
+                late = [s for s in senders if s not in here and (s, self.me) not in found]
                 now = time.monotonic()
                 if missing is not None and len(late) <= missing:
                     enough = enough or now
-                if not late or (enough and now - enough > self._limits.grace):
-                    break
-                self._look_after(place, late, now - start)
-                self._courier.arrived.wait(LOOK)
-            if now - asked > WANT:
-                asked = now
-                for sender in late:
-                    self._courier.want(place, sender)
-        return {(s, self.me): self._courier.unseal(s, self.me, chunks) for s, chunks in found.items()}
+                if late and not here and not self._given_up(late, enough, now):
+                    self._look_after(place, late, now - start)
+                    self._courier.arrived.wait(LOOK)
+            found |= {(s, self.me): self._courier.unseal(s, self.me, chunks) for s, chunks in here.items()}
+            if not late or self._given_up(late, enough, now):
+                return found
+            self._ask(place, late, asked)
+
+    def _given_up(self, late: Sequence[str], enough: float | None, now: float) -> bool:
+        """Whether a gather goes on without those who are late: at once without the dead, after a while without the slow."""
+        dead = all(self._courier.silence(s) > self._limits.quiet for s in late)
+        return enough is not None and (dead or now - enough > self._limits.grace)
+
+    def _ask(self, place: str, late: Sequence[str], asked: dict[str, float]) -> None:
+        """Ask those again of whom nothing has come for a while; large messages take their time."""
+        now = time.monotonic()
+        for sender in late:
+            if now - asked[sender] > WANT and self._courier.stalled(sender) > WANT:
+                asked[sender] = now
+                self._courier.want(place, sender)
 
     def _look_after(self, place: str, late: Sequence[str], waited: float) -> None:
         """Whether waiting still makes sense."""
         if self._courier.failure:
             raise self._courier.failure
-        silent = [s for s in late if self._courier.silence(s) > self._limits.silence]
-        if silent:
-            raise PeerError(f"{', '.join(silent)} has been silent for over {self._limits.silence:.0f} s at {place}: is it running?")
+        for sender in late:
+            if self._courier.silence(sender) > self._limits.silence:
+                raise SilentError(sender, place, self._limits.silence)
         if waited > self._limits.progress:
             raise PeerError(f"{', '.join(late)} lives but sent nothing at {place} for {self._limits.progress:.0f} s: see its log")
 

@@ -11,31 +11,46 @@ import asyncio
 import contextlib
 import hashlib
 import logging
+import secrets
 import ssl
 import threading
 import time
-from collections.abc import Coroutine, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Coroutine, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 
 import msgspec
 
 from tacit.choreo.codec import Frames
 from tacit.crypto.envelope import Sealer
-from tacit.errors import LocalError, MissingExtraError, PeerError
+from tacit.errors import LocalError, PeerError
 from tacit.runtimes.apart import StoppedError, shown
+from tacit.runtimes.dialling import dial
 
 if TYPE_CHECKING:
     from nats.aio.client import Client
     from nats.aio.msg import Msg
+    from nats.js.client import JetStreamContext
 
-CHUNK = 512 * 1024
+    PullSubscription = JetStreamContext.PullSubscription
+
+CHUNK = 511 * 1024  # with its head a step of 512 KiB
 WINDOW, PENDING, BATCH = 8, 64, 16
-BEAT, GREET = 5.0, 1.0
+BEAT, GREET = 5.0, 0.5
+FETCH = 1.0  # seconds after which a request is made again: one that a server took with it is never answered
+POSTING = 10.0  # seconds for a last word to reach the broker
+RETRY = 0.1
 T = TypeVar("T")
 
 # asyncio's complaint about how nats-py ends a TLS connection; nothing is lost by it
 logging.getLogger("asyncio").addFilter(lambda record: "eof_received" not in str(record.msg))
+
+
+class InterruptedRunError(LocalError):
+    """This process is ending; the run goes on from its journal at the next start."""
+
+    def __init__(self) -> None:
+        super().__init__("this site was told to stop: the run goes on at its next start")
 
 
 class Broker:
@@ -47,6 +62,7 @@ class Broker:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="tacit-network", daemon=True)
         self._client: Client | None = None
+        self.ending = False
         self.trouble: str | None = None  # the last refusal of the server, for people
 
     def __enter__(self) -> Self:
@@ -59,6 +75,7 @@ class Broker:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.ending = True
         if self._client is not None:
             self.call(self._client.close())
         self._end()
@@ -75,11 +92,26 @@ class Broker:
 
     def wake(self, event: asyncio.Event) -> None:
         """Set an event of the network thread."""
-        self._loop.call_soon_threadsafe(event.set)
+        with self._open_loop():
+            self._loop.call_soon_threadsafe(event.set)
 
     def begin(self, work: Coroutine[Any, Any, T]) -> Future[T]:
         """Run in the network thread."""
-        return asyncio.run_coroutine_threadsafe(work, self._loop)
+        try:
+            with self._open_loop():
+                return asyncio.run_coroutine_threadsafe(work, self._loop)
+        except InterruptedRunError:
+            work.close()
+            raise
+
+    @contextlib.contextmanager
+    def _open_loop(self) -> Iterator[None]:
+        try:
+            yield
+        except RuntimeError:
+            if self._loop.is_closed():
+                raise InterruptedRunError from None
+            raise
 
     @property
     def client(self) -> Client:
@@ -89,32 +121,10 @@ class Broker:
         return self._client
 
     async def _connect(self) -> None:
-        try:
-            import nats  # noqa: PLC0415 - an extra
-        except ImportError:
-            raise MissingExtraError("the runtime between organisations", "nats") from None
-
-        async def heard(error: Exception) -> None:
+        def heard(error: Exception) -> None:
             self.trouble = f"{type(error).__name__}: {error}"
 
-        try:
-            self._client = await nats.connect(
-                self._servers,
-                tls=self._tls,
-                tls_handshake_first=True,
-                inbox_prefix=f"_INBOX_{self.token}".encode(),
-                error_cb=heard,
-                max_reconnect_attempts=-1,
-                reconnect_time_wait=0.5,
-                connect_timeout=10,
-                ping_interval=10,
-                max_outstanding_pings=3,
-                allow_reconnect=True,
-            )
-        except ssl.SSLError as error:
-            raise LocalError(
-                f"{self._servers[0]} refused the certificate or is not who it should be ({error.reason}): see `tacit keys show`"
-            ) from None
+        self._client = await dial(self._servers, self._tls, f"_INBOX_{self.token}", heard, proxy=self._proxy)
 
 
 async def _quiet() -> None:
@@ -143,31 +153,42 @@ class NatsCourier:
     """Carries one party's committed chunks in one run, and hears the others: messages, wants, beats, stops and ends."""
 
     def __init__(
-        self, broker: Broker, me: str, run: str, tokens: Mapping[str, str], sealer: Sealer, mailbox: Mailbox, *, admin: bool
-    ) -> None:
+        self, broker: Broker, me: str, run: str, tokens: Mapping[str, str], sealer: Sealer, mailbox: Mailbox, *, admin: bool,
+        attempt: int = 1,
+    ) -> None:  # fmt: skip
         self._broker, self._me, self._run, self._tokens = broker, me, run, dict(tokens)
-        self._sealer, self._mailbox, self._admin = sealer, mailbox, admin
+        self._sealer, self._mailbox, self._admin, self._attempt = sealer, mailbox, admin, attempt
         self._names = {token: name for name, token in tokens.items()}
         self.arrived = threading.Condition()
-        self.failure: Exception | None = None
+        self._failure: Exception | None = None
         self.places = dict.fromkeys(tokens, "the start")  # where everyone says it is
         self.ended = {p for p in tokens if p != me and mailbox.memo(f"end of {p}") is not None}
         self.ungreeted = set(self._others())  # who has not yet said how much of ours it has
+        self._question = secrets.randbits(60)  # a greeting answers this one, not one of before a restart
         self._heard = dict.fromkeys(tokens, time.monotonic())
-        self._tasks: list[Future[Any]] = []
+        self._moved = dict(self._heard)  # when something new of a party arrived
+        self._tasks: set[Future[Any]] = set()
+        self._again: dict[tuple[str, str], None] = {}  # what was asked for once more
         self._wake = asyncio.Event()
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="tacit-journal")  # commits must not hold up heartbeats
 
     def __enter__(self) -> Self:
-        if self._admin:
-            self._broker.call(self._prepare())
-        self._tasks = [self._broker.begin(task()) for task in (self._consume, self._pump, self._beat)]
+        for task in (self._consume, self._pump, self._beat):
+            self._begin(task())
         return self
 
     def __exit__(self, *_: object) -> None:
-        for task in self._tasks:
+        for task in tuple(self._tasks):
             task.cancel()
+        with contextlib.suppress(InterruptedRunError):
+            self._broker.call(asyncio.sleep(0.01))  # until they are
         self._worker.shutdown()
+
+    def _begin(self, work: Coroutine[Any, Any, None]) -> Future[None]:
+        task = self._broker.begin(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
 
     # What a durable run asks for
 
@@ -189,9 +210,24 @@ class NatsCourier:
         """Ask a sender for what it has committed for this place."""
         self._post(sender, ("want", place, 0, 1))
 
+    @property
+    def failure(self) -> Exception | None:
+        """Why waiting makes no sense any more."""
+        return InterruptedRunError() if self._broker.ending else self._failure
+
+    def fail(self, error: Exception) -> None:
+        """End the run of this party at its next wait; the first reason stays."""
+        with self.arrived:
+            self._failure = self._failure or error
+            self.arrived.notify_all()
+
     def silence(self, party: str) -> float:
         """Seconds since anything was heard of a party."""
         return time.monotonic() - self._heard[party]
+
+    def stalled(self, party: str) -> float:
+        """Seconds since a message of a party arrived."""
+        return time.monotonic() - self._moved[party]
 
     def here(self, place: str) -> None:
         """Where this party is, for its heartbeats."""
@@ -201,28 +237,38 @@ class NatsCourier:
 
     def stop(self, cause: tuple[str, ...]) -> None:
         """Tell the others that a party is out: who, where, and the class of its error, never its text."""
-        for party in self._others():
-            self._post(party, ("stop", *cause), wait=True)
+        body = msgspec.msgpack.encode(cause)
+        letters = [self._post(party, ("stop", "", self._attempt, 0), body) for party in self._others()]
+        wait(letters, timeout=POSTING)
 
     def finish(self, patience: float) -> bool:
-        """Say that this party is through, and serve the others until all are."""
-        until = time.monotonic() + patience
-        while time.monotonic() < until:
-            for party in self._others():
-                self._post(party, ("end", "", 0, 1))
+        """Say that this party is through, and serve the others until all are; whether all are. Nobody waits for the dead."""
+        while not self._broker.ending:
+            ends = [self._post(party, ("end", "", 0, 1)) for party in self._others()]
             with self.arrived:
-                if self.arrived.wait_for(lambda: self.ended >= set(self._others()) or self.failure, timeout=2.0):
-                    return self.failure is None
-        return False
+                self.arrived.wait_for(lambda: self.ended >= set(self._others()) or self.failure, timeout=2.0)
+            waiting = [p for p in self._others() if p not in self.ended]
+            if self.failure or all(self.silence(p) > patience for p in waiting):
+                wait(ends, timeout=POSTING)
+                return not waiting and self.failure is None
+        raise InterruptedRunError
 
     # The network thread
 
     async def _prepare(self) -> None:
         """Stream and consumers of the run; the coordinator makes them, again if the broker was wiped."""
-        from nats.js.api import AckPolicy, ConsumerConfig, StorageType, StreamConfig  # noqa: PLC0415 - an extra
+        from nats.js.api import AckPolicy, ConsumerConfig, RetentionPolicy, StorageType, StreamConfig  # noqa: PLC0415 - an extra
 
         js = self._broker.client.jetstream()
-        await js.add_stream(StreamConfig(name=self._stream, subjects=[f"t.{self._run}.>"], storage=StorageType.FILE, duplicate_window=120))
+        await js.add_stream(
+            StreamConfig(
+                name=self._stream,
+                subjects=[f"t.{self._run}.>"],
+                storage=StorageType.FILE,
+                retention=RetentionPolicy.WORK_QUEUE,  # what was acknowledged is in a journal, and the broker's disk is free of it
+                duplicate_window=120,
+            )
+        )
         for token in self._tokens.values():
             config = ConsumerConfig(
                 durable_name=token,
@@ -239,37 +285,51 @@ class NatsCourier:
 
     async def _consume(self) -> None:
         loop = asyncio.get_running_loop()
-        inbox = None
+        inbox: PullSubscription | None = None
         while True:
             try:
-                if inbox is None:
-                    inbox = await self._broker.client.jetstream().pull_subscribe_bind(consumer=self._tokens[self._me], stream=self._stream)
-                letters = await inbox.fetch(BATCH, timeout=5)
+                inbox = inbox or await self._inbox()
+                letters = await inbox.fetch(BATCH, timeout=FETCH)
             except asyncio.CancelledError:
                 raise
             except Exception as error:  # noqa: BLE001 - whatever the network does, go on trying
-                inbox = inbox if _is_timeout(error) else None
-                await self._repair(error)
+                if not _is_timeout(error):
+                    await self._unbind(inbox)
+                    inbox = None
                 continue
             await loop.run_in_executor(self._worker, self._accept, letters)
             for letter in letters:
-                await letter.ack()
+                with contextlib.suppress(Exception):  # it comes again, which is harmless
+                    await letter.ack()
 
-    async def _repair(self, error: Exception) -> None:
-        if _is_timeout(error):
-            return
-        await asyncio.sleep(0.3)
-        if self._admin and self._broker.client.is_connected:
-            with contextlib.suppress(Exception):  # the next look tries again
-                await self._prepare()
+    async def _inbox(self) -> PullSubscription:
+        if self._admin:
+            await self._prepare()
+        return await self._broker.client.jetstream().pull_subscribe_bind(consumer=self._tokens[self._me], stream=self._stream)
+
+    async def _unbind(self, inbox: PullSubscription | None) -> None:
+        """Let go of a subscription that no longer works, and wait a little."""
+        if inbox is not None:
+            with contextlib.suppress(Exception):
+                await inbox.unsubscribe()
+        await asyncio.sleep(RETRY)
 
     async def _pump(self) -> None:
-        """Publish what is committed, in order, a window at a time."""
+        """Publish what is committed, in order, a window at a time; then what was asked for again."""
         loop = asyncio.get_running_loop()
         while True:
             self._wake.clear()
-            outbox = await loop.run_in_executor(self._worker, self._mailbox.unpublished)
-            window: set[asyncio.Task[None]] = set()
+            await self._pumped(await loop.run_in_executor(self._worker, self._mailbox.unpublished))
+            while self._again:
+                place, receiver = next(iter(self._again))
+                await self._repeated(place, receiver)
+                del self._again[place, receiver]
+            await self._wake.wait()
+
+    async def _pumped(self, outbox: Sequence[tuple[str, str, int, bytes]]) -> None:
+        loop = asyncio.get_running_loop()
+        window: set[asyncio.Task[None]] = set()
+        try:
             for i in range(len(outbox)):
                 item = await loop.run_in_executor(self._worker, outbox.__getitem__, i)
                 window.add(asyncio.ensure_future(self._sent(*item)))
@@ -277,7 +337,15 @@ class NatsCourier:
                     _, window = await asyncio.wait(window, return_when=asyncio.FIRST_COMPLETED)
             if window:
                 await asyncio.wait(window)
-            await self._wake.wait()
+        finally:
+            for task in window:
+                task.cancel()
+
+    async def _repeated(self, place: str, receiver: str) -> None:
+        """The stored bytes once more, under new ids: the broker may take the old ones for done."""
+        chunks = await asyncio.get_running_loop().run_in_executor(self._worker, self._mailbox.outgoing, place, receiver)
+        for data in chunks or ():
+            await self._deliver(receiver, data, f"again {secrets.token_hex(8)}")
 
     async def _sent(self, place: str, receiver: str, chunk: int, data: bytes) -> None:
         if receiver != self._me:
@@ -293,8 +361,8 @@ class NatsCourier:
                 await self._broker.client.jetstream().publish(subject, data, timeout=5, headers=identity)
             except asyncio.CancelledError:
                 raise
-            except Exception as error:  # noqa: BLE001 - as above
-                await self._repair(error)
+            except Exception:  # noqa: BLE001 - as above; a wiped stream is made again where its letters are fetched
+                await asyncio.sleep(RETRY)
             else:
                 return
 
@@ -303,7 +371,7 @@ class NatsCourier:
             have = await asyncio.get_running_loop().run_in_executor(self._worker, self._mailbox.received)
             for party in self._others():
                 kind = "greet" if party in self.ungreeted else "beat"
-                letter = self._letter(party, (kind, self.places[self._me], have.get(party, 0), 0))
+                letter = self._letter(party, (kind, self.places[self._me], have.get(party, 0), self._question))
                 with contextlib.suppress(Exception):  # a beat that is lost is made up for by the next
                     await self._broker.client.publish(f"t.{self._run}.{self._tokens[self._me]}.{self._tokens[party]}", letter)
             await asyncio.sleep(GREET if self.ungreeted else BEAT)
@@ -317,7 +385,7 @@ class NatsCourier:
                 for letter in letters:
                     self._open(letter.subject.split(".")[2], bytes(letter.data))
         except Exception as error:  # noqa: BLE001 - it belongs to the thread that plays the run
-            self.failure = error
+            self.fail(error)
         with self.arrived:
             self.arrived.notify_all()
 
@@ -325,35 +393,38 @@ class NatsCourier:
         sender = self._names.get(token)
         if sender is None:
             raise PeerError("a message of nobody in this run arrived: ask who runs the broker")
-        (kind, place, chunk, of), _ = _parted(self._sealer.open(sender, self._me, sealed))
+        (kind, place, chunk, of), body = _parted(self._sealer.open(sender, self._me, sealed))
         self._heard[sender] = time.monotonic()
         match kind:
             case "message":
                 self._mailbox.commit_incoming(place, sender, chunk, of, sealed)
+                self._moved[sender] = self._heard[sender]
             case "want":
-                for i, data in enumerate(self._mailbox.outgoing(place, sender) or ()):
-                    self._broker.begin(self._deliver(sender, data, f"again {time.monotonic_ns()} {i}"))
-            case "beat" | "greet":
-                self.places[sender] = place
-                self._mailbox.seen(sender, int(chunk))
-                self.ungreeted.discard(sender)
-                if kind == "greet":
-                    self._post(sender, ("beat", self.places[self._me], self._mailbox.received().get(sender, 0), 0))
+                self._again[place, sender] = None
+                self.publish()
+            case "beat" | "greet" | "greeting":
+                self._beaten(sender, kind, place, chunk, of)
             case "end":
                 self._mailbox.commit_memo(f"end of {sender}", b"1")
                 self.ended.add(sender)
-            case "stop":
-                self.failure = StoppedError(*(shown(str(word)) for word in (place, chunk, of)))
+            case "stop" if chunk >= self._attempt:
+                self.fail(StoppedError(*map(shown, _cause(body))))
+
+    def _beaten(self, sender: str, kind: str, place: str, have: int, question: int) -> None:
+        """A heartbeat says what its sender has; only the answer to our own question shows that it is news."""
+        self.places[sender] = shown(place)
+        self._mailbox.seen(sender, have)
+        if kind == "greeting" and question == self._question:
+            self.ungreeted.discard(sender)
+        if kind == "greet":
+            self._post(sender, ("greeting", self.places[self._me], self._mailbox.received().get(sender, 0), question))
 
     def _letter(self, receiver: str, head: tuple[Any, ...], body: bytes | memoryview = b"") -> bytes:
         header = msgspec.msgpack.encode(head)
         return self._sealer.seal(receiver, b"".join((len(header).to_bytes(4, "little"), header, body)))
 
-    def _post(self, receiver: str, head: tuple[Any, ...], *, wait: bool = False) -> None:
-        sending = self._broker.begin(self._deliver(receiver, self._letter(receiver, head)))
-        if wait:
-            with contextlib.suppress(TimeoutError):
-                sending.result(timeout=10)
+    def _post(self, receiver: str, head: tuple[Any, ...], body: bytes = b"") -> Future[None]:
+        return self._begin(self._deliver(receiver, self._letter(receiver, head, body)))
 
     def _others(self) -> list[str]:
         return [p for p in self._tokens if p != self._me]
@@ -363,15 +434,22 @@ class NatsCourier:
         return f"R{self._run}"
 
 
-def _parted(plain: bytes) -> tuple[tuple[str, Any, Any, Any], memoryview]:
+def _parted(plain: bytes) -> tuple[tuple[str, str, int, int], memoryview]:
     """A letter's head and body."""
     view = memoryview(plain)
     size = int.from_bytes(view[:4], "little")
     try:
-        head = msgspec.msgpack.decode(view[4 : 4 + size], type=tuple[str, str | int, str | int, str | int])
+        head = msgspec.msgpack.decode(view[4 : 4 + size], type=tuple[str, str, int, int])
     except (msgspec.DecodeError, msgspec.ValidationError):
         raise PeerError("a malformed letter") from None
     return head, view[4 + size :]
+
+
+def _cause(body: memoryview) -> tuple[str, str, str]:
+    try:
+        return msgspec.msgpack.decode(body, type=tuple[str, str, str])
+    except (msgspec.DecodeError, msgspec.ValidationError):
+        raise PeerError("a malformed letter") from None
 
 
 def _is_timeout(error: Exception) -> bool:

@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from tacit.consortium.identity import Identity, certificate_public, key_digest
+from tacit.consortium.identity import SEALING, Identity, certificate_public, key_digest
 from tacit.consortium.members import Members
 from tacit.consortium.registrar import Registrar
 from tacit.consortium.request import Request, create
@@ -34,9 +34,11 @@ def listed(consortium):
     return consortium.folder / "registrar" / "consortium.members"
 
 
-def csr(subject, key=None, hosts=()):
+def csr(subject, key=None, hosts=(), sealing=bytes(range(32))):
     """A request as somebody else's tool might make it."""
     builder = x509.CertificateSigningRequestBuilder().subject_name(x509.Name([x509.NameAttribute(oid, value) for oid, value in subject]))
+    if sealing is not None:
+        builder = builder.add_extension(x509.UnrecognizedExtension(SEALING, sealing), critical=False)
     if hosts:
         builder = builder.add_extension(x509.SubjectAlternativeName([x509.DNSName(h) for h in hosts]), critical=False)
     made = key or Ed25519PrivateKey.generate()
@@ -107,12 +109,13 @@ def test_two_parties_with_the_same_name_are_refused(consortium):
 def test_one_key_serves_one_member_once(consortium):
     north = consortium.join("north")
     with pytest.raises(LocalError, match=r"the key of south's request is that of north \(valid\): each member needs a fresh one"):
-        consortium.registrar.sign(Request("south", "party", (), north.public), "party")
+        consortium.registrar.sign(Request("south", "party", (), north.public, north.sealing), "party")
     consortium.registrar.revoke("north")
     with pytest.raises(LocalError, match=r"is that of north \(revoked\)"):
-        consortium.registrar.rotate(Request("north", "party", (), north.public))
+        consortium.registrar.rotate(Request("north", "party", (), north.public, north.sealing))
+    registrar = consortium.registrar.identity
     with pytest.raises(LocalError, match="is that of the registrar"):
-        consortium.registrar.sign(Request("west", "party", (), consortium.registrar.identity.public), "party")
+        consortium.registrar.sign(Request("west", "party", (), registrar.public, registrar.sealing), "party")
 
 
 def test_nobody_becomes_more_than_the_registrar_takes_it_for(consortium):
@@ -125,23 +128,26 @@ def test_nobody_becomes_more_than_the_registrar_takes_it_for(consortium):
         consortium.registrar.rotate(request)
 
 
-def test_a_rotation_revokes_the_old_key(consortium):
+def test_a_rotation_revokes_the_old_key_and_changes_both(consortium):
     old = consortium.join("north")
     new, request = consortium.request("north", folder="second")
     consortium.registrar.rotate(request)
     assert consortium.members.member("north").key == new.public
+    assert [m.sealing for m in consortium.members] == [old.sealing.hex(), new.sealing.hex()]
+    assert consortium.members.member("north").sealing == new.sealing.hex() != old.sealing.hex()
     assert [(m.key, m.revoked) for m in consortium.members] == [(old.public, True), (new.public, False)]
     consortium.members.verify("north", "answer", b"x", new.sign("answer", b"x"))
     with pytest.raises(PeerError, match=r"a signature on answer is not that of north \(key .*compare fingerprints with north"):
         consortium.members.verify("north", "answer", b"x", old.sign("answer", b"x"))
 
 
-def test_a_renewal_keeps_key_and_hosts_and_lasts_longer(consortium):
+def test_a_renewal_keeps_keys_and_hosts_and_lasts_longer(consortium):
     identity = consortium.join("clearing", "coordinator")
     before = consortium.members.member("clearing")
     consortium.registrar.renew("clearing", 700)
     after = consortium.members.member("clearing")
-    assert (after.key, after.hosts) == (before.key, before.hosts)
+    assert (after.key, after.sealing, after.hosts) == (before.key, before.sealing, before.hosts)
+    assert after.sealing == identity.sealing.hex()
     assert after.not_after > before.not_after
     assert after.serial != before.serial
     renewed = consortium.fetch(identity).certificate
@@ -187,12 +193,40 @@ def test_no_certificate_outlives_its_registrar(consortium, days):
         (csr(wish("clearing", "coordinator")), "names no host, so no site could reach it: add --host"),
         (csr(wish("clearing", "coordinator"), hosts=["CN=north"]), "the host 'CN=north' is no host name"),
         (csr(wish("clearing", "coordinator"), hosts=["*.example"]), "is no host name"),
+        (csr(wish("north", "party"), sealing=None), "is not a request that `tacit keys new` wrote: ask the site to send it again"),
+        (csr(wish("north", "party"), sealing=b""), "is not a request that `tacit keys new` wrote"),
+        (csr(wish("north", "party"), sealing=bytes(31)), "is not a request that `tacit keys new` wrote"),
+        (csr(wish("north", "party"), sealing=bytes(33)), "is not a request that `tacit keys new` wrote"),
+        (csr(wish("north", "party"), sealing=b"04" + bytes(32)), "is not a request that `tacit keys new` wrote"),
     ],
 )
 def test_a_bad_request_is_refused(pem, words):
     with pytest.raises(LocalError) as error:
         Request.read(pem, "x.request")
     assert words in str(error.value)
+
+
+def test_a_request_of_another_tool_is_read_if_it_says_what_ours_says():
+    request = Request.read(csr(wish("north", "party")))
+    assert (request.name, request.kind, request.hosts, request.sealing) == ("north", "party", (), bytes(range(32)))
+
+
+def test_the_list_names_the_sealing_key_that_the_site_asked_for(consortium):
+    identity, request = consortium.request("north")
+    assert request.sealing == identity.sealing
+    assert len({identity.sealing, identity.sealing_private, identity.public, identity.storage_key()}) == 4
+    consortium.registrar.sign(request, "party")
+    assert consortium.members.member("north").sealing == identity.sealing.hex()
+    assert identity.sealing_private.hex() not in consortium.members.signed.decode()
+
+
+def test_a_sealing_key_that_was_exchanged_on_the_way_is_noticed(tmp_path):
+    identity, path = create(tmp_path, "north", "party", [])
+    request = x509.load_pem_x509_csr(path.read_bytes())
+    altered = request.public_bytes(Encoding.DER).replace(identity.sealing, bytes([9] + [0] * 31))
+    body = x509.load_der_x509_csr(altered).public_bytes(Encoding.PEM)
+    with pytest.raises(LocalError, match="is not signed by the key that it names: it was altered on its way"):
+        Request.read(body)
 
 
 def test_a_request_that_its_key_did_not_sign_is_refused(tmp_path):
@@ -298,7 +332,7 @@ def test_people_can_read_the_list(consortium, listed):
     consortium.join("north")
     (member,) = json.loads(listed.read_text())["content"]["members"]
     assert member["name"] == "north"
-    assert set(member) == {"name", "kind", "public", "serial", "not_after", "hosts", "revoked"}
+    assert set(member) == {"name", "kind", "public", "sealing", "serial", "not_after", "hosts", "revoked"}
 
 
 def test_tokens_differ_between_consortia_and_show_no_name(consortium, tmp_path):

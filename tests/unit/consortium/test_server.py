@@ -230,7 +230,7 @@ def test_an_expired_certificate_is_refused(network):
     present = registrar.now
     registrar.now = lambda: present() - timedelta(days=30)
     try:
-        expired = registrar._issue(Request("north", "party", (), north.public), present() - timedelta(days=1))
+        expired = registrar._issue(Request("north", "party", (), north.public, north.sealing), present() - timedelta(days=1))
     finally:
         registrar.now = present
     context = network.as_issued(north, expired).tls(network.members.authority)
@@ -239,7 +239,7 @@ def test_an_expired_certificate_is_refused(network):
 
 def test_a_certificate_of_another_registrar_is_refused_even_for_the_same_key(network, tmp_path):
     north = network.sites["north"]
-    foreign = Consortium(tmp_path).registrar.sign(Request("north", "party", (), north.public), "party")
+    foreign = Consortium(tmp_path).registrar.sign(Request("north", "party", (), north.public, north.sealing), "party")
     context = network.as_issued(north, foreign).tls(network.members.authority)
     assert asyncio.run(network.refuses("north", context, "certificate signed by unknown authority"))
 
@@ -247,7 +247,7 @@ def test_a_certificate_of_another_registrar_is_refused_even_for_the_same_key(net
 def test_a_key_that_the_list_does_not_name_is_refused_even_if_the_registrar_certified_it(network, tmp_path):
     registrar = network.consortium.registrar
     stranger = Identity.create(tmp_path, "north")
-    issued = registrar._issue(Request("north", "party", (), stranger.public), registrar.now() + timedelta(days=1))
+    issued = registrar._issue(Request("north", "party", (), stranger.public, stranger.sealing), registrar.now() + timedelta(days=1))
     context = network.as_issued(stranger, issued).tls(network.members.authority)
     assert asyncio.run(network.refuses("north", context, "certificate not pinned"))
 

@@ -1,0 +1,86 @@
+"""Jobs in a site's folder: found by the beginning of their id, and how far each is."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from tacit.consortium.answers import Finished
+from tacit.consortium.folder import Folder, folders
+from tacit.consortium.job import Job
+from tacit.consortium.settings import AnalystSettings, Settings
+from tacit.errors import LocalError
+from tacit.report.words import counted, human_bytes, human_seconds
+
+RESULTS = ("finished.json", "answer.json", "proposal.json")  # the latest first
+
+
+@dataclass(frozen=True)
+class Standing:
+    """One job at this site."""
+
+    folder: Folder
+    job: Job
+    state: str
+    why: str
+    since: datetime
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing more will come of it here by itself; a run that stopped can be resumed until it is purged."""
+        return self.state in {"finished", "refused", "expired", "stopped", "submitted"}
+
+
+def known_folder(settings: Settings, name: str) -> Folder:
+    """The one job whose id begins so."""
+    known = list(folders(settings.state))
+    found = [folder for folder in known if name and folder.id.startswith(name)]
+    if len(found) != 1:
+        listed = ", ".join(folder.id for folder in found or known) or "none"
+        raise LocalError(f"{len(found)} jobs of {settings.name} begin with {name!r}: give the id of one of those here ({listed})")
+    return found[0]
+
+
+def known_job(settings: Settings, name: str) -> Job:
+    """As above, the job itself."""
+    return known_folder(settings, name).job
+
+
+def standings(settings: Settings) -> list[Standing]:
+    """All jobs of the site."""
+    return [standing(folder, own=isinstance(settings, AnalystSettings)) for folder in folders(settings.state)]
+
+
+def standing(folder: Folder, *, own: bool = False) -> Standing:
+    """From the files alone; `own` at an analyst, who has nothing but the proposal."""
+    job = folder.job
+    state, why = ("submitted", "") if own else _state(folder, job)
+    return Standing(folder, job, state, why, _since(folder.path))
+
+
+def _state(folder: Folder, job: Job) -> tuple[str, str]:
+    answer, start, ended = folder.answer, folder.start, folder.finished
+    if folder.heard("closed", Finished):
+        return "finished", _cost(ended)
+    if start is not None and ended is not None and ended.attempt == start.attempt:
+        return ("ended here", "waits for the others to end") if ended.ok else ("stopped", f"{ended.party} at {ended.place} ({ended.kind})")
+    if start is not None:
+        return "running", ""
+    if answer is not None and not answer.accepts:
+        return "refused", answer.record.reason or answer.record.rule
+    if job.expired(datetime.now(UTC)):
+        return "expired", ""
+    return ("accepted", "waits for the others") if answer is not None else ("pending", "waits for people here")
+
+
+def _cost(ended: Finished | None) -> str:
+    return "" if ended is None else f"{counted(ended.rounds, 'round')}, {human_bytes(ended.bytes)}, {human_seconds(ended.seconds)}"
+
+
+def _since(path: Path) -> datetime:
+    for name in RESULTS:
+        with contextlib.suppress(OSError):
+            return datetime.fromtimestamp((path / name).stat().st_mtime, UTC)
+    return datetime.now(UTC)

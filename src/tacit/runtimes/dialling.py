@@ -1,0 +1,118 @@
+"""The first connection to a broker: made, or refused in one line. nats-py alone would try for ever without a word."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import socket
+import ssl
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from tacit.errors import LocalError, MissingExtraError
+
+if TYPE_CHECKING:
+    from nats.aio.client import Client
+
+PATIENCE = 10  # seconds for one attempt
+GOODBYE = 1.0  # seconds to close what came of it
+FOR_EVER = {"allow_reconnect": True, "max_reconnect_attempts": -1}
+
+
+class UnreachableError(LocalError, ConnectionError):
+    """Nobody answers there as yet: another attempt may do."""
+
+
+async def dial(
+    servers: Sequence[str], tls: ssl.SSLContext, inbox: str, heard: Callable[[Exception], None], *, proxy: str | None = None
+) -> Client:
+    """A client that keeps its connection up from here on; the first one is tried twice, then given up with the reason."""
+    client = _client(servers, proxy)
+    from nats.errors import Error  # noqa: PLC0415 - an extra
+
+    failures: list[Exception] = []
+
+    async def told(error: Exception) -> None:
+        failures[:] = [error]
+        heard(error)
+
+    try:
+        await client.connect(
+            list(servers),
+            tls=tls,
+            tls_handshake_first=not _websockets(servers),  # a websocket is inside TLS from its first byte
+            inbox_prefix=inbox.encode(),
+            error_cb=told,
+            allow_reconnect=False,
+            max_reconnect_attempts=1,
+            reconnect_time_wait=0.5,  # type: ignore[arg-type]  # a pause, which asyncio takes in fractions
+            connect_timeout=PATIENCE,
+            ping_interval=10,
+            max_outstanding_pings=3,
+        )
+    except (OSError, TimeoutError, Error) as error:
+        with contextlib.suppress(TimeoutError):  # nats-py waits for ever for a connection whose handshake failed
+            await asyncio.wait_for(client.close(), GOODBYE)
+        raise explained(failures[0] if failures else error, servers, proxy) from None
+    client.options |= FOR_EVER
+    return client
+
+
+def explained(error: Exception, servers: Sequence[str], proxy: str | None) -> LocalError:
+    """Why there is no connection; only a refused certificate is final."""
+    where, through = ", ".join(servers), f" through the proxy {_plain(proxy)}" if proxy else ""
+    if isinstance(error, ssl.SSLError) and (isinstance(error, ssl.SSLCertVerificationError) or "ALERT" in _reason(error)):
+        return LocalError(f"{where} refused the certificate or is not who it should be ({_reason(error)}): see `tacit keys show`")
+    if proxy and isinstance(status := getattr(error, "status", None), int):
+        return UnreachableError(f"{where} cannot be reached{through} (status {status}): have it allow CONNECT to that host and port")
+    if "Authorization Violation" in str(error):
+        return UnreachableError(f"{where} does not know this certificate: has the coordinator the registrar's newest list of members?")
+    return UnreachableError(
+        f"{where} cannot be reached{through} ({_said(error)}): does the coordinator run, and the firewall let this site out?"
+    )
+
+
+def _client(servers: Sequence[str], proxy: str | None) -> Client:
+    _refuse_unfit(servers, proxy)
+    try:
+        if _websockets(servers):
+            from tacit.runtimes.websocket import WebsocketClient  # noqa: PLC0415 - an extra
+
+            return WebsocketClient(proxy)
+        from nats.aio.client import Client  # noqa: PLC0415 - an extra
+
+        return Client()
+    except ImportError:
+        raise MissingExtraError("the runtime between organisations", "nats") from None
+
+
+def _refuse_unfit(servers: Sequence[str], proxy: str | None) -> None:
+    if len({url.startswith("wss:") for url in servers}) != 1:
+        raise LocalError(f"servers {', '.join(servers)}: a site dials either tls:// or wss:// addresses, not both; keep one kind")
+    if proxy is not None and not proxy.startswith("http:"):
+        raise LocalError(
+            f"the proxy {_plain(proxy)} is not spoken to over TLS: write it as http://host:port; what it carries is TLS anyway"
+        )
+
+
+def _websockets(servers: Sequence[str]) -> bool:
+    return any(url.startswith("wss:") for url in servers)
+
+
+def _reason(error: ssl.SSLError) -> str:
+    inner = getattr(error, "certificate_error", error)  # aiohttp wraps it
+    return getattr(inner, "verify_message", None) or getattr(inner, "reason", None) or type(inner).__name__
+
+
+def _said(error: Exception) -> str:
+    if isinstance(error, socket.gaierror) or not (isinstance(error, OSError) and error.errno):
+        return getattr(error, "strerror", None) or type(error).__name__
+    return os.strerror(error.errno)
+
+
+def _plain(proxy: str) -> str:
+    """Without user and password."""
+    parts = urlsplit(proxy)
+    return f"{parts.scheme}://{parts.hostname}:{parts.port}"

@@ -1,0 +1,78 @@
+"""A site's process for tests: the daemon itself, which also writes down what it publishes, and on request is slow or noisy."""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import logging
+import time
+from contextvars import ContextVar
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import tacit.protocols.gram_vertical as gram
+from tacit.consortium.daemon import run_coordinator, run_party, stopping
+from tacit.consortium.settings import CoordinatorSettings, PartySettings
+from tacit.consortium.site import Site
+from tacit.errors import LocalError
+from tacit.runtimes.nats import NatsCourier
+
+playing = ContextVar("playing", default=False)  # not while a site rehearses a job
+
+
+def write_down(file: Path) -> None:
+    """Append the number of every message and the digest of its bytes, before they leave."""
+    deliver = NatsCourier._deliver
+
+    async def told(self: NatsCourier, receiver: str, data: bytes, number: str | None = None) -> None:
+        if number is not None:
+            with file.open("a") as out:
+                out.write(f"{number}\t{hashlib.sha256(data).hexdigest()}\n")
+        await deliver(self, receiver, data, number)
+
+    NatsCourier._deliver = told  # type: ignore[method-assign]
+
+
+def disturb(noise: float, pace: float, *, fails: bool) -> None:
+    """Bands of the gram matrix that take a while, are never the same twice, or fail with words that nobody may hear."""
+    band, rng = gram.gram_band, np.random.default_rng()
+
+    def gram_band(part: Any, *args: Any) -> Any:
+        if not playing.get():
+            return band(part, *args)
+        time.sleep(pace)
+        if fails:
+            raise LocalError("record 17 of the cohort is ill")
+        exact = band(part, *args)
+        return exact + noise * rng.normal(size=exact.shape) if noise else exact
+
+    def play(self: Site, *args: Any) -> Any:
+        playing.set(True)
+        return run(self, *args)
+
+    run, Site._run = Site._run, play  # type: ignore[method-assign]
+    gram.gram_band = gram_band
+
+
+def main() -> None:
+    options = argparse.ArgumentParser()
+    options.add_argument("kind", choices=("party", "coordinator"))
+    options.add_argument("config", type=Path)
+    options.add_argument("--published", type=Path)
+    options.add_argument("--noise", type=float, default=0.0)
+    options.add_argument("--pace", type=float, default=0.0)
+    options.add_argument("--fails", action="store_true")
+    given = options.parse_args()
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
+    write_down(given.published)
+    disturb(given.noise, given.pace, fails=given.fails)
+    if given.kind == "party":
+        run_party(PartySettings.from_toml(given.config), stopping())
+    else:
+        run_coordinator(CoordinatorSettings.from_toml(given.config), stopping())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,229 @@
+"""A consortium on one machine as it is in earnest: a process for every site, a real server, files and keys of their own."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from tacit.consortium.analyst import Analyst
+from tacit.consortium.answers import Finished
+from tacit.consortium.clearing import News
+from tacit.consortium.example_files import example_analyst, example_coordinator, example_party, example_policy
+from tacit.consortium.folder import folder_of
+from tacit.consortium.job import Job
+from tacit.consortium.proposal import propose
+from tacit.consortium.settings import AnalystSettings
+from unit.consortium.consortium_sites import Consortium
+
+DAEMON = Path(__file__).with_name("daemon.py")
+CLEARING, ANALYST = "clearing", "ana"
+BAND = 200  # packed entries a round: some forty rounds
+ENDS = ("finished", "refused", "stopped")
+
+
+def free_port() -> int:
+    with socket.socket() as door:
+        door.bind(("127.0.0.1", 0))
+        return int(door.getsockname()[1])
+
+
+def records(rows: int, columns: int) -> tuple[Any, Any]:
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(rows, columns))
+    return X, (X[:, 0] + X[:, 1] * X[:, 2] > 0).astype(int)
+
+
+class Sites:
+    """N hospitals that hold columns of the same records, a clearing house, an analyst; `dials` sends a hospital to another port."""
+
+    def __init__(
+        self, folder: Path, hospitals: int = 3, *, rows: int = 120, timeout: float = 60.0, dials: dict[str, int] | None = None,
+        options: Sequence[str] = (),
+    ) -> None:  # fmt: skip
+        self.folder, self.port = folder, free_port()
+        self.hospitals = [f"h{i + 1}" for i in range(hospitals)]
+        self.consortium = Consortium(folder / "c", "Demo")
+        self.processes: dict[str, subprocess.Popen[bytes]] = {}
+        self.options = {name: list(options) for name in self.hospitals}
+        self.X, self.y = records(rows, 4 * hospitals)
+        kinds = {**dict.fromkeys(self.hospitals, "party"), CLEARING: "coordinator", ANALYST: "analyst"}
+        for name, kind in kinds.items():
+            self.consortium.join(name, kind)
+        for name in kinds:
+            (self.home(name) / "consortium.members").write_bytes((folder / "c" / "registrar" / "consortium.members").read_bytes())
+        fingerprint = self.consortium.registrar.identity.fingerprint
+        for i, name in enumerate(self.hospitals):
+            port = (dials or {}).get(name, self.port)
+            self._hospital(name, i, servers=[f"tls://127.0.0.1:{port}"], ca_fingerprint=fingerprint, party_timeout=timeout)
+        listen = f"127.0.0.1:{self.port}"
+        (self.home(CLEARING) / "site.toml").write_text(
+            example_coordinator(CLEARING, listen=listen, ca_fingerprint=fingerprint, party_timeout=timeout)
+        )
+        (self.home(ANALYST) / "site.toml").write_text(
+            example_analyst(ANALYST, servers=[f"tls://{listen}"], ca_fingerprint=fingerprint) + self._study()
+        )
+
+    def _hospital(self, name: str, i: int, **settings: Any) -> None:
+        columns = self.X[:, 4 * i : 4 * i + 4]
+        head = [f"{name}-column{j}" for j in range(4)] + (["label"] if i == 0 else [])
+        data = np.column_stack([columns, self.y]) if i == 0 else columns
+        np.savetxt(self.home(name) / "cohort.csv", data, delimiter=",", header=",".join(head), comments="", fmt="%.17g")
+        (self.home(name) / "site.toml").write_text(example_party(name, label="label" if i == 0 else None, **settings))
+        (self.home(name) / "policy.toml").write_text(example_policy(automatic=True))
+
+    def _study(self) -> str:
+        return (
+            f'\n[study]\nparties = {self.hospitals}\ncoordinator = "{CLEARING}"\ndataset = "cohort"\n'
+            f'purpose = "a test"\nlegal_basis = "none"\nlabeller = "{self.hospitals[0]}"\n'
+        )
+
+    def home(self, name: str) -> Path:
+        """A site's own folder."""
+        return self.folder / "c" / name / "first"
+
+    @property
+    def names(self) -> list[str]:
+        """All that have a process."""
+        return [CLEARING, *self.hospitals]
+
+    # Processes
+
+    def __enter__(self) -> Self:
+        for name in self.names:
+            self.start(name)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop(*self.processes)
+        self.kill_server()
+
+    def start(self, name: str, *options: str) -> None:
+        """Start a site, or start it again."""
+        kind = "coordinator" if name == CLEARING else "party"
+        command = [sys.executable, str(DAEMON), kind, str(self.home(name) / "site.toml"), "--published", str(self.published(name))]
+        env = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+        with self.log_file(name).open("ab") as log:
+            self.processes[name] = subprocess.Popen(  # noqa: S603 - our own
+                [*command, *self.options.get(name, ()), *options], stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=env
+            )
+
+    def stop(self, *names: str) -> list[int]:
+        """Ask sites to end, and wait until they have."""
+        for name in names:
+            self.processes[name].terminate()
+        ended = []
+        for name in names:
+            try:
+                ended.append(self.processes[name].wait(15))
+            except subprocess.TimeoutExpired:
+                self.processes[name].kill()
+                ended.append(self.processes[name].wait())
+        return ended
+
+    def kill(self, name: str) -> None:
+        """With kill -9."""
+        self.processes[name].kill()
+        self.processes[name].wait()
+
+    def kill_server(self) -> None:
+        """With kill -9, if it runs."""
+        with contextlib.suppress(OSError, ValueError):
+            pid = int((self.home(CLEARING) / "jetstream" / "nats.pid").read_text())
+            command = Path(f"/proc/{pid}/cmdline")
+            if str(self.folder).encode() in command.read_bytes():  # the number may be another's by now
+                os.kill(pid, signal.SIGKILL)
+                self.await_(lambda: not command.exists() or not command.read_bytes(), 5)
+
+    def log_file(self, name: str) -> Path:
+        """What a site says."""
+        return self.folder / f"{name}.log"
+
+    def log(self, name: str) -> str:
+        """What a site said."""
+        return self.log_file(name).read_text()
+
+    def published(self, name: str) -> Path:
+        """What left a site."""
+        return self.folder / f"{name}.published"
+
+    # Jobs
+
+    def analyst(self) -> Analyst:
+        """Who submits."""
+        return Analyst(AnalystSettings.from_toml(self.home(ANALYST) / "site.toml"))
+
+    def job(self, **params: Any) -> Job:
+        """A job of many rounds."""
+        given = {"kernel": "rbf", "gamma": 0.1, "degree": 3, "coef0": 0.0, "C": 4.0, "tol": 1e-6, "band": BAND, **params}
+        return propose(
+            "gram_vertical", given, partition="vertical", parties=self.hospitals, coordinator=CLEARING, dataset="cohort",
+            submitter=ANALYST, purpose="a test", legal_basis="none", labeller=self.hospitals[0],
+        )  # fmt: skip
+
+    def follow(self, analyst: Analyst, job: Job, patience: float, *, after: int = 0) -> News:
+        """How a job ended."""
+        end = time.monotonic() + patience
+        for news in analyst.follow(job, after=after):
+            if news.state in ENDS and (news.state != "stopped" or news.attempt > after):
+                return news
+            assert time.monotonic() < end, f"{news}\n" + "\n".join(f"== {n}\n{self.log(n)[-2000:]}" for n in self.names)
+        raise AssertionError("no news")
+
+    def run(self, patience: float = 40.0, **params: Any) -> Job:
+        """Submit a job and see it end well."""
+        with self.analyst() as analyst:
+            job = self.job(**params)
+            analyst.submit(job)
+            self.ends_well(analyst, job, patience)
+        return job
+
+    def ends_well(self, analyst: Analyst, job: Job, patience: float = 40.0, *, after: int = 0) -> News:
+        """The job finishes."""
+        news = self.follow(analyst, job, patience, after=after)
+        assert news.state == "finished", (news, *(self.log(n)[-1500:] for n in self.names))
+        return news
+
+    def model(self, job: Job) -> dict[str, tuple[bytes, bytes]]:
+        """What the run left at every site, bit for bit."""
+        found = {n: folder_of(self.home(n) / "state", job.id).path for n in self.names}
+        return {n: ((path / "result.bin").read_bytes(), (path / "public.json").read_bytes()) for n, path in found.items()}
+
+    def messages(self, job: Job, name: str = CLEARING) -> int:
+        """How many left a site in a job so far."""
+        file = self.published(name)
+        return sum(line.startswith(job.id) for line in file.read_text().splitlines()) if file.exists() else 0
+
+    def outcome(self, job: Job, name: str) -> Finished | None:
+        """How a site came out of a job."""
+        return folder_of(self.home(name) / "state", job.id).finished
+
+    def await_(self, true: Callable[[], bool], patience: float = 20.0) -> None:
+        """Wait for it."""
+        end = time.monotonic() + patience
+        while not true():
+            assert time.monotonic() < end, "in vain: " + "\n".join(f"== {n}\n{self.log(n)[-1500:]}" for n in self.names)
+            time.sleep(0.01)
+
+    def check_masks(self) -> int:
+        """No message ever left a site in two forms, however often it was killed; gives the number of messages."""
+        count = 0
+        for name in self.names:
+            first: dict[str, str] = {}
+            for line in self.published(name).read_text().splitlines():
+                number, digest = line.split("\t")
+                if number.startswith("again"):
+                    assert digest in first.values(), f"{name} sent again what it had not sent"
+                else:
+                    assert first.setdefault(number, digest) == digest, f"{name} sent two forms of {number}"
+            count += len(first)
+        return count

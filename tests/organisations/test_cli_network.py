@@ -1,0 +1,187 @@
+"""The command line between organisations: real processes, real TLS, a real nats-server."""
+
+import contextlib
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tacit.cli.one_machine import one_machine
+from tacit.consortium.example_files import example_job, example_policy
+from tacit.consortium.server import find_server
+from tacit.errors import MissingExtraError
+
+pytest.importorskip("nats", reason="needs the extra 'nats'")
+try:
+    find_server()
+except MissingExtraError:
+    pytest.skip("there is no nats-server", allow_module_level=True)
+
+TACIT = [sys.executable, "-m", "tacit.cli"]
+UNKNOWN = '[columns]\nsouth = ["south_0", "age"]\n\n[rows] '
+ENV = {**os.environ, "COLUMNS": "100", "OPENBLAS_NUM_THREADS": "1"}
+
+
+def processes_about(words):
+    """Processes whose command line has these words."""
+    found = []
+    for file in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            if words.encode() in file.read_bytes():
+                found.append(file.parent.name)
+    return found
+
+
+def gone(words, seconds=10.0):
+    end = time.monotonic() + seconds
+    while processes_about(words) and time.monotonic() < end:
+        time.sleep(0.2)
+    return not processes_about(words)
+
+
+@pytest.mark.timeout(120)
+def test_the_demonstration_survives_a_kill_and_leaves_nothing_behind(tmp_path):
+    done = subprocess.run(  # noqa: S603 - ourselves
+        [*TACIT, "demo", "--network", "--out", tmp_path / "report.html", "--keep", tmp_path / "kept"],
+        capture_output=True, text=True, check=False, env=ENV, timeout=90,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"killed +south \(process \d+\) with kill -9 after round \d+ of \d+; started again", done.stdout)
+    assert re.search(r"same model +yes, bit for bit", done.stdout)
+    assert "went on by itself and ended" in done.stdout
+    assert "the 4 sites' signed ledgers agree" in done.stdout
+    assert "All private keys were in one folder, as only a demonstration may have them" in done.stdout
+    assert max(map(len, done.stdout.replace(str(tmp_path), "").splitlines())) <= 100
+    assert "<html" in (tmp_path / "report.html").read_text().lower()
+    assert (tmp_path / "kept" / "north" / "north.toml").exists()
+    assert gone(str(tmp_path))
+
+
+@pytest.mark.timeout(60)
+def test_an_interrupted_demonstration_leaves_nothing_behind(tmp_path):
+    env = {**ENV, "TMPDIR": str(tmp_path)}
+    child = subprocess.Popen(  # noqa: S603 - ourselves
+        [*TACIT, "demo", "--network", "--out", tmp_path / "r.html"], cwd=tmp_path, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    end = time.monotonic() + 30
+    while len(processes_about(f"{tmp_path}/tacit-demo-")) < 4 and time.monotonic() < end:
+        time.sleep(0.1)
+    child.send_signal(signal.SIGTERM)
+    _, err = child.communicate(timeout=25)
+    assert (child.returncode, err) == (130, b"tacit: stopped\n")
+    assert gone(str(tmp_path))
+    assert not list(tmp_path.glob("tacit-demo-*"))
+
+
+class Site:
+    """A consortium whose daemons run; north asks two people, the others nobody."""
+
+    def __init__(self, machine) -> None:
+        self.machine = machine
+
+    def tacit(self, site, *args):
+        command = [*TACIT, *map(str, args), *(["--config", str(self.machine.config(site))] if site else [])]
+        return subprocess.run(  # noqa: S603 - ourselves
+            command, capture_output=True, text=True, check=False, env=ENV, timeout=60, cwd=self.machine.root
+        )
+
+    def job(self, name="job", **changes):
+        text = example_job(rows=60)
+        for old, new in changes.values():
+            text = text.replace(old, new)
+        file = self.machine.folder("analyst") / f"{name}.toml"
+        file.write_text(text)
+        return file
+
+    def pending(self, job):
+        end = time.monotonic() + 20
+        while time.monotonic() < end:
+            found = json.loads(self.tacit("north", "party", "pending", "--json").stdout)["pending"]
+            if any(one["id"] == job for one in found):
+                return True
+            time.sleep(0.3)
+        return False
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    draw = np.random.default_rng(0)
+    tables = {name: draw.normal(size=(60, 2)) for name in ("north", "south", "east")}
+    with one_machine(tmp_path_factory.mktemp("net"), tables, np.arange(60) % 2, keep=True) as machine:
+        (machine.folder("north") / "policy.toml").write_text(example_policy(approvers=("dr-lee", "dpo")))
+        for name in machine.sites:
+            machine.start(name)
+        machine.wait()
+        yield Site(machine)
+
+
+def submitted(site, file):
+    return json.loads(site.tacit("analyst", "submit", file, "--no-wait", "--json").stdout)["job"]
+
+
+@pytest.mark.timeout(120)
+def test_from_a_proposal_over_two_approvals_to_a_purge(site):
+    job = submitted(site, site.job())
+    assert site.pending(job)
+    assert "waiting for north" in site.tacit("analyst", "status").stdout
+    assert "1 more approver must agree" in site.tacit("north", "party", "approve", job, "--as", "dr-lee").stdout
+    assert "is approved at north" in site.tacit("north", "party", "approve", job, "--as", "dpo").stdout
+    followed = site.tacit("analyst", "resume", job[:8])
+    assert followed.returncode == 0, followed.stderr
+    assert "support vectors" in followed.stdout
+    assert "finished" in site.tacit("analyst", "status").stdout
+    assert "north (party, running)" in site.tacit("north", "status").stdout
+    assert "clearing (coordinator, running)" in site.tacit("clearing", "status").stdout
+    files = [site.machine.job_folder(name, job) / "audit.jsonl" for name in site.machine.sites]
+    members = site.machine.folder("north") / "consortium.members"
+    verified = site.tacit(None, "audit", "verify", *files, "--members", members, "--ca", site.machine.fingerprint)
+    assert (verified.returncode, verified.stdout.splitlines()[-1]) == (0, "whole, signed, and they agree")
+    assert site.tacit("north", "purge", job, "--yes").returncode == 0
+    assert not site.machine.job_folder("north", job).exists()
+
+
+@pytest.mark.timeout(60)
+def test_a_refusal_of_people_reaches_the_analyst_with_its_reason(site):
+    job = submitted(site, site.job())
+    assert site.pending(job)
+    site.tacit("north", "party", "refuse", job, "--as", "dpo", "--reason", "no vote of the ethics board")
+    followed = site.tacit("analyst", "resume", job)
+    assert followed.returncode == 2
+    assert followed.stderr.splitlines()[-1] == f"tacit: error: job {job} was refused: north refuses: no vote of the ethics board"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("[rows] ", UNKNOWN, "south refuses: policy policy.toml: columns does not offer 'age' of 'cohort'"),
+        ("retention_days = 30", "retention_days = 999", "policy policy.toml: maximum_retention_days = 365, the job has 999"),
+        ("south = 60", "south = 61", "south has another number of records than the job declares"),
+    ],
+)  # fmt: skip
+@pytest.mark.timeout(60)
+def test_a_refusal_of_a_policy_or_a_check_is_one_line_that_names_the_rule(site, old, new, words):
+    file = site.job(change=(old, new))
+    job = submitted(site, file)
+    if "records" in words:  # found in the preflight, which needs everybody's yes
+        assert site.pending(job)
+        for person in ("dr-lee", "dpo"):
+            site.tacit("north", "party", "approve", job, "--as", person)
+    done = site.tacit("analyst", "resume", job)
+    assert done.returncode == 2
+    assert words in done.stderr.splitlines()[-1]
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.timeout(60)
+def test_a_second_party_of_the_same_name_and_a_second_coordinator_are_refused(site):
+    second = site.tacit("south", "party")
+    assert (second.returncode, second.stderr.count("\n")) == (2, 1)
+    assert "another process is south already" in second.stderr
+    assert site.tacit("clearing", "coordinator").returncode == 2

