@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tacit.choreo import At, Coordinator, Entropy, Holder, Ledger, Role, Roster, Run, entries_of
+from tacit.choreo import At, Entropy, Holder, Ledger, Role, Roster, Run, entries_of
 from tacit.crypto.entropy import RootEntropy
 from tacit.errors import LocalError
 from tacit.protocols.gram_vertical import gram_predict, gram_vertical
@@ -16,11 +16,8 @@ from tacit.runtimes.together import Together
 
 PROTOCOLS: dict[str, Callable[..., Any]] = {"gram_vertical": gram_vertical, "gram_predict": gram_predict}
 
-# what each protocol is given, and by whom; "data" is a party's own table, all else its share of an earlier result
-INPUTS: dict[str, dict[str, Role]] = {
-    "gram_vertical": {"data": Holder},
-    "gram_predict": {"data": Holder, "dual": Coordinator, "columns": Holder},
-}
+# protocols that a job between organisations may name, and who brings a table along under which name
+INPUTS: dict[str, dict[str, Role]] = {"gram_vertical": {"data": Holder}}
 
 Inputs = Mapping[str, tuple[Role, Mapping[str, Any]]]
 Progress = Callable[[str, int, int], None]

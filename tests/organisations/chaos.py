@@ -28,12 +28,13 @@ def chaos(folder: Path, runs: int, *, kills: int = 2, seed: int = 0, pace: float
     dice, start = random.Random(seed), time.monotonic()  # noqa: S311 - no secret
     with Sites(folder, hospitals, options=("--pace", str(pace))) as sites:
         undisturbed = sites.model(sites.run())
-        identical = sum(_disturbed(sites, dice, kills) == undisturbed for _ in range(runs))
+        identical = sum(disturbed(sites, dice, kills) == undisturbed for _ in range(runs))
         messages = sites.check_masks()
     return Chaos(runs, identical, runs * kills, messages, time.monotonic() - start)
 
 
-def _disturbed(sites: Sites, dice: random.Random, kills: int) -> dict[str, tuple[bytes, bytes]]:
+def disturbed(sites: Sites, dice: random.Random, kills: int) -> dict[str, tuple[bytes, bytes]]:
+    """One run that is struck so often, and what it left at every site."""
     with sites.analyst() as analyst:
         job = sites.job()
         analyst.submit(job)

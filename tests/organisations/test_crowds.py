@@ -6,12 +6,13 @@ import time
 
 import numpy as np
 
-from conformance.cases import CASES, arrays, merged, of_party
+from conformance.cases import CASES, Count, arrays, count, merged, of_party
 from organisations.heavy import transfer
 from organisations.relay import Meeting, Relay
 from tacit.choreo import Coordinator, Holder
 from tacit.numeric.fixed_point import FixedPoint
 from tacit.protocols.secure_sum import protect, secure_sum
+from tacit.runtimes import nats
 from tacit.runtimes.durable import Limits
 
 
@@ -46,6 +47,29 @@ def test_a_threshold_sum_goes_on_without_a_party_that_is_gone(tmp_path):
     for i in range(2):
         np.testing.assert_allclose(merged({p: r["others"][i] for p, r in played.items()})["coordinator"], others, atol=1e-8)
     assert seconds < 20, "the dead are waited for once, not at every step"
+
+
+def compute_for_long(rows):
+    end = time.monotonic() + 2.5
+    while time.monotonic() < end:
+        rows = rows + 1e-9
+    return count(rows)
+
+
+def test_a_party_that_computes_for_long_is_heard_meanwhile(tmp_path, monkeypatch):
+    monkeypatch.setattr(nats, "BEAT", 0.2)
+    roster = CASES["gather"].roster(2)
+    inputs = CASES["gather"].inputs(roster)
+    with Relay(tmp_path, roster[Holder]) as relay:
+        meeting = Meeting(relay, roster, limits=Limits(silence=1.5))
+
+        def part(me, run):
+            rows = run.hold(*of_party(inputs, me)["rows"])
+            return run.send(Count, Holder >> Coordinator, run.local(Holder, compute_for_long, rows))
+
+        meeting.play(part)
+        meeting.close()
+    assert meeting.errors == {}
 
 
 def test_twenty_parties(tmp_path):

@@ -38,6 +38,7 @@ class Analyst:
         self.settings = settings
         self.identity, self.members = identity_of(settings)
         self._news: queue.SimpleQueue[News] = queue.SimpleQueue()
+        self._asked: set[str] = set()
 
     def __enter__(self) -> Self:
         tls, proxy = self.identity.tls(self.members.authority), self.settings.proxy
@@ -83,11 +84,11 @@ class Analyst:
             time.sleep(ASK)
 
     def _hear(self, sender: str, kind: str, body: bytes) -> None:
-        del sender
-        if kind == "news":
+        if kind == "news" and sender in self._asked:  # nobody else's news count
             self._news.put(read(body, News))
 
     def _tell(self, coordinator: str, kind: str, body: bytes) -> None:
+        self._asked.add(coordinator)
         if not settled(self._control.send(coordinator, kind, body), REACH):
             trouble = f" ({self.broker.trouble})" if self.broker.trouble else ""
             raise LocalError(f"{', '.join(self.settings.servers)} does not take letters{trouble}: is the coordinator running?")

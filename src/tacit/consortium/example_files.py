@@ -71,7 +71,7 @@ log_format = "text"                      # or "json"
 def example_policy(dataset: str = "cohort", approvers: tuple[str, ...] = ("dr-lee", "dpo"), *, automatic: bool = False) -> str:
     """A policy file to start from."""
     return f"""\
-protocols = ["gram_vertical", "gram_predict"]
+protocols = ["gram_vertical"]
 minimum_parties = 3
 minimum_rows = 50                        # of ours in a job; also by how many two jobs must differ
 maximum_retention_days = 365

@@ -8,6 +8,7 @@ audit.jsonl     the ledger as a signed chain                 public.json    what
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,7 +20,7 @@ from tacit.choreo import decode, encode
 from tacit.consortium.answers import Answer, Finished, Proposal, Start, read
 from tacit.consortium.job import Job
 from tacit.consortium.journal import purge
-from tacit.errors import LocalError
+from tacit.errors import LocalError, PeerError
 from tacit.files import write_whole
 
 T = TypeVar("T", bound=msgspec.Struct)
@@ -130,5 +131,7 @@ def folders(state: Path) -> Iterator[Folder]:
 
 
 def folder_of(state: Path, job: str) -> Folder:
-    """The folder of a job, which need not exist."""
+    """The folder of a job, which need not exist; the id may come from another site, so it must not lead elsewhere."""
+    if not re.fullmatch(r"[0-9a-f]{32}", job):
+        raise PeerError("a letter names a job by something that is no id: do both sites run the same version?")
     return Folder(state / "jobs" / job)

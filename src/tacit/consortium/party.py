@@ -91,6 +91,8 @@ class Party(Site):
         job = proposal.checked(self.members)
         if sender != job.roles.coordinator or self.name not in job.parties:
             raise PeerError(f"{sender} proposed job {job.id}, which names {job.roles.coordinator} as coordinator: refuse it")
+        if self.members.member(sender).kind != "coordinator":
+            raise PeerError(f"{sender} proposed job {job.id} and is a {self.members.member(sender).kind}, not a coordinator: refuse it")
         folder_of(self.state, job.id).propose(proposal)
         self.hurry(sender, "answer", job.id)
 

@@ -19,7 +19,7 @@ from tacit.consortium.settings import converted, toml_of
 from tacit.data import Federation
 from tacit.data.part import part_of
 from tacit.errors import LocalError
-from tacit.registry import Inputs
+from tacit.registry import INPUTS, Inputs
 
 LIFETIME = timedelta(days=14)
 PROTECTED_BY = ("method", "segments", "threshold", "fraction_bits")
@@ -51,6 +51,10 @@ def propose(
     """A new job with its disclosure and cost; `params` as the protocol takes them, those of secure sums among them."""
     now = now or datetime.now(UTC)
     check_params(protocol, params)
+    if protocol not in INPUTS:
+        raise LocalError(f"protocol {protocol!r} cannot be run between organisations yet: use one of {', '.join(INPUTS)}")
+    if coordinator in parties:
+        raise LocalError(f"{coordinator!r} is both coordinator and a data holder: between organisations name a site without data")
     names, given, declared = tuple(parties), dict(columns or {}), dict(rows or {})
     job = Job(
         id=secrets.token_hex(16),

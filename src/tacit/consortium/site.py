@@ -26,7 +26,7 @@ from tacit.choreo import At, encode, entries_of
 from tacit.consortium.answers import Finished, Start
 from tacit.consortium.audit import Chain, canonical
 from tacit.consortium.control import Control
-from tacit.consortium.folder import Folder, folder_of
+from tacit.consortium.folder import Folder
 from tacit.consortium.identity import Identity
 from tacit.consortium.job import Job
 from tacit.consortium.journal import Journal, Opening, purge
@@ -162,7 +162,7 @@ class Site:
                 )  # fmt: skip
                 self.live[job.id] = {"run": run, "courier": courier, "began": time.time()}
                 try:
-                    own, public = split(play(run, job.protocol, self._inputs(job), arguments(job)), self.name)
+                    own, public = split(play(run, job.protocol, self._inputs(job), job.arguments), self.name)
                 except InterruptedRunError:
                     raise
                 except BaseException as error:
@@ -174,16 +174,12 @@ class Site:
         return run
 
     def _inputs(self, job: Job) -> dict[str, tuple[Any, Mapping[str, Any]]]:
-        """What this site brings along: its data, or its share of a model that an earlier job left here."""
+        """What this site brings along."""
         found: dict[str, tuple[Any, Mapping[str, Any]]] = {}
         for name, role in INPUTS[job.protocol].items():
             mine = self.name in job.roster[role]
-            value = None if not mine else self.part(job) if name == "data" else self._stored(job)[name]
-            found[name] = (role, {self.name: value} if mine else {})
+            found[name] = (role, {self.name: self.part(job)} if mine else {})
         return found
-
-    def _stored(self, job: Job) -> Any:
-        return folder_of(self.state, str(job.params["model"])).result
 
     def _audit(self, folder: Folder, job: Job, run: Durable) -> None:
         with Chain.open(folder.path / "audit.jsonl", run=job.id, party=self.name, about={"job": job.digest}) as chain:
@@ -218,11 +214,6 @@ def split(result: Any, me: str) -> tuple[Any, dict[str, Any]]:
     own = {name: entries_of(value)[me] for name, value in parts.items() if isinstance(value, At) and me in entries_of(value)}
     public = {name: _jsonable(value) for name, value in parts.items() if not isinstance(value, At)}
     return own, public
-
-
-def arguments(job: Job) -> dict[str, Any]:
-    """What the protocol is called with: a reference to a stored model is not for it."""
-    return {name: value for name, value in job.arguments.items() if name != "model"}
 
 
 def _jsonable(value: Any) -> Any:

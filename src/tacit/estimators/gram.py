@@ -140,8 +140,8 @@ class GramSVC(FederatedClassifier):
     def _shares(self) -> GramModel:
         if isinstance(self.model_, StoredModel):
             raise LocalError(
-                f"this model is kept in shares by {', '.join(self.model_.parties)}: submit a job with protocol = 'gram_predict' and"
-                f" model = '{self.model_.job}'; the answers stay with its asker"
+                f"this model is kept in shares by {', '.join(self.model_.parties)}, under job {self.model_.job}: prediction between"
+                " organisations is not in this version"
             )
         return self.model_
 

@@ -168,6 +168,7 @@ class NatsCourier:
         self._heard = dict.fromkeys(tokens, time.monotonic())
         self._moved = dict(self._heard)  # when something new of a party arrived
         self._tasks: set[Future[Any]] = set()
+        self._over = False
         self._again: dict[tuple[str, str], None] = {}  # what was asked for once more
         self._wake = asyncio.Event()
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="tacit-journal")  # commits must not hold up heartbeats
@@ -178,6 +179,7 @@ class NatsCourier:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._over = True  # asyncio may lose a cancellation, and two readers would take each other's letters
         for task in tuple(self._tasks):
             task.cancel()
         with contextlib.suppress(InterruptedRunError):
@@ -200,7 +202,10 @@ class NatsCourier:
 
     def unseal(self, sender: str, receiver: str, chunks: Sequence[bytes]) -> Frames:
         """The frames of all chunks of a message."""
-        return Frames.split(b"".join(_parted(self._sealer.open(sender, receiver, chunk))[1] for chunk in chunks))
+        data = bytearray()
+        for chunk in chunks:
+            data += _parted(self._sealer.open(sender, receiver, chunk))[1]
+        return Frames.split(memoryview(data).toreadonly())
 
     def publish(self) -> None:
         """Whatever is committed and not published yet goes out."""
@@ -217,9 +222,7 @@ class NatsCourier:
 
     def fail(self, error: Exception) -> None:
         """End the run of this party at its next wait; the first reason stays."""
-        with self.arrived:
-            self._failure = self._failure or error
-            self.arrived.notify_all()
+        self._failure = self._failure or error  # without the lock: a wait holds it while it reads the journal, which is locked here
 
     def silence(self, party: str) -> float:
         """Seconds since anything was heard of a party."""
@@ -274,7 +277,7 @@ class NatsCourier:
                 durable_name=token,
                 filter_subject=f"t.{self._run}.*.{token}",
                 ack_policy=AckPolicy.EXPLICIT,
-                ack_wait=30,
+                ack_wait=10,
                 max_ack_pending=PENDING,
             )
             await js.add_consumer(self._stream, config)
@@ -286,7 +289,7 @@ class NatsCourier:
     async def _consume(self) -> None:
         loop = asyncio.get_running_loop()
         inbox: PullSubscription | None = None
-        while True:
+        while not self._over:
             try:
                 inbox = inbox or await self._inbox()
                 letters = await inbox.fetch(BATCH, timeout=FETCH)
@@ -297,6 +300,8 @@ class NatsCourier:
                     await self._unbind(inbox)
                     inbox = None
                 continue
+            if self._over:
+                return
             await loop.run_in_executor(self._worker, self._accept, letters)
             for letter in letters:
                 with contextlib.suppress(Exception):  # it comes again, which is harmless

@@ -19,7 +19,7 @@ from tacit.errors import LocalError
 from tacit.models.gram import StoredModel
 from tacit.report.outcome import holdings
 
-KEPT = r"this model is kept in shares by north, south, east, clearing: submit a job with protocol = 'gram_predict' and model = '{}'"
+KEPT = "this model is kept in shares by .*, under job {}: prediction between organisations is not in this version"
 COLUMNS = {"north": ("age", "sex"), "south": ("dose", "days"), "east": ("x", "y")}
 
 

@@ -173,11 +173,18 @@ def test_the_cost_is_close_to_what_a_run_takes(federation):
     assert made().cost is None
 
 
-def test_a_prediction_can_be_rehearsed_too():
-    job = made({"squares": True, "support": 1000}, protocol="gram_predict", rows={"north": 50_000})
-    assert "gram_predict: asker: the decision values" in job.disclosure
-    assert job.cost.rounds > cost_of(job.protocol, job.arguments, job.roster, 1000).rounds
-    assert "round[]/Decision" in disclosure_of("gram_predict", {"squares": False, "support": 1})
+def test_a_prediction_can_be_rehearsed_but_not_yet_proposed():
+    params = {"squares": True, "support": 1000}
+    with pytest.raises(LocalError, match="protocol 'gram_predict' cannot be run between organisations yet: use one of gram_vertical"):
+        made(params, protocol="gram_predict", rows={"north": 50_000})
+    roster = made().roster
+    assert "gram_predict: asker: the decision values" in disclosure_of("gram_predict", params)
+    assert cost_of("gram_predict", params, roster, 50_000).rounds > cost_of("gram_predict", params, roster, 1000).rounds
+
+
+def test_a_coordinator_that_holds_data_is_refused():
+    with pytest.raises(LocalError, match="both coordinator and a data holder"):
+        made(coordinator="north")
 
 
 def test_the_source_hash_is_of_every_protocol_file():
