@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import secrets
+import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from dataclasses import dataclass
+from multiprocessing import get_context
 from pathlib import Path
 from statistics import median
 
@@ -70,6 +74,7 @@ def figures(quick: bool) -> Iterator[Figure]:  # noqa: FBT001 - the one switch o
         yield from _training(parties=3 if quick else 5)
         if not quick:
             yield _twenty()
+        yield _chaos(runs=3 if quick else 100)
 
 
 @contextlib.contextmanager
@@ -84,41 +89,62 @@ def _rig(parties: int) -> Iterator[tuple[OneMachine, Members]]:
             yield made, members
 
 
-def _played(made: OneMachine, members: Members, play: object, x: np.ndarray) -> float:
-    """Seconds that a choreography takes with every site in a thread of its own."""
-    roster = Roster({Holder: made.hospitals, Coordinator: (CLEARING,)})
-    run_id, keys = secrets.token_hex(16), {p: secrets.token_bytes(32) for p in roster.parties}
-    publics, tokens = {p: public_key(k) for p, k in keys.items()}, {p: members.token(p) for p in roster.parties}
+@dataclass(frozen=True)
+class Order:
+    """What one site needs to know to play its part."""
 
-    def one(me: str) -> float:
-        identity = Identity.load(made.folder(me) / f"{me}.key")
-        opening = Opening(run=run_id, party=me, roster="", protocol="", source="", data="", versions={}, blas_threads=1, job="")
-        with (
-            Broker([made.url], identity.tls(members.authority), tokens[me]) as broker,
-            Journal.open(made.root / run_id / me, opening, bytes(32)) as journal,
-            NatsCourier(broker, me, run_id, tokens, Sealer(me, keys[me], publics, b"bench"), journal, admin=me == CLEARING) as courier,
-        ):
-            run = Durable(me, roster, journal, courier, job=b"bench", entropy=RootEntropy([me], b"bench"))
-            start = time.perf_counter()
-            play(run, run.hold(Holder, dict.fromkeys(made.hospitals, x)))  # type: ignore[operator]
-            seconds = time.perf_counter() - start
-            courier.finish(60)
-            return seconds
+    root: Path
+    url: str
+    authority: str
+    hospitals: tuple[str, ...]
+    tokens: dict[str, str]
+    keys: dict[str, bytes]
+    run: str
+    play: Callable[..., None]
+    size: int
+    rounds: int
 
-    with ThreadPoolExecutor(len(roster.parties)) as pool:
-        return max(pool.map(one, roster.parties))
+
+def _played(made: OneMachine, members: Members, play: Callable[..., None], size: int, rounds: int, *, apart: bool = False) -> float:
+    """Seconds that a choreography takes with every site in a thread, or in a process, of its own."""
+    sites = (*made.hospitals, CLEARING)
+    keys, tokens = {p: secrets.token_bytes(32) for p in sites}, {p: members.token(p) for p in sites}
+    run = secrets.token_hex(16)
+    order = Order(made.root, made.url, members.authority, made.hospitals, tokens, keys, run, play, size, rounds)
+    pool = ProcessPoolExecutor(len(sites), mp_context=get_context("spawn")) if apart else ThreadPoolExecutor(len(sites))
+    with pool:
+        return max(pool.map(_site, [order] * len(sites), sites))
+
+
+def _site(order: Order, me: str) -> float:
+    roster = Roster({Holder: order.hospitals, Coordinator: (CLEARING,)})
+    identity = Identity.load(order.root / me / f"{me}.key")
+    opening = Opening(run=order.run, party=me, roster="", protocol="", source="", data="", versions={}, blas_threads=1, job="")
+    sealer = Sealer(me, order.keys[me], {p: public_key(k) for p, k in order.keys.items()}, b"bench")
+    with (
+        Broker([order.url], identity.tls(order.authority), order.tokens[me]) as broker,
+        Journal.open(order.root / order.run / me, opening, bytes(32)) as journal,
+        NatsCourier(broker, me, order.run, order.tokens, sealer, journal, admin=me == CLEARING) as courier,
+    ):
+        run = Durable(me, roster, journal, courier, job=b"bench", entropy=RootEntropy([me], b"bench"))
+        run.publish_all(Payload, run.local(Everyone, _small))  # everybody is there
+        start = time.perf_counter()
+        order.play(run, run.hold(Holder, dict.fromkeys(order.hospitals, np.zeros(order.size // 8))), rounds=order.rounds)
+        seconds = time.perf_counter() - start
+        courier.finish(60)
+    return seconds
 
 
 def _latency(rounds: int) -> Figure:
     with _rig(5) as (made, members):
-        seconds = [_played(made, members, lambda run, x: to_coordinator(run, x, rounds=rounds), np.zeros(KB // 8)) for _ in range(3)]
+        seconds = [_played(made, members, to_coordinator, KB, rounds) for _ in range(3)]
     each = median(seconds) / (2 * rounds)  # a send and a publish
     return Figure("one round of 1 KB, five parties, journal on", f"{each * 1e3:.1f} ms", "under 40 ms", each < 0.04)
 
 
 def _throughput(rounds: int) -> Figure:
-    with _rig(3) as (made, members):
-        seconds = _played(made, members, lambda run, x: one_to_one(run, x, rounds=rounds), np.zeros(8 * MB // 8))
+    with _rig(2) as (made, members):
+        seconds = _played(made, members, one_to_one, 8 * MB, rounds, apart=True)
     rate = 8 * rounds / seconds
     return Figure("8 MB arrays from one party to another", f"{rate:.0f} MB/s", "60 MB/s or more", rate >= 60)
 
@@ -150,5 +176,15 @@ def _training(parties: int) -> Iterator[Figure]:
 
 def _twenty() -> Figure:
     with _rig(20) as (made, members):
-        seconds = _played(made, members, lambda run, x: to_coordinator(run, x, rounds=3), np.zeros(MB // 8))
+        seconds = _played(made, members, to_coordinator, MB, 3)
     return Figure("20 parties, three rounds of 1 MB each to the coordinator", f"{seconds:.1f} s", "completes", met=True)
+
+
+def _chaos(runs: int) -> Figure:
+    """The tests' own disturbances, in a larger dose."""
+    sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
+    chaos = importlib.import_module("organisations.chaos").chaos
+    with tempfile.TemporaryDirectory() as folder:
+        found = chaos(Path(folder), runs)
+    told = f"{found.identical} of {found.runs}, {found.kills} kills, {found.messages} messages"
+    return Figure("runs under random kill -9 that end with the identical model", told, "all", found.identical == found.runs)

@@ -16,7 +16,7 @@ import ssl
 import threading
 import time
 from collections.abc import Coroutine, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 
 import msgspec
@@ -77,7 +77,8 @@ class Broker:
     def __exit__(self, *_: object) -> None:
         self.ending = True
         if self._client is not None:
-            self.call(self._client.close())
+            with contextlib.suppress(OSError, InterruptedRunError):  # a server that hangs up first
+                self.call(self._client.close())
         self._end()
 
     def _end(self) -> None:
@@ -88,7 +89,10 @@ class Broker:
 
     def call(self, work: Coroutine[Any, Any, T]) -> T:
         """Run in the network thread and wait for it."""
-        return self.begin(work).result()
+        try:
+            return self.begin(work).result()
+        except CancelledError:  # the network thread is ending
+            raise InterruptedRunError from None
 
     def wake(self, event: asyncio.Event) -> None:
         """Set an event of the network thread."""
@@ -349,13 +353,16 @@ class NatsCourier:
     async def _repeated(self, place: str, receiver: str) -> None:
         """The stored bytes once more, under new ids: the broker may take the old ones for done."""
         chunks = await asyncio.get_running_loop().run_in_executor(self._worker, self._mailbox.outgoing, place, receiver)
-        for data in chunks or ():
-            await self._deliver(receiver, data, f"again {secrets.token_hex(8)}")
+        for i, data in enumerate(chunks or ()):
+            await self._deliver(receiver, data, f"{self._number(receiver, place, i)}/again {secrets.token_hex(8)}")
 
     async def _sent(self, place: str, receiver: str, chunk: int, data: bytes) -> None:
         if receiver != self._me:
-            await self._deliver(receiver, data, f"{self._run}/{self._me}/{receiver}/{place}/{chunk}")
+            await self._deliver(receiver, data, self._number(receiver, place, chunk))
         self._mailbox.mark_published(place, receiver, chunk)
+
+    def _number(self, receiver: str, place: str, chunk: int) -> str:
+        return f"{self._run}/{self._me}/{receiver}/{place}/{chunk}"
 
     async def _deliver(self, receiver: str, data: bytes, number: str | None = None) -> None:
         """Publish until the broker has it; its id makes a repetition harmless."""
