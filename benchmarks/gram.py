@@ -67,9 +67,11 @@ def _cpu(work: object) -> float:
 
 
 def _accuracy(X: np.ndarray, y: np.ndarray) -> Figure:
-    folds = StratifiedKFold(5, shuffle=True, random_state=0)
-    scores = cross_val_score(tacit.GramSVC(kernel="rbf", **SETTING), X, y, cv=folds)
-    return Figure("accuracy, RBF, 5-fold", f"{scores.mean():.2%}", "above 99 %", bool(scores.mean() > 0.99))
+    """C and gamma were picked among 24 pairs by this very measure on these folds, so the figure is a little optimistic."""
+    model = tacit.GramSVC(kernel="rbf", **SETTING)
+    each = [cross_val_score(model, X, y, cv=StratifiedKFold(5, shuffle=True, random_state=seed)).mean() for seed in range(3)]
+    told = f"{np.mean(each):.2%} ({min(each):.2%} to {max(each):.2%})"
+    return Figure("accuracy, RBF, 5-fold, three shuffles; C and gamma picked on these folds", told, "above 99 %", min(each) > 0.99)
 
 
 def _inversion() -> Iterator[Figure]:

@@ -18,8 +18,8 @@ def demo(
         int | None, Option(min=2, max=8, metavar="N", help="How many hospitals: 4, with --network 3.", show_default=False)
     ] = None,
     out: Annotated[Path, Option(metavar="FILE", help="The report to write, as a web page.")] = Path("tacit-demo.html"),
-    # an ordinary draw: of seeds 0 to 59 the median scores are 0.948 alone, 0.979 together
-    seed: Annotated[int, Option(min=0, metavar="N", help="Which measurements go to whom, and which patients are held out.")] = 3,
+    # picked after looking, since seed 0 shows no gain: of seeds 0 to 59, together beats the best hospital alone in 65 %
+    seed: Annotated[int, Option(min=0, metavar="N", help="Which measurements go to whom, and who is held out; 3 was picked for showing a gain.")] = 3,
     network: Annotated[
         bool, Option("--network", help="With real processes, TLS and a server on this machine; one is killed on the way.")
     ] = False,
