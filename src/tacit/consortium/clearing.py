@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Coroutine
 from datetime import UTC, datetime
 from typing import Any, Literal
 
@@ -19,8 +20,8 @@ from tacit.consortium.members import Members
 from tacit.consortium.preflight import combine, local_checks, render, report_of
 from tacit.consortium.settings import CoordinatorSettings
 from tacit.consortium.site import Site
-from tacit.errors import LocalError, PeerError
-from tacit.runtimes.nats import Broker
+from tacit.errors import PeerError
+from tacit.runtimes.nats import Broker, InterruptedRunError, delete_stream, open_stream
 
 log = logging.getLogger("tacit")
 State = Literal["proposed", "refused", "waiting", "running", "stopped", "finished"]
@@ -109,15 +110,8 @@ class Clearing(Site):
 
     # The state machine
 
-    def tick(self) -> None:
-        """Do whatever the files say is due."""
-        for folder in folders(self.state):
-            try:
-                self._drive(folder)
-            except (LocalError, PeerError) as error:
-                log.error("job %s: %s", folder.id[:8], error)  # noqa: TRY400 - one line says it
-
-    def _drive(self, folder: Folder) -> None:
+    def drive(self, folder: Folder) -> None:
+        """Answer, start, play, tell, close: whatever comes next."""
         job, proposal = folder.job, folder.proposal
         if folder.heard("closed", Finished) or proposal is None:
             self.retire(folder)
@@ -145,7 +139,9 @@ class Clearing(Site):
         """Start once everybody accepted and no check failed."""
         if self.refusals(job, answers) or set(answers) != set(job.roster.parties) or job.expired(datetime.now(UTC)):
             return
-        folder.start = Start(job=job.id, attempt=1, answers=tuple(answers[p] for p in job.roster.parties))
+        tokens = {p: self.members.token(p) for p in job.roster.parties}
+        if self._done(open_stream(self.broker, job.id, tokens)):  # before anybody looks for it
+            folder.start = Start(job=job.id, attempt=1, answers=tuple(answers[p] for p in job.roster.parties))
 
     @staticmethod
     def refusals(job: Job, answers: dict[str, Answer]) -> list[str]:
@@ -171,12 +167,23 @@ class Clearing(Site):
 
     def _close(self, folder: Folder, job: Job, finished: Finished) -> None:
         """Everybody is through: nobody needs the stream any more."""
-        if not self.broker.call(_removed(self.broker, job.id)):
-            return  # the server is away: at the next look
+        if not self._done(delete_stream(self.broker, job.id)):
+            return
         folder.hear("closed", self.name, finished.dump())
         for party in job.parties:
             self.control.send(party, "closed", finished.dump())
         log.info("job %s is closed", job.id[:8])
+
+    def _done(self, work: Coroutine[Any, Any, None]) -> bool:
+        """Whether the server did it; one that is away is asked again at the next look."""
+        try:
+            self.broker.call(work)
+        except InterruptedRunError:
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever the network does, there is another look
+            log.debug("the broker: %s", error)
+            return False
+        return True
 
     # News
 
@@ -224,15 +231,3 @@ class Clearing(Site):
             "seconds": seconds,
             "left": left,
         }
-
-
-async def _removed(broker: Broker, run: str) -> bool:
-    from nats.js.errors import NotFoundError  # noqa: PLC0415 - an extra
-
-    try:
-        await broker.client.jetstream().delete_stream(f"R{run}")
-    except NotFoundError:
-        return True
-    except Exception:  # noqa: BLE001 - whatever the network does, there is another look
-        return False
-    return True

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Self
@@ -40,6 +41,7 @@ class Control:
         self._identity = identity
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="tacit-control")
         self._listening: Future[None] | None = None
+        self.due = threading.Event()  # something was heard: look at the files
         self.refused: list[str] = []  # letters that could not be read, for the log
 
     def __enter__(self) -> Self:
@@ -127,6 +129,7 @@ class Control:
             self.refused.append(f"{type(error).__name__}: {error}")
         except Exception as error:  # noqa: BLE001 - whatever is in it; its words stay out of the log
             self.refused.append(f"{type(error).__name__} in a letter")
+        self.due.set()
 
     def _named(self, token: str) -> str:
         for member in self._members:

@@ -121,7 +121,8 @@ def _serve(site: Site, stop: threading.Event, server: Server | None, settings: S
             if (now := _stamp(settings.members)) != seen:
                 seen = now
                 _renew(site, server, settings)
-            stop.wait(TICK)
+            site.control.due.wait(TICK)
+            site.control.due.clear()
 
 
 def _metrics(site: Site, settings: Settings) -> contextlib.AbstractContextManager[None]:

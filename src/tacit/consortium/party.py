@@ -9,7 +9,7 @@ from typing import Any
 from tacit.consortium.answers import Answer, Finished, Proposal, Start, read
 from tacit.consortium.consent import Consent, Record, automatic
 from tacit.consortium.decision import Decision, Facts, decide, named_columns
-from tacit.consortium.folder import Folder, folder_of, folders
+from tacit.consortium.folder import Folder, folder_of
 from tacit.consortium.identity import Identity
 from tacit.consortium.job import Job
 from tacit.consortium.members import Members
@@ -21,7 +21,7 @@ from tacit.consortium.site import Site
 from tacit.data import Table
 from tacit.data.part import Part, part_of
 from tacit.data.readers import read as read_table
-from tacit.errors import LocalError, PeerError
+from tacit.errors import PeerError
 from tacit.runtimes.nats import Broker
 
 log = logging.getLogger("tacit")
@@ -108,15 +108,8 @@ class Party(Site):
 
     # The state machine
 
-    def tick(self) -> None:
-        """Do whatever the files say is due."""
-        for folder in folders(self.state):
-            try:
-                self._drive(folder)
-            except (LocalError, PeerError) as error:
-                log.error("job %s: %s", folder.id[:8], error)  # noqa: TRY400 - one line says it
-
-    def _drive(self, folder: Folder) -> None:
+    def drive(self, folder: Folder) -> None:
+        """Answer, start, play, tell, close: whatever comes next."""
         job, now = folder.job, datetime.now(UTC)
         coordinator = job.roles.coordinator
         if folder.heard("closed", Finished):

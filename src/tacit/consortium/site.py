@@ -26,7 +26,7 @@ from tacit.choreo import At, encode, entries_of
 from tacit.consortium.answers import Finished, Start
 from tacit.consortium.audit import Chain, canonical
 from tacit.consortium.control import Control
-from tacit.consortium.folder import Folder
+from tacit.consortium.folder import Folder, folders
 from tacit.consortium.identity import Identity
 from tacit.consortium.job import Job
 from tacit.consortium.journal import Journal, Opening, purge
@@ -65,9 +65,17 @@ class Site:
         """A control letter arrived."""
         raise NotImplementedError
 
-    def tick(self) -> None:
-        """Do whatever the files say is due."""
+    def drive(self, folder: Folder) -> None:
+        """Do whatever the files of a job say is due."""
         raise NotImplementedError
+
+    def tick(self) -> None:
+        """Look after every job."""
+        for folder in folders(self.state):
+            try:
+                self.drive(folder)
+            except (LocalError, PeerError) as error:
+                log.error("job %s: %s", folder.id[:8], error)  # noqa: TRY400 - one line says it
 
     def part(self, job: Job) -> Part | None:
         """This site's data for a job; None at a coordinator that holds none."""
@@ -121,6 +129,7 @@ class Site:
         if start is not None:
             with contextlib.suppress(InterruptedRunError):  # the files say what is due at the next start
                 folder.finished = self._outcome(folder, folder.job, start)
+                self.control.due.set()
 
     def _outcome(self, folder: Folder, job: Job, start: Start) -> Finished:
         began, known = time.monotonic(), {"job": job.id, "site": self.name, "attempt": start.attempt}

@@ -139,6 +139,43 @@ async def _quiet() -> None:
     await asyncio.gather(*others, return_exceptions=True)
 
 
+async def open_stream(broker: Broker, run: str, tokens: Mapping[str, str]) -> None:
+    """Stream and consumers of a run, which its coordinator makes before anybody is told to start."""
+    from nats.js.api import AckPolicy, ConsumerConfig, RetentionPolicy, StorageType, StreamConfig  # noqa: PLC0415 - an extra
+
+    js = broker.client.jetstream()
+    await js.add_stream(
+        StreamConfig(
+            name=_stream(run),
+            subjects=[f"t.{run}.>"],
+            storage=StorageType.FILE,
+            retention=RetentionPolicy.WORK_QUEUE,  # what was acknowledged is in a journal, and the broker's disk is free of it
+            duplicate_window=120,
+        )
+    )
+    for token in tokens.values():
+        config = ConsumerConfig(
+            durable_name=token,
+            filter_subject=f"t.{run}.*.{token}",
+            ack_policy=AckPolicy.EXPLICIT,
+            ack_wait=10,
+            max_ack_pending=PENDING,
+        )
+        await js.add_consumer(_stream(run), config)
+
+
+async def delete_stream(broker: Broker, run: str) -> None:
+    """Nobody needs a run's stream any more; one that is gone already is well."""
+    from nats.js.errors import NotFoundError  # noqa: PLC0415 - an extra
+
+    with contextlib.suppress(NotFoundError):
+        await broker.client.jetstream().delete_stream(_stream(run))
+
+
+def _stream(run: str) -> str:
+    return f"R{run}"
+
+
 class Mailbox(Protocol):
     """What a courier asks of the journal (`consortium.journal`)."""
 
@@ -262,34 +299,6 @@ class NatsCourier:
 
     # The network thread
 
-    async def _prepare(self) -> None:
-        """Stream and consumers of the run; the coordinator makes them, again if the broker was wiped."""
-        from nats.js.api import AckPolicy, ConsumerConfig, RetentionPolicy, StorageType, StreamConfig  # noqa: PLC0415 - an extra
-
-        js = self._broker.client.jetstream()
-        await js.add_stream(
-            StreamConfig(
-                name=self._stream,
-                subjects=[f"t.{self._run}.>"],
-                storage=StorageType.FILE,
-                retention=RetentionPolicy.WORK_QUEUE,  # what was acknowledged is in a journal, and the broker's disk is free of it
-                duplicate_window=120,
-            )
-        )
-        for token in self._tokens.values():
-            config = ConsumerConfig(
-                durable_name=token,
-                filter_subject=f"t.{self._run}.*.{token}",
-                ack_policy=AckPolicy.EXPLICIT,
-                ack_wait=10,
-                max_ack_pending=PENDING,
-            )
-            await js.add_consumer(self._stream, config)
-
-    async def remove(self) -> None:
-        """Delete the run's stream."""
-        await self._broker.client.jetstream().delete_stream(self._stream)
-
     async def _consume(self) -> None:
         loop = asyncio.get_running_loop()
         inbox: PullSubscription | None = None
@@ -313,8 +322,8 @@ class NatsCourier:
 
     async def _inbox(self) -> PullSubscription:
         if self._admin:
-            await self._prepare()
-        return await self._broker.client.jetstream().pull_subscribe_bind(consumer=self._tokens[self._me], stream=self._stream)
+            await open_stream(self._broker, self._run, self._tokens)  # again if the broker was wiped
+        return await self._broker.client.jetstream().pull_subscribe_bind(consumer=self._tokens[self._me], stream=_stream(self._run))
 
     async def _unbind(self, inbox: PullSubscription | None) -> None:
         """Let go of a subscription that no longer works, and wait a little."""
@@ -440,10 +449,6 @@ class NatsCourier:
 
     def _others(self) -> list[str]:
         return [p for p in self._tokens if p != self._me]
-
-    @property
-    def _stream(self) -> str:
-        return f"R{self._run}"
 
 
 def _parted(plain: bytes) -> tuple[tuple[str, str, int, int], memoryview]:
