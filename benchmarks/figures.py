@@ -24,7 +24,16 @@ class Figure:
     met: bool | None = None
 
 
-Figures = Callable[[bool], Iterator[Figure]]
+@dataclass(frozen=True)
+class Step:
+    """How far a figure is that takes long; no line of the table."""
+
+    name: str
+    done: int
+    total: int
+
+
+Figures = Callable[[bool], Iterator[Figure | Step]]
 
 
 class MissingDataError(Exception):

@@ -8,12 +8,13 @@ import secrets
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 import numpy as np
 from sklearn.datasets import load_breast_cancer
@@ -21,7 +22,7 @@ from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
 import tacit
-from figures import Figure
+from figures import Figure, Step
 from tacit.choreo import F64, At, Coordinator, Everyone, Holder, Message, Roster, Run, choreography
 from tacit.cli.one_machine import CLEARING, OneMachine, one_machine
 from tacit.consortium.identity import Identity
@@ -66,20 +67,20 @@ def one_to_one(run: Run, x: At, *, rounds: int) -> None:
         run.send(Payload, first >> second, run.local(first, Payload, x))
 
 
-def figures(quick: bool) -> Iterator[Figure]:  # noqa: FBT001 - the one switch of all benchmarks
-    """Latency and throughput of the runtime, then a whole training between processes."""
+def figures(quick: bool) -> Iterator[Figure | Step]:  # noqa: FBT001 - the one switch of all benchmarks
+    """Latency, throughput and memory of the runtime, a whole training between processes, and what happens to runs in trouble."""
     with threadpool_limits(1):
         yield _latency(rounds=20 if quick else 100)
         yield _throughput(rounds=10 if quick else 40)
         yield from _training(parties=3 if quick else 5)
-        if not quick:
-            yield _twenty()
-        yield _chaos(runs=3 if quick else 100)
+        yield from _memory(rounds=3 if quick else 10)
+        yield _cut(seconds=5 if quick else 60)
+        yield from _chaos(runs=3 if quick else 100)
 
 
 @contextlib.contextmanager
 def _rig(parties: int) -> Iterator[tuple[OneMachine, Members]]:
-    """A consortium whose sites are threads of this process."""
+    """A consortium whose server runs, and none of its sites as yet."""
     names = {f"h{i + 1}": np.zeros((2, 1)) for i in range(parties)}
     with tempfile.TemporaryDirectory() as folder, one_machine(Path(folder), names, np.zeros(2, np.int64), keep=True) as made:
         members = Members.load(made.folder(CLEARING) / "consortium.members", made.fingerprint)
@@ -105,18 +106,28 @@ class Order:
     rounds: int
 
 
-def _played(made: OneMachine, members: Members, play: Callable[..., None], size: int, rounds: int, *, apart: bool = False) -> float:
-    """Seconds that a choreography takes with every site in a thread, or in a process, of its own."""
+@dataclass(frozen=True)
+class Spent:
+    """What playing a choreography took one site."""
+
+    seconds: float
+    megabytes: float
+
+
+def _played(
+    made: OneMachine, members: Members, play: Callable[..., None], size: int, rounds: int, *, apart: bool = False
+) -> dict[str, Spent]:
+    """What a choreography takes each site, with all of them in a thread, or in a process, of their own."""
     sites = (*made.hospitals, CLEARING)
     keys, tokens = {p: secrets.token_bytes(32) for p in sites}, {p: members.token(p) for p in sites}
     run = secrets.token_hex(16)
     order = Order(made.root, made.url, members.authority, made.hospitals, tokens, keys, run, play, size, rounds)
     pool = ProcessPoolExecutor(len(sites), mp_context=get_context("spawn")) if apart else ThreadPoolExecutor(len(sites))
     with pool:
-        return max(pool.map(_site, [order] * len(sites), sites))
+        return dict(zip(sites, pool.map(_site, [order] * len(sites), sites), strict=True))
 
 
-def _site(order: Order, me: str) -> float:
+def _site(order: Order, me: str) -> Spent:
     roster = Roster({Holder: order.hospitals, Coordinator: (CLEARING,)})
     identity = Identity.load(order.root / me / f"{me}.key")
     opening = Opening(run=order.run, party=me, roster="", protocol="", source="", data="", versions={}, blas_threads=1, job="")
@@ -132,19 +143,29 @@ def _site(order: Order, me: str) -> float:
         order.play(run, run.hold(Holder, dict.fromkeys(order.hospitals, np.zeros(order.size // 8))), rounds=order.rounds)
         seconds = time.perf_counter() - start
         courier.finish(60)
-    return seconds
+    return Spent(seconds, _peak())
+
+
+def _peak(process: int | str = "self") -> float:
+    """The most megabytes a process ever had; rusage would begin with the size of the process that made it."""
+    status = Path(f"/proc/{process}/status").read_text()
+    return int(status.partition("VmHWM:")[2].split()[0]) / 1024
+
+
+def _slowest(spent: Mapping[str, Spent]) -> float:
+    return max(one.seconds for one in spent.values())
 
 
 def _latency(rounds: int) -> Figure:
     with _rig(5) as (made, members):
-        seconds = [_played(made, members, to_coordinator, KB, rounds) for _ in range(3)]
+        seconds = [_slowest(_played(made, members, to_coordinator, KB, rounds)) for _ in range(3)]
     each = median(seconds) / (2 * rounds)  # a send and a publish
     return Figure("one round of 1 KB, five parties, journal on", f"{each * 1e3:.1f} ms", "under 40 ms", each < 0.04)
 
 
 def _throughput(rounds: int) -> Figure:
     with _rig(2) as (made, members):
-        seconds = _played(made, members, one_to_one, 8 * MB, rounds, apart=True)
+        seconds = _slowest(_played(made, members, one_to_one, 8 * MB, rounds, apart=True))
     rate = 8 * rounds / seconds
     return Figure("8 MB arrays from one party to another", f"{rate:.0f} MB/s", "60 MB/s or more", rate >= 60)
 
@@ -174,17 +195,34 @@ def _training(parties: int) -> Iterator[Figure]:
     yield Figure("from submitting to the answer, with everybody's consent", f"{whole:.1f} s")
 
 
-def _twenty() -> Figure:
+def _memory(rounds: int) -> Iterator[Figure]:
     with _rig(20) as (made, members):
-        seconds = _played(made, members, to_coordinator, MB, 3)
-    return Figure("20 parties, three rounds of 1 MB each to the coordinator", f"{seconds:.1f} s", "completes", met=True)
+        spent = _played(made, members, to_coordinator, MB, rounds, apart=True)
+        server = _peak(int((made.root / "server" / "nats.pid").read_text()))
+    own = spent[CLEARING].megabytes
+    told = f"{own:.0f} MB, its server {server:.0f} MB"
+    yield Figure("memory of the coordinator, 20 parties, 1 MB messages", told, "within 1 GB together", own + server < 1024)
+    yield Figure(f"the slowest of the 20, {rounds} rounds of 1 MB from each", f"{_slowest(spent):.1f} s", "completes", met=True)
 
 
-def _chaos(runs: int) -> Figure:
-    """The tests' own disturbances, in a larger dose."""
-    sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
-    chaos = importlib.import_module("organisations.chaos").chaos
+def _cut(seconds: float) -> Figure:
+    """The tests' own line, cut for longer."""
     with tempfile.TemporaryDirectory() as folder:
-        found = chaos(Path(folder), runs)
+        found = _disturbances().cut_off(Path(folder), seconds)
+    told = f"{'yes' if found.identical else 'no'}, {found.seconds:.1f} s after it"
+    return Figure(f"a network cut of {seconds:.0f} s ends with the identical model", told, "yes", found.identical)
+
+
+def _chaos(runs: int) -> Iterator[Figure | Step]:
+    """The tests' own disturbances, in a larger dose."""
+    name = "runs under random kill -9 that end with the identical model"
+    with tempfile.TemporaryDirectory() as folder:
+        for found in _disturbances().chaos(Path(folder), runs):
+            yield Step(f"{name}: {found.identical}", found.runs, runs)
     told = f"{found.identical} of {found.runs}, {found.kills} kills, {found.messages} messages"
-    return Figure("runs under random kill -9 that end with the identical model", told, "all", found.identical == found.runs)
+    yield Figure(name, told, "all", found.identical == runs)
+
+
+def _disturbances() -> Any:
+    sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
+    return importlib.import_module("organisations.chaos")

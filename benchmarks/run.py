@@ -8,12 +8,15 @@ import os
 import platform
 import sys
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib.metadata import version
 
 from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from figures import Figure, MissingDataError
+from figures import Figure, MissingDataError, Step
 
 SUITES = ("secure_sum", "gram", "network")
 
@@ -37,14 +40,35 @@ def _suite(console: Console, name: str, *, quick: bool) -> int:
     module = importlib.import_module(name)
     start, rows = time.perf_counter(), []
     try:
-        with console.status(f"{name} ...") as status:
-            for figure in module.figures(quick):
-                rows.append(figure)
-                status.update(f"{name}: {len(rows)} figures, the last: {figure.name}")
+        with _display(name) as show:
+            for found in module.figures(quick):
+                rows += [found] if isinstance(found, Figure) else []
+                show(found)
     except MissingDataError as error:
         console.print(f"{name} left out: {error}")
     console.print(_table(f"{name}: {module.__doc__.strip()} ({time.perf_counter() - start:.0f} s)", rows))
     return sum(figure.met is False for figure in rows)
+
+
+@contextmanager
+def _display(suite: str) -> Iterator[Callable[[Figure | Step], None]]:
+    """A bar with the time left on a terminal; elsewhere a line for every tenth of what takes long."""
+    err = Console(stderr=True, highlight=False)
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn(), TextColumn("left"))
+    bar = Progress(*columns, console=err, transient=True, disable=not err.is_terminal, speed_estimate_period=600)
+    task = bar.add_task(f"{suite} ...", total=None)
+
+    def show(found: Figure | Step) -> None:
+        if isinstance(found, Figure):
+            bar.reset(task, description=f"{suite}, after: {found.name}", total=None)
+            return
+        bar.update(task, description=f"{suite}: {found.name}, {found.done} of {found.total}", completed=found.done, total=found.total)
+        if bar.disable and found.done * 10 % found.total < 10:
+            left = bar.tasks[0].time_remaining
+            err.print(bar.tasks[0].description, "" if left is None else f"(about {left / 60:.0f} min left)", soft_wrap=True)
+
+    with bar:
+        yield show
 
 
 def _table(title: str, rows: list[Figure]) -> Table:

@@ -1,15 +1,19 @@
-"""Runs under random `kill -9` of random processes: used by the tests in a small dose, and by the benchmarks in a large one."""
+"""Runs under random `kill -9` of random processes, or behind a cut line: a small dose for the tests, a large one for the benchmarks."""
 
 from __future__ import annotations
 
+import logging
 import random
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from organisations.forwarder import Forwarder
 from organisations.sites import CLEARING, Sites
 
 SERVER = "the server"
+log = logging.getLogger("chaos")
 
 
 @dataclass(frozen=True)
@@ -23,14 +27,18 @@ class Chaos:
     seconds: float
 
 
-def chaos(folder: Path, runs: int, *, kills: int = 2, seed: int = 0, pace: float = 0.03, hospitals: int = 3) -> Chaos:
-    """Each run is disturbed `kills` times, and must end with the model of the undisturbed one."""
-    dice, start = random.Random(seed), time.monotonic()  # noqa: S311 - no secret
+def chaos(folder: Path, runs: int, *, kills: int = 2, pace: float = 0.03, hospitals: int = 3) -> Iterator[Chaos]:
+    """Each run is disturbed `kills` times, and must end with the model of the undisturbed one; what became of them so far."""
+    identical, start = 0, time.monotonic()
     with Sites(folder, hospitals, options=("--pace", str(pace))) as sites:
         undisturbed = sites.model(sites.run())
-        identical = sum(disturbed(sites, dice, kills) == undisturbed for _ in range(runs))
-        messages = sites.check_masks()
-    return Chaos(runs, identical, runs * kills, messages, time.monotonic() - start)
+        for run in range(runs):
+            try:
+                identical += disturbed(sites, random.Random(run), kills) == undisturbed  # noqa: S311 - no secret
+            except AssertionError:
+                log.exception("run %d did not end well", run)
+                sites.start_missing()
+            yield Chaos(run + 1, identical, (run + 1) * kills, sites.check_masks(), time.monotonic() - start)
 
 
 def disturbed(sites: Sites, dice: random.Random, kills: int) -> dict[str, tuple[bytes, bytes]]:
@@ -62,3 +70,32 @@ def revive(sites: Sites, victim: str) -> None:
     """The coordinator starts its server again by itself."""
     if victim != SERVER:
         sites.start(victim.removesuffix(SERVER))
+
+
+@dataclass(frozen=True)
+class Cut:
+    """What became of a run whose line was cut."""
+
+    identical: bool
+    messages: int
+    seconds: float
+
+
+def cut_off(folder: Path, seconds: float, *, hospitals: int = 3) -> Cut:
+    """All hospitals lose the server for so long in the middle of a run, and find it again by themselves."""
+    with Forwarder() as line:
+        dials = {f"h{i + 1}": line.port for i in range(hospitals)}
+        sites = Sites(folder, hospitals, timeout=seconds + 60.0, dials=dials, options=("--pace", "0.03"))
+        line.target = sites.port
+        with sites, sites.analyst() as analyst:
+            undisturbed = sites.model(sites.run())
+            job = sites.job()
+            analyst.submit(job)
+            sites.await_(lambda: sites.messages(job, "h1") >= 10)
+            line.cut()
+            start = time.monotonic()
+            time.sleep(seconds)
+            assert not any(sites.outcome(job, name) for name in sites.names), "the cut came too late to be felt"
+            line.mend()
+            sites.ends_well(analyst, job, 60.0)
+            return Cut(sites.model(job) == undisturbed, sites.check_masks(), time.monotonic() - start - seconds)

@@ -117,6 +117,12 @@ class Sites:
                 [*command, *self.options.get(name, ()), *options], stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=env
             )
 
+    def start_missing(self) -> None:
+        """Start whoever does not run."""
+        for name, process in self.processes.items():
+            if process.poll() is not None:
+                self.start(name)
+
     def stop(self, *names: str) -> list[int]:
         """Ask sites to end, and wait until they have."""
         for name in names:
