@@ -63,8 +63,8 @@ def tacit(folder):
     """Runs a command; an exception that nobody foresaw comes through."""
     del folder
 
-    def call(*args):
-        return Result(CliRunner().invoke(app, [str(a) for a in args], prog_name="tacit", catch_exceptions=False))
+    def call(*args, said=None):
+        return Result(CliRunner().invoke(app, [str(a) for a in args], prog_name="tacit", catch_exceptions=False, input=said))
 
     return call
 

@@ -1,52 +1,20 @@
 """`tacit keys`, as a registrar and three sites use it."""
 
-import json
 import stat
+from functools import partial
 
 import pytest
-import typer
-from typer.testing import CliRunner
-
-from tacit.cli.errors import Commands
-from tacit.cli.keys import keys
-
-app = typer.Typer(cls=Commands, add_completion=False)
-app.add_typer(keys, name="keys")
-app.callback()(lambda: None)
-
-
-class Result:
-    """What a command left: its exit code, its two streams."""
-
-    def __init__(self, result) -> None:
-        self.code, self.out, self.err = result.exit_code, result.stdout, result.stderr
-
-    @property
-    def json(self):
-        return json.loads(self.out)
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "100")
-    return tmp_path
+def keys(tacit):
+    return partial(tacit, "keys")
 
 
 @pytest.fixture
-def tacit(folder):
-    del folder
-
-    def call(*args, said=None):
-        return Result(CliRunner().invoke(app, ["keys", *map(str, args)], prog_name="tacit", catch_exceptions=False, input=said))
-
-    return call
-
-
-@pytest.fixture
-def founded(tacit, folder):
-    assert tacit("init", "--consortium", "Northern hospitals").code == 0
-    assert tacit("new", "--name", "north").code == 0
+def founded(keys, folder):
+    assert keys("init", "--consortium", "Northern hospitals").code == 0
+    assert keys("new", "--name", "north").code == 0
     return folder
 
 
@@ -54,62 +22,62 @@ def fingerprint_of(result):
     return next(line for line in result.out.splitlines() if "fingerprint" in line).rpartition(": ")[2]
 
 
-def test_from_founding_to_a_list_of_members(tacit, folder):
-    founding = tacit("init", "--consortium", "Northern hospitals")
+def test_from_founding_to_a_list_of_members(keys, folder):
+    founding = keys("init", "--consortium", "Northern hospitals")
     assert 'ca_fingerprint = "' + fingerprint_of(founding).replace(" ", "") in founding.out
-    read_out = fingerprint_of(tacit("new", "--name", "north"))
+    read_out = fingerprint_of(keys("new", "--name", "north"))
     assert stat.S_IMODE((folder / "north.key").stat().st_mode) == 0o600
-    signed = tacit("sign", "north.request", said="y\n")
+    signed = keys("sign", "north.request", said="y\n")
     assert signed.code == 0
     assert f"north asks to be party\nfingerprint: {read_out}" in signed.out
     assert "send back to north: north.crt" in signed.out
-    assert tacit("list", "--json").json["members"][0]["fingerprint"] == read_out
-    listed = tacit("list").out
+    assert keys("list", "--json").json["members"][0]["fingerprint"] == read_out
+    listed = keys("list").out
     assert "Northern hospitals, version 2" in listed
     assert read_out in listed
-    shown = tacit("show", "north.crt").out
+    shown = keys("show", "north.crt").out
     assert "certificate:  north" in shown
     assert read_out in shown
 
 
 @pytest.mark.parametrize("said", ["n\n", "\n", ""])
-def test_without_a_yes_nothing_is_signed(tacit, founded, said):
+def test_without_a_yes_nothing_is_signed(keys, founded, said):
     before = (founded / "consortium.members").read_bytes()
-    result = tacit("sign", "north.request", said=said)
+    result = keys("sign", "north.request", said=said)
     assert result.code == 2
     assert "north is not signed: nobody confirmed that its site reads out" in result.err
     assert (founded / "consortium.members").read_bytes() == before
     assert not (founded / "north.crt").exists()
 
 
-def test_a_fingerprint_that_was_read_out_replaces_the_question(tacit, founded):
-    read_out = fingerprint_of(tacit("show", "north.request"))
+def test_a_fingerprint_that_was_read_out_replaces_the_question(keys, founded):
+    read_out = fingerprint_of(keys("show", "north.request"))
     wrong = ("0" if read_out[0] != "0" else "1") + read_out[1:]
-    assert tacit("sign", "north.request", "--fingerprint", wrong).code == 2
+    assert keys("sign", "north.request", "--fingerprint", wrong).code == 2
     assert not (founded / "north.crt").exists()
-    assert tacit("sign", "north.request", "--fingerprint", read_out.upper()).code == 0
+    assert keys("sign", "north.request", "--fingerprint", read_out.upper()).code == 0
 
 
-def test_where_nobody_is_asked_more_than_a_party_needs_the_registrars_word(tacit, founded):
+def test_where_nobody_is_asked_more_than_a_party_needs_the_registrars_word(keys, founded):
     del founded
-    tacit("new", "--name", "clearing", "--kind", "coordinator", "--host", "clearing.example.org", "--host", "192.0.2.7")
-    refused = tacit("sign", "clearing.request", "--yes")
+    keys("new", "--name", "clearing", "--kind", "coordinator", "--host", "clearing.example.org", "--host", "192.0.2.7")
+    refused = keys("sign", "clearing.request", "--yes")
     assert refused.code == 2
     assert "clearing asks to join as coordinator, not as party" in refused.err
-    signed = tacit("sign", "clearing.request", "--yes", "--kind", "coordinator", "--days", "90")
+    signed = keys("sign", "clearing.request", "--yes", "--kind", "coordinator", "--days", "90")
     assert "clearing asks to be coordinator at clearing.example.org, 192.0.2.7" in signed.out
-    assert "clearing.example.org, 192.0.2.7" in tacit("show", "clearing.crt").out
+    assert "clearing.example.org, 192.0.2.7" in keys("show", "clearing.crt").out
 
 
-def test_rotate_renew_and_revoke(tacit, founded):
+def test_rotate_renew_and_revoke(keys, founded):
     (founded / "new").mkdir()
-    assert tacit("sign", "north.request", "--yes").code == 0
-    assert tacit("renew", "north", "--days", "30").code == 0
-    tacit("new", "--name", "north", "--folder", "new")
-    assert tacit("rotate", "new/north.request", "--yes").code == 0
-    assert [m["state"] for m in tacit("list", "--json").json["members"]] == ["revoked", "valid"]
-    assert "north is revoked: hand consortium.members to every site" in tacit("revoke", "north").out
-    assert [m["state"] for m in tacit("list", "--json").json["members"]] == ["revoked", "revoked"]
+    assert keys("sign", "north.request", "--yes").code == 0
+    assert keys("renew", "north", "--days", "30").code == 0
+    keys("new", "--name", "north", "--folder", "new")
+    assert keys("rotate", "new/north.request", "--yes").code == 0
+    assert [m["state"] for m in keys("list", "--json").json["members"]] == ["revoked", "valid"]
+    assert "north is revoked: hand consortium.members to every site" in keys("revoke", "north").out
+    assert [m["state"] for m in keys("list", "--json").json["members"]] == ["revoked", "revoked"]
 
 
 @pytest.mark.parametrize(
@@ -134,9 +102,9 @@ def test_rotate_renew_and_revoke(tacit, founded):
         (["nothing"], "No such command 'nothing'"),
     ],
 )
-def test_refusals_are_one_line_and_change_nothing(tacit, founded, args, words):
+def test_refusals_are_one_line_and_change_nothing(keys, founded, args, words):
     before = {p: p.read_bytes() for p in founded.rglob("*") if p.is_file()}
-    result = tacit(*args)
+    result = keys(*args)
     assert result.code == 2
     assert result.err.startswith("tacit: error: ")
     assert result.err.count("\n") == 1
@@ -144,14 +112,14 @@ def test_refusals_are_one_line_and_change_nothing(tacit, founded, args, words):
     assert {p: p.read_bytes() for p in founded.rglob("*") if p.is_file()} == before
 
 
-def test_help_shows_every_command_with_an_example(tacit):
-    overview = tacit().out
+def test_help_shows_every_command_with_an_example(keys):
+    overview = keys().out
     for command in ("init", "new", "sign", "rotate", "renew", "revoke", "list", "show"):
         assert command in overview
-        assert f"tacit keys {command}" in tacit(command, "--help").out
+        assert f"tacit keys {command}" in keys(command, "--help").out
 
 
-def test_no_private_key_is_ever_printed(tacit, founded):
+def test_no_private_key_is_ever_printed(keys, founded):
     secret = (founded / "north.key").read_text().splitlines()[1]
-    printed = [tacit("sign", "north.request", "--yes"), tacit("list"), tacit("show", "north.crt"), tacit("show", "north.key")]
+    printed = [keys("sign", "north.request", "--yes"), keys("list"), keys("show", "north.crt"), keys("show", "north.key")]
     assert not [r for r in printed if secret in r.out + r.err]
