@@ -8,12 +8,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from tacit.consortium.answers import Finished
-from tacit.consortium.folder import Folder, folders
+from tacit.consortium.folder import Folder, folders, state_of
 from tacit.consortium.job import Job
 from tacit.consortium.settings import AnalystSettings, Settings
 from tacit.errors import LocalError
 from tacit.report.words import counted, human_bytes, human_seconds
 
+WAITS = {"pending": "waits for people here", "accepted": "waits for the others", "ended": "waits for the others to end"}
 RESULTS = ("finished.json", "answer.json", "proposal.json")  # the latest first
 
 
@@ -56,23 +57,19 @@ def standings(settings: Settings) -> list[Standing]:
 def standing(folder: Folder, *, own: bool = False) -> Standing:
     """From the files alone; `own` at an analyst, who has nothing but the proposal."""
     job = folder.job
-    state, why = ("submitted", "") if own else _state(folder, job)
-    return Standing(folder, job, state, why, _since(folder.path))
+    state = "submitted" if own else state_of(folder)
+    return Standing(folder, job, state, _why(folder, state), _since(folder.path))
 
 
-def _state(folder: Folder, job: Job) -> tuple[str, str]:
-    answer, start, ended = folder.answer, folder.start, folder.finished
-    if folder.heard("closed", Finished):
-        return "finished", _cost(ended)
-    if start is not None and ended is not None and ended.attempt == start.attempt:
-        return ("ended here", "waits for the others to end") if ended.ok else ("stopped", f"{ended.party} at {ended.place} ({ended.kind})")
-    if start is not None:
-        return "running", ""
-    if answer is not None and not answer.accepts:
-        return "refused", answer.record.reason or answer.record.rule
-    if job.expired(datetime.now(UTC)):
-        return "expired", ""
-    return ("accepted", "waits for the others") if answer is not None else ("pending", "waits for people here")
+def _why(folder: Folder, state: str) -> str:
+    answer, ended = folder.answer, folder.finished
+    if state in WAITS:
+        return WAITS[state]
+    if state == "refused" and answer is not None:
+        return answer.record.reason or answer.record.rule
+    if state == "stopped" and ended is not None:
+        return f"{ended.party} at {ended.place} ({ended.kind})"
+    return _cost(ended) if state == "finished" else ""
 
 
 def _cost(ended: Finished | None) -> str:

@@ -55,7 +55,7 @@ def _from_coordinators(settings: AnalystSettings, analyst: Any) -> Iterator[Stat
         found = [news for coordinator in named for news in analyst.ask(coordinator)]
         fields = ("state", "answers", "places", "done", "total", "rounds", "bytes", "seconds", "left", "attempt")
         jobs = [{"job": n.job, **{f: getattr(n, f) for f in fields}, "says": told(n), "reasons": list(n.reasons)} for n in found]
-        yield {"site": settings.name, "kind": "analyst", "jobs": jobs}
+        yield {"site": settings.name, "kind": "analyst", "jobs": jobs, "silent": sorted(analyst.silent)}
 
 
 def _from_files(settings: Settings) -> Iterator[Status]:
@@ -107,8 +107,8 @@ def _shown(found: Status) -> Any:
     state = "" if "running" not in found else ", running" if found["running"] else ", not running"
     rows = [(job["job"][:8], job["state"], listing(job["answers"]) if "answers" in job else "", job["says"]) for job in found["jobs"]]
     if not rows:
-        quiet = "no jobs, or the coordinator does not run" if found["kind"] == "analyst" else "no jobs"
-        return Text(f"{found['site']} ({found['kind']}{state}): {quiet}")
+        silent = listing(found.get("silent", ()))
+        return Text(f"{found['site']} ({found['kind']}{state}): " + (f"no word from {silent}: does it run?" if silent else "no jobs"))
     if not any(row[2] for row in rows):
         return Group(
             Text(f"{found['site']} ({found['kind']}{state})"), table("job", "state", "how far", rows=[(a, b, d) for a, b, _, d in rows])

@@ -37,8 +37,9 @@ class Analyst:
     def __init__(self, settings: AnalystSettings) -> None:
         self.settings = settings
         self.identity, self.members = identity_of(settings)
-        self._news: queue.SimpleQueue[News] = queue.SimpleQueue()
+        self._news: queue.SimpleQueue[tuple[str, News | str]] = queue.SimpleQueue()  # by coordinator; a text: no news of such jobs
         self._asked: set[str] = set()
+        self.silent: set[str] = set()  # coordinators that did not answer the last question
 
     def __enter__(self) -> Self:
         tls, proxy = self.identity.tls(self.members.authority), self.settings.proxy
@@ -64,14 +65,19 @@ class Analyst:
     def ask(self, coordinator: str, job: str = "", patience: float = 5.0) -> list[News]:
         """What the coordinator has to tell of this submitter's jobs; of one job it is told at once."""
         self._tell(coordinator, "ask", job.encode())
+        self.silent.add(coordinator)
         found: dict[str, News] = {}
         end = time.monotonic() + patience
         while time.monotonic() < end and job not in found:
             try:
-                news = self._news.get(timeout=QUIET if found else max(0.0, end - time.monotonic()))
+                sender, news = self._news.get(timeout=QUIET if found else max(0.0, end - time.monotonic()))
             except queue.Empty:
                 break
-            found[news.job] = news
+            self.silent.discard(sender)
+            if isinstance(news, News):
+                found[news.job] = news
+            elif (sender, news) == (coordinator, job):  # not a late answer to an earlier question
+                break
         return [news for news in found.values() if news.job.startswith(job)]
 
     def follow(self, job: Job, *, after: int = 0) -> Iterator[News]:
@@ -84,8 +90,12 @@ class Analyst:
             time.sleep(ASK)
 
     def _hear(self, sender: str, kind: str, body: bytes) -> None:
-        if kind == "news" and sender in self._asked:  # nobody else's news count
-            self._news.put(read(body, News))
+        if sender not in self._asked:  # nobody else's news count
+            return
+        if kind == "news":
+            self._news.put((sender, read(body, News)))
+        elif kind == "no news":
+            self._news.put((sender, body.decode()))
 
     def _tell(self, coordinator: str, kind: str, body: bytes) -> None:
         self._asked.add(coordinator)

@@ -91,10 +91,12 @@ class Clearing(Site):
             folder.hear("finished", sender, body)
 
     def _asked(self, sender: str, job: str) -> None:
-        """News, to whoever submitted it; all jobs of the sender if none is named."""
-        for folder in folders(self.state):
-            if folder.job.submitter == sender and folder.id.startswith(job):
-                self.control.send(sender, "news", self.news(folder).dump())
+        """News, to whoever submitted it; all jobs of the sender if none is named. Who has none is told so, and need not wait."""
+        found = [folder for folder in folders(self.state) if folder.job.submitter == sender and folder.id.startswith(job)]
+        for folder in found:
+            self.control.send(sender, "news", self.news(folder).dump())
+        if not found:
+            self.control.send(sender, "no news", job.encode())
 
     def _resumed(self, sender: str, job: str) -> None:
         folder = folder_of(self.state, job)

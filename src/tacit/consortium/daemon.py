@@ -108,11 +108,12 @@ def _dialled(stack: contextlib.ExitStack, make: Callable[[], Broker], stop: thre
 
 
 def _serve(site: Site, stop: threading.Event, server: Server | None, settings: Settings) -> None:
-    seen = _stamp(settings.members)
+    seen, trouble = _stamp(settings.members), None
     with site.control, _metrics(site, settings):
         while not stop.is_set():
             site.tick()
             _told(site)
+            trouble = _complained(site.broker, trouble)
             while site.control.refused:
                 log.warning("a letter was refused: %s", site.control.refused.pop(0))
             if server is not None and not server.alive:
@@ -123,6 +124,16 @@ def _serve(site: Site, stop: threading.Event, server: Server | None, settings: S
                 _renew(site, server, settings)
             site.control.due.wait(TICK)
             site.control.due.clear()
+
+
+def _complained(broker: Broker, before: str | None) -> str | None:
+    """What is wrong with the connection, which goes into the log when it changes."""
+    now = broker.trouble
+    if now and now != before:
+        log.warning("the connection to the server: %s. Trying again until it is back", now)
+    elif before and not now:
+        log.info("connected again")
+    return now
 
 
 def _metrics(site: Site, settings: Settings) -> contextlib.AbstractContextManager[None]:

@@ -11,8 +11,9 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import msgspec
 
@@ -24,6 +25,7 @@ from tacit.errors import LocalError, PeerError
 from tacit.files import write_whole
 
 T = TypeVar("T", bound=msgspec.Struct)
+State = Literal["pending", "accepted", "refused", "expired", "running", "ended", "stopped", "finished"]
 
 
 class Folder:
@@ -121,6 +123,22 @@ class Folder:
     def _read(self, name: str, kind: type[T]) -> T | None:
         file = self.path / name
         return read(file.read_bytes(), kind) if file.exists() else None
+
+
+def state_of(folder: Folder) -> State:
+    """How far a job is here, as this site's files have it."""
+    start, finished, answer = folder.start, folder.finished, folder.answer
+    if folder.heard("closed", Finished):
+        return "finished"
+    if start is not None:
+        if finished is None or finished.attempt < start.attempt:
+            return "running"
+        return "ended" if finished.ok else "stopped"
+    if answer is not None and not answer.accepts:
+        return "refused"
+    if folder.job.expired(datetime.now(UTC)):
+        return "expired"
+    return "pending" if answer is None else "accepted"
 
 
 def folders(state: Path) -> Iterator[Folder]:

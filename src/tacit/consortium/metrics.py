@@ -12,8 +12,7 @@ from importlib.metadata import version
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
-from tacit.consortium.answers import Finished
-from tacit.consortium.folder import Folder, folders
+from tacit.consortium.folder import folders, state_of
 from tacit.errors import LocalError
 
 if TYPE_CHECKING:
@@ -105,18 +104,6 @@ def figures(site: Site) -> Samples:
             if peer != site.name
         ],
     }
-
-
-def state_of(folder: Folder) -> str:
-    """A job's state as this site's files have it."""
-    start, finished, answer = folder.start, folder.finished, folder.answer
-    if folder.heard("closed", Finished):
-        return "finished"
-    if start is None:
-        return "waiting" if answer is None else "accepted" if answer.accepts else "refused"
-    if finished is None or finished.attempt < start.attempt:
-        return "running"
-    return "ended" if finished.ok else "stopped"
 
 
 def _labels(labels: Mapping[str, str]) -> str:

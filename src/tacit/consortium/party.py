@@ -125,13 +125,31 @@ class Party(Site):
             self.tell(coordinator, "finished", folder.finished.dump(), job.id, str(folder.finished.attempt))
 
     def _judge(self, folder: Folder, job: Job, now: datetime) -> None:
-        facts, register = self._facts(job)
-        decision = decide(job, self.policy, facts, register, party=self.name, now=now)
-        record = self._recorded(job, decision, now)
-        if record is None:
-            return
+        """Answer, unless people have still to decide.
+
+        A site that cannot tell refuses: the submitter hears of it, and may submit again, where silence would keep all sites
+        waiting. Only an answer that the disk has no room for is left to the next look, since nothing leaves that is not kept.
+        """
+        doing = "read its dataset and register"
+        try:
+            facts, register = self._facts(job)
+            doing = "judge the job"
+            record = self._recorded(job, decide(job, self.policy, facts, register, party=self.name, now=now), now)
+            if record is None:
+                return
+            doing = "prepare its part"
+            answer = self._answer(folder, job, record, now)
+        except Exception as error:  # noqa: BLE001 - whatever its files are like
+            self.complain(job.id, error)
+            answer = Answer.of(self._unable(job, doing, error, now), self.identity)
+        folder.answer = answer
+        record = answer.record
         log.info("job %s of %s: %s (%s)", job.id[:8], job.submitter, record.verdict, record.rule or ", ".join(record.by))
-        folder.answer = self._answer(folder, job, record, now)
+
+    def _unable(self, job: Job, doing: str, error: Exception, now: datetime) -> Record:
+        """A refusal that says of an error no more than its class: its text can contain data."""
+        reason = f"this site cannot {doing} ({type(error).__name__}), and its log says why: submit the job again once that is mended"
+        return automatic(job, self.policy, self.name, "refuse", "site", reason, now)
 
     def _recorded(self, job: Job, decision: Decision, now: datetime) -> Record | None:
         if decision.verdict == "wait":

@@ -158,8 +158,8 @@ def check_dialling(file: str, servers: Sequence[str], proxy: str | None) -> None
     for url in servers:
         if urlsplit(url).scheme not in {"tls", "wss"} or not _has_port(url):
             raise LocalError(f"{file}: servers has {url!r}: write it as tls://host:port or wss://host:port")
-    if proxy is not None and (urlsplit(proxy).scheme not in {"http", "https"} or not _has_port(proxy)):
-        raise LocalError(f"{file}: proxy = {proxy!r}: write it as http://host:port")
+    if proxy is not None and (urlsplit(proxy).scheme != "http" or not _has_port(proxy)):  # not quoted: it may hold a password
+        raise LocalError(f"{file}: proxy needs a host and a port, and is not spoken to over TLS: write it as http://host:port")
     if proxy is not None and not all(url.startswith("wss:") for url in servers):
         raise LocalError(f"{file}: proxy carries websockets only, and servers has a tls:// address: use wss://host:443")
 

@@ -36,7 +36,7 @@ from tacit.crypto.agreement import public_key
 from tacit.crypto.entropy import RootEntropy
 from tacit.crypto.envelope import Sealer
 from tacit.data.part import Part
-from tacit.errors import LocalError, PeerError
+from tacit.errors import LocalError, PeerError, TacitError
 from tacit.registry import INPUTS, play
 from tacit.runtimes.apart import StoppedError
 from tacit.runtimes.durable import Durable, Limits
@@ -59,6 +59,7 @@ class Site:
         self.told_at = 0.0  # when the status file was written
         self._playing: dict[str, threading.Thread] = {}
         self._sent: dict[tuple[str, ...], float] = {}
+        self._said: dict[str, set[str]] = {}  # complaints about each job that are in the log
         threadpool_limits(1)  # the same model bit for bit, and a core for every party that shares this machine
 
     def hear(self, sender: str, kind: str, body: bytes) -> None:
@@ -74,8 +75,16 @@ class Site:
         for folder in folders(self.state):
             try:
                 self.drive(folder)
+                self._said.pop(folder.id, None)
             except (LocalError, PeerError) as error:
-                log.error("job %s: %s", folder.id[:8], error)  # noqa: TRY400 - one line says it
+                self.complain(folder.id, error)
+
+    def complain(self, job: str, error: Exception) -> None:
+        """One line, and not again at every look as long as nothing changes: a disk may be full for hours."""
+        said = self._said.setdefault(job, set())
+        if str(error) not in said:
+            log.error("job %s: %s", job[:8], error, exc_info=None if isinstance(error, TacitError) else error)
+        said.add(str(error))
 
     def part(self, job: Job) -> Part | None:
         """This site's data for a job; None at a coordinator that holds none."""

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 PATIENCE = 10  # seconds for one attempt
 GOODBYE = 1.0  # seconds to close what came of it
+HANG_UPS, PAUSE = 3, 1.0  # so many in a row, so many seconds apart, are no accident
 FOR_EVER = {"allow_reconnect": True, "max_reconnect_attempts": -1}
 
 
@@ -26,10 +27,29 @@ class UnreachableError(LocalError, ConnectionError):
 
 
 async def dial(
-    servers: Sequence[str], tls: ssl.SSLContext, inbox: str, heard: Callable[[Exception], None], *, proxy: str | None = None
+    servers: Sequence[str], tls: ssl.SSLContext, inbox: str, heard: Callable[[Exception | None], None], *, proxy: str | None = None
 ) -> Client:
-    """A client that keeps its connection up from here on; the first one is tried twice, then given up with the reason."""
-    client = _client(servers, proxy)
+    """A client that keeps its connection up from here on; the first one is made, or given up with the reason.
+
+    `heard` gets every error, and None once the connection is back.
+    """
+    hang_ups = 0
+    while True:
+        client = _client(servers, proxy)
+        error = await _failure(client, servers, tls, inbox, heard)
+        if error is None:
+            client.options |= FOR_EVER
+            return client
+        hang_ups += 1
+        if not _hung_up(error) or hang_ups == HANG_UPS:
+            raise explained(error, servers, proxy)
+        await asyncio.sleep(PAUSE)
+
+
+async def _failure(
+    client: Client, servers: Sequence[str], tls: ssl.SSLContext, inbox: str, heard: Callable[[Exception | None], None]
+) -> Exception | None:
+    """Why a client could not connect."""
     from nats.errors import Error  # noqa: PLC0415 - an extra
 
     failures: list[Exception] = []
@@ -38,6 +58,9 @@ async def dial(
         failures[:] = [error]
         heard(error)
 
+    async def restored() -> None:
+        heard(None)
+
     try:
         await client.connect(
             list(servers),
@@ -45,6 +68,7 @@ async def dial(
             tls_handshake_first=not _websockets(servers),  # a websocket is inside TLS from its first byte
             inbox_prefix=inbox.encode(),
             error_cb=told,
+            reconnected_cb=restored,
             allow_reconnect=False,
             max_reconnect_attempts=1,
             reconnect_time_wait=0.5,  # type: ignore[arg-type]  # a pause, which asyncio takes in fractions
@@ -55,20 +79,28 @@ async def dial(
     except (OSError, TimeoutError, Error) as error:
         with contextlib.suppress(TimeoutError):  # nats-py waits for ever for a connection whose handshake failed
             await asyncio.wait_for(client.close(), GOODBYE)
-        raise explained(failures[0] if failures else error, servers, proxy) from None
-    client.options |= FOR_EVER
-    return client
+        return failures[0] if failures else error
+    heard(None)
+    return None
+
+
+def _hung_up(error: Exception) -> bool:
+    """A server whose list lacks a key closes without a word once TLS stands, as one does that ends at that very moment."""
+    return "when expecting INFO" in str(error)
 
 
 def explained(error: Exception, servers: Sequence[str], proxy: str | None) -> LocalError:
-    """Why there is no connection; only a refused certificate is final."""
+    """Why there is no connection; only a refused certificate is final, since no other attempt with it would do better."""
     where, through = ", ".join(servers), f" through the proxy {_plain(proxy)}" if proxy else ""
     if isinstance(error, ssl.SSLError) and (isinstance(error, ssl.SSLCertVerificationError) or "ALERT" in _reason(error)):
         return LocalError(f"{where} refused the certificate or is not who it should be ({_reason(error)}): see `tacit keys show`")
     if proxy and isinstance(status := getattr(error, "status", None), int):
         return UnreachableError(f"{where} cannot be reached{through} (status {status}): have it allow CONNECT to that host and port")
-    if "Authorization Violation" in str(error):
-        return UnreachableError(f"{where} does not know this certificate: has the coordinator the registrar's newest list of members?")
+    if "Authorization Violation" in str(error) or _hung_up(error):
+        return LocalError(
+            f"{where} does not accept this site's certificate, which is revoked or not in the coordinator's list of members: "
+            "ask the registrar (`tacit keys list`), have the coordinator take the newest list, then start again"
+        )
     return UnreachableError(
         f"{where} cannot be reached{through} ({_said(error)}): does the coordinator run, and the firewall let this site out?"
     )

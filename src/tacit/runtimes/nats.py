@@ -63,7 +63,7 @@ class Broker:
         self._thread = threading.Thread(target=self._loop.run_forever, name="tacit-network", daemon=True)
         self._client: Client | None = None
         self.ending = False
-        self.trouble: str | None = None  # the last refusal of the server, for people
+        self.trouble: str | None = None  # what is wrong with the connection now, for people
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -125,8 +125,8 @@ class Broker:
         return self._client
 
     async def _connect(self) -> None:
-        def heard(error: Exception) -> None:
-            self.trouble = f"{type(error).__name__}: {error}"
+        def heard(error: Exception | None) -> None:
+            self.trouble = None if error is None else " ".join(f"{type(error).__name__}: {error}".split())
 
         self._client = await dial(self._servers, self._tls, f"_INBOX_{self.token}", heard, proxy=self._proxy)
 

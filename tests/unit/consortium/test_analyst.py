@@ -12,10 +12,11 @@ import tacit
 from tacit.choreo import Asker, Coordinator, Holder, Labeller, Opened, Row
 from tacit.consortium.analyst import Analyst, connect, outcome_of
 from tacit.consortium.answers import Proposal, read
-from tacit.consortium.clearing import News
-from tacit.consortium.example_files import example_analyst
-from tacit.consortium.settings import AnalystSettings
+from tacit.consortium.clearing import Clearing, News
+from tacit.consortium.example_files import example_analyst, example_coordinator
+from tacit.consortium.settings import AnalystSettings, CoordinatorSettings
 from tacit.errors import LocalError, PeerError
+from tacit.runtimes.nats import Broker
 
 STUDY = """
 [study]
@@ -244,6 +245,28 @@ def test_a_job_reaches_its_coordinator_signed_and_its_news_come_back(tmp_path, w
         sender, _, body = next(letter for letter in clearing.heard if letter[1] == "propose")
         assert sender == "analyst"
         assert read(body, Proposal).checked(network.members) == network.job
+
+
+def test_who_has_no_jobs_is_told_so_at_once_and_a_coordinator_that_says_nothing_is_named(tmp_path, write, study, monkeypatch):
+    pytest.importorskip("nats", reason="needs the extra 'nats'")
+    from control_network import ControlNetwork  # noqa: PLC0415 - needs the extra
+
+    with ControlNetwork(tmp_path / "network").serving() as network:
+        monkeypatch.setattr(study, "sites", network.sites)
+        monkeypatch.setattr(study, "consortium", network.consortium)
+        settings = AnalystSettings.from_toml(write(servers=[network.server.url]))
+        broker = Broker([network.server.url], network.sites["clearing"].tls(network.members.authority), network.tokens["clearing"])
+        (tmp_path / "clearing.toml").write_text(example_coordinator())
+        own = CoordinatorSettings.from_toml(tmp_path / "clearing.toml", files=False)
+        with broker, Analyst(settings) as analyst:
+            with Clearing(own, network.sites["clearing"], network.members, broker).control:
+                began = time.monotonic()
+                assert analyst.ask("clearing", patience=60.0) == []
+                assert analyst.ask("clearing", network.job.id, patience=60.0) == []
+                assert time.monotonic() - began < 10
+                assert analyst.silent == set()
+            assert analyst.ask("clearing", patience=0.2) == []
+            assert analyst.silent == {"clearing"}
 
 
 def test_a_server_that_is_not_there_is_named(tmp_path, write, monkeypatch):

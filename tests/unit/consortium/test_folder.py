@@ -2,14 +2,15 @@
 
 import os
 import stat
+from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pytest
-from consortium_study import Study
+from consortium_study import Study, altered
 from journals import everything_in, opened
 
 from tacit.consortium.answers import Answer, Finished
-from tacit.consortium.folder import Folder, folder_of, folders
+from tacit.consortium.folder import Folder, folder_of, folders, state_of
 from tacit.errors import LocalError, TacitError
 
 
@@ -136,3 +137,26 @@ def test_a_site_finds_its_jobs_in_order_and_overlooks_what_is_none(tmp_path, stu
     assert [f.id for f in folders(tmp_path)] == sorted([folder.id, other.id])
     assert all(isinstance(f, Folder) for f in folders(tmp_path))
     assert list(folders(tmp_path / "elsewhere")) == []
+
+
+def test_how_far_a_job_is_follows_from_its_files(study, folder):
+    states = [state_of(folder)]
+    for name, word in (
+        ("answer", study.answer("north")), ("start", study.start()), ("finished", finished(study, ok=False)),
+        ("start", altered(study.start(), attempt=2)), ("finished", altered(finished(study), attempt=2)),
+    ):  # fmt: skip
+        setattr(folder, name, word)
+        states.append(state_of(folder))
+    folder.hear("closed", "clearing", finished(study).dump())
+    assert [*states, state_of(folder)] == ["pending", "accepted", "running", "stopped", "running", "ended", "finished"]
+
+
+def test_a_job_that_nobody_starts_any_more_is_refused_or_expired(tmp_path, study, folder):
+    folder.answer = study.answer("north", "refuse")
+    assert state_of(folder) == "refused"
+    late = altered(study.another(), expires=datetime.now(UTC).replace(microsecond=0) - timedelta(minutes=1))
+    old = folder_of(tmp_path, late.id)
+    old.propose(study.proposal(late))
+    assert state_of(old) == "expired"
+    old.answer = study.answer("north")
+    assert state_of(old) == "expired"

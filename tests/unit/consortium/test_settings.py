@@ -63,6 +63,11 @@ def test_absolute_paths_stay_as_they_are(folder, party):
         ("tls://clearing.example:4222", "tls://clearing.example:x", "write it as tls://host:port or wss://host:port"),
         ('["tls://clearing.example:4222"]', "[]", "servers is empty: name at least one"),
         ("# proxy", "proxy", "proxy carries websockets only, and servers has a tls:// address"),
+        (
+            '# proxy = "http:',
+            'proxy = "https:',
+            "north.toml: proxy needs a host and a port, and is not spoken to over TLS: write it as http://host:port",
+        ),
         ("# metrics_port = 9464", "metrics_port = 0", "metrics_port: Expected int >= 1; correct the value"),
         ("party_timeout = 300.0", "party_timeout = 0", "party_timeout: Expected float > 0.0; correct the value"),
         ('"text"', '"xml"', "log_format: Invalid enum value 'xml'; correct the value"),
@@ -83,6 +88,14 @@ def test_a_bad_configuration_is_refused_in_one_line(party, old, new, words):
 def test_websockets_may_go_through_a_proxy(party):
     text = example_party(servers=["wss://clearing.example:443"]).replace("# proxy", "proxy")
     assert party(text=text).proxy == "http://proxy.example:3128"
+
+
+@pytest.mark.parametrize("proxy", ["https://me:hunter2@proxy.example:3128", "http://me:hunter2@proxy.example", "me:hunter2@proxy:1"])
+def test_a_proxy_of_another_kind_is_refused_without_its_password(party, proxy):
+    text = example_party(servers=["wss://clearing.example:443"]).replace("# proxy", "proxy")
+    with pytest.raises(LocalError, match="write it as http://host:port") as error:
+        party("http://proxy.example:3128", proxy, text)
+    assert "hunter2" not in str(error.value)
 
 
 def test_a_coordinator_needs_a_port_to_listen_at(tmp_path):
