@@ -28,6 +28,7 @@ from unit.consortium.consortium_sites import Consortium
 DAEMON = Path(__file__).with_name("daemon.py")
 CLEARING, ANALYST = "clearing", "ana"
 BAND = 200  # packed entries a round: some forty rounds
+STARTING = 60.0  # seconds for all processes to import what they need, on a machine that is busy
 ENDS = ("finished", "refused", "stopped")
 
 
@@ -101,6 +102,7 @@ class Sites:
     def __enter__(self) -> Self:
         for name in self.names:
             self.start(name)
+        self.await_(lambda: " coordinates at " in self.log(CLEARING), STARTING)
         return self
 
     def __exit__(self, *_: object) -> None:
