@@ -102,7 +102,11 @@ class Sites:
     def __enter__(self) -> Self:
         for name in self.names:
             self.start(name)
-        self.await_(lambda: " coordinates at " in self.log(CLEARING), STARTING)
+        try:
+            self.await_(lambda: " coordinates at " in self.log(CLEARING), STARTING)
+        except AssertionError:
+            self.__exit__()
+            raise
         return self
 
     def __exit__(self, *_: object) -> None:
