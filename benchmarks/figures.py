@@ -33,7 +33,16 @@ class Step:
     total: int
 
 
-Figures = Callable[[bool], Iterator[Figure | Step]]
+@dataclass(frozen=True)
+class Table:
+    """Figures that are read together, such as a table of a paper; printed as it stands, nothing is asked of it."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+Figures = Callable[[bool], Iterator[Figure | Step | Table]]
 
 
 class MissingDataError(Exception):

@@ -14,9 +14,9 @@ from importlib.metadata import version
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-from rich.table import Table
+from rich.table import Table as RichTable
 
-from figures import Figure, MissingDataError, Step
+from figures import Figure, MissingDataError, Step, Table
 
 SUITES = ("secure_sum", "gram", "network")
 
@@ -38,29 +38,32 @@ def main() -> int:
 
 def _suite(console: Console, name: str, *, quick: bool) -> int:
     module = importlib.import_module(name)
-    start, rows = time.perf_counter(), []
+    start, rows, tables = time.perf_counter(), [], []
     try:
         with _display(name) as show:
             for found in module.figures(quick):
                 rows += [found] if isinstance(found, Figure) else []
+                tables += [found] if isinstance(found, Table) else []
                 show(found)
     except MissingDataError as error:
         console.print(f"{name} left out: {error}")
+    for table in tables:
+        console.print(_printed(table), "")
     console.print(_table(f"{name}: {module.__doc__.strip()} ({time.perf_counter() - start:.0f} s)", rows))
     return sum(figure.met is False for figure in rows)
 
 
 @contextmanager
-def _display(suite: str) -> Iterator[Callable[[Figure | Step], None]]:
+def _display(suite: str) -> Iterator[Callable[[Figure | Step | Table], None]]:
     """A bar with the time left on a terminal; elsewhere a line for every tenth of what takes long."""
     err = Console(stderr=True, highlight=False)
     columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn(), TextColumn("left"))
     bar = Progress(*columns, console=err, transient=True, disable=not err.is_terminal, speed_estimate_period=600)
     task = bar.add_task(f"{suite} ...", total=None)
 
-    def show(found: Figure | Step) -> None:
-        if isinstance(found, Figure):
-            bar.reset(task, description=f"{suite}, after: {found.name}", total=None)
+    def show(found: Figure | Step | Table) -> None:
+        if not isinstance(found, Step):
+            bar.reset(task, description=f"{suite}, after: {found.title if isinstance(found, Table) else found.name}", total=None)
             return
         bar.update(task, description=f"{suite}: {found.name}, {found.done} of {found.total}", completed=found.done, total=found.total)
         if bar.disable and found.done * 10 % found.total < 10:
@@ -71,8 +74,17 @@ def _display(suite: str) -> Iterator[Callable[[Figure | Step], None]]:
         yield show
 
 
-def _table(title: str, rows: list[Figure]) -> Table:
-    table = Table(title=title, title_justify="left", box=None, pad_edge=False)
+def _printed(table: Table) -> RichTable:
+    printed = RichTable(title=table.title, title_justify="left", box=None, pad_edge=False)
+    for i, column in enumerate(table.columns):
+        printed.add_column(column, justify="right" if i else "left")
+    for row in table.rows:
+        printed.add_row(*row)
+    return printed
+
+
+def _table(title: str, rows: list[Figure]) -> RichTable:
+    table = RichTable(title=title, title_justify="left", box=None, pad_edge=False)
     for column in ("figure", "measured", "asked", ""):
         table.add_column(column, justify="right" if column == "measured" else "left")
     for figure in rows:
