@@ -28,6 +28,7 @@ from tacit.runtimes.nats import Broker
 
 ASK = 0.2
 QUIET = 0.7  # seconds without another job's news that end a list
+UNKNOWN = 60.0  # seconds that a coordinator may know nothing of a job: one killed over a proposal gets the letter again after 30
 REACH = 10.0  # seconds until the server is said to be out of reach
 
 
@@ -82,11 +83,15 @@ class Analyst:
 
     def follow(self, job: Job, *, after: int = 0) -> Iterator[News]:
         """News of a job until it is finished, refused or stopped; `after` is an attempt whose stop is known already."""
+        coordinator, heard = job.roles.coordinator, time.monotonic()
         while True:
-            for news in self.ask(job.roles.coordinator, job.id):
+            for news in (found := self.ask(coordinator, job.id)):
                 yield news
                 if news.state in ("finished", "refused") or (news.state == "stopped" and news.attempt > after):
                     return
+            heard = time.monotonic() if found or coordinator in self.silent else heard  # who is away may come back and know it
+            if time.monotonic() - heard > UNKNOWN:
+                raise PeerError(f"{coordinator} knows nothing of job {job.id}: it refused or purged it, see its log, then submit it again")
             time.sleep(ASK)
 
     def _hear(self, sender: str, kind: str, body: bytes) -> None:

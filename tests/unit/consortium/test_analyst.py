@@ -265,6 +265,9 @@ def test_who_has_no_jobs_is_told_so_at_once_and_a_coordinator_that_says_nothing_
                 assert analyst.ask("clearing", network.job.id, patience=60.0) == []
                 assert time.monotonic() - began < 10
                 assert analyst.silent == set()
+                monkeypatch.setattr("tacit.consortium.analyst.UNKNOWN", 0.5)
+                with pytest.raises(PeerError, match=f"clearing knows nothing of job {network.job.id}: it refused or purged it"):
+                    list(analyst.follow(network.job))
             assert analyst.ask("clearing", patience=0.2) == []
             assert analyst.silent == {"clearing"}
 
