@@ -10,6 +10,7 @@ from typing import Any, cast
 import numpy as np
 
 from tacit.choreo import State
+from tacit.choreo.message import Record
 from tacit.data import Federation
 from tacit.data.part import part_of
 from tacit.data.plan import Partition
@@ -18,14 +19,16 @@ from tacit.models import files
 from tacit.models.gram import GramModel
 from tacit.report import Report
 
+KEPT = {"GramSVC": "support_", "PanSVC": "n_iter_"}  # what a file keeps of a fitted estimator beside classes, model and report
+
 
 class Saved(State):
-    """What a model file holds beside the shares: parameters, who holds which features, the report."""
+    """What a model file holds: parameters, the model, who holds which features, the report; `kept` is the attribute that `KEPT` names."""
 
     estimator: str
     params: dict[str, Any]
     classes: tuple[bool | int | float | str, ...]
-    support: Any
+    kept: Any
     model: Any
     partition: str
     holders: dict[str, tuple[str, ...]]
@@ -39,13 +42,15 @@ class Saved(State):
 
 def save(estimator: Any, path: str | Path) -> Path:
     """Write a fitted estimator. The header names everyone whose records the file contains."""
-    fed = estimator.federation_
-    params = {**estimator.get_params(), "random_state": None}  # a seed's object has no wire form, and only splits plain arrays
+    fed, name = estimator.federation_, type(estimator).__name__
+    if name not in KEPT:
+        raise LocalError(f"a {name} has no model file: save one of {', '.join(KEPT)}")
+    params = {**estimator.get_params(), "random_state": None}  # a seed's object has no wire form, and no fitted model needs it
     saved = Saved(
-        estimator=type(estimator).__name__,
+        estimator=name,
         params=params,
         classes=tuple(estimator.classes_.tolist()),
-        support=estimator.support_,
+        kept=getattr(estimator, KEPT[name]),
         model=estimator.model_,
         partition=fed.partition,
         holders={p: part.features for p, part in fed.parts.items()},
@@ -68,15 +73,15 @@ def save(estimator: Any, path: str | Path) -> Path:
 
 def load(path: str | Path) -> Any:
     """The fitted estimator of a model file."""
-    from tacit.estimators.gram import GramSVC  # noqa: PLC0415 - GramSVC.save needs this module
+    from tacit import estimators  # noqa: PLC0415 - their `save` needs this module
 
-    known = {cls.__name__: cls for cls in (GramSVC,)}
     header, saved = files.read(path)
-    if not isinstance(saved, Saved) or saved.estimator not in known:
+    if not isinstance(saved, Saved) or saved.estimator not in KEPT:
         raise LocalError(f"{path} holds a {header.get('estimator', 'thing')} that this version does not know: upgrade tacit")
-    estimator = known[saved.estimator](**saved.params)
+    estimator = getattr(estimators, saved.estimator)(**saved.params)
     estimator.federation_ = _federation(saved)
-    estimator.classes_, estimator.support_, estimator.model_ = np.array(saved.classes), saved.support, saved.model
+    estimator.classes_, estimator.model_ = np.array(saved.classes), _aligned(saved.model)
+    setattr(estimator, KEPT[saved.estimator], saved.kept)
     if isinstance(saved.model, GramModel):
         estimator.n_iter_ = saved.model.dual.iterations
     estimator.n_features_in_ = len(saved.features)
@@ -84,6 +89,15 @@ def load(path: str | Path) -> Any:
         estimator.feature_names_in_ = np.array(saved.features, dtype=object)
     estimator.report_ = Report.from_dict(json.loads(saved.report))
     return estimator
+
+
+def _aligned(value: Any) -> Any:
+    """With every array at an even address: a product of others is slower, and may differ in the last bit from before it was saved."""
+    if isinstance(value, Record):
+        return type(value)(*(_aligned(getattr(value, name)) for name in value.field_names()))
+    if isinstance(value, dict):
+        return {key: _aligned(part) for key, part in value.items()}
+    return np.require(value, requirements="A") if isinstance(value, np.ndarray) else value
 
 
 def _federation(saved: Saved) -> Federation:

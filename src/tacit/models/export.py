@@ -1,0 +1,120 @@
+"""A PAN-SVM for programs that do not know tacit.
+
+to_sklearn    a fitted pipeline of scikit-learn's own classes
+.skops        that pipeline, for `skops.io.load`; no pickle
+.onnx         a graph (`onnx_graph`): X in double precision -> label, and scores as decision_function has them
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.kernel_approximation import Nystroem, RBFSampler
+from sklearn.multiclass import OneVsOneClassifier
+from sklearn.pipeline import Pipeline
+from sklearn.svm import LinearSVC
+
+from tacit.choreo import F64, Array
+from tacit.errors import LocalError, MissingExtraError
+from tacit.files import write_whole
+from tacit.models.pan import PanModel
+from tacit.numeric.feature_map import fourier_weights
+from tacit.protocols.feature_map import FeatureMap
+
+Names = Sequence[str] | Array | None
+
+
+def to_sklearn(model: PanModel, classes: Array, n_features: int, names: Names = None) -> Pipeline:
+    """A fitted pipeline that equals the model; with `names` it expects frames with these columns."""
+    mapped = _mapping(model.map, n_features)
+    steps = [("map", mapped)] if mapped is not None else []
+    steps.append(("svm", _machine(model, np.array(classes))))
+    if names is not None:
+        steps[0][1].feature_names_in_ = np.array(names, dtype=object)
+    return Pipeline(steps)
+
+
+def export(model: PanModel, classes: Array, n_features: int, path: str | Path, names: Names = None) -> Path:
+    """Write a file that other programs read: `.onnx` or `.skops`."""
+    writers = {".onnx": _onnx, ".skops": _skops}
+    suffix = Path(path).suffix.lower()
+    if suffix not in writers:
+        raise LocalError(f"{path} has the unknown suffix {suffix!r}: export to a file that ends in one of {', '.join(writers)}")
+    return write_whole(path, writers[suffix](model, classes, n_features, names), "the exported model")
+
+
+def _onnx(model: PanModel, classes: Array, n_features: int, names: Names) -> bytes:
+    try:
+        from tacit.models.onnx_graph import graph_of  # noqa: PLC0415 - an extra
+    except ImportError:
+        raise MissingExtraError("an .onnx file", "export") from None
+    return graph_of(model, classes, n_features, names)
+
+
+def _skops(model: PanModel, classes: Array, n_features: int, names: Names) -> bytes:
+    try:
+        from skops.io import dumps  # noqa: PLC0415 - an extra
+    except ImportError:
+        raise MissingExtraError("a .skops file", "export") from None
+    written: bytes = dumps(to_sklearn(model, classes, n_features, names))
+    return written
+
+
+# The steps of the pipeline
+
+
+def _fitted(estimator: Any, **attributes: Any) -> Any:
+    """As if `fit` had found these."""
+    vars(estimator).update(attributes)
+    return estimator
+
+
+def _mapping(the_map: FeatureMap, n_features: int) -> Any:
+    if the_map.source == "identity":
+        return None
+    if the_map.source == "fourier":
+        weights, offsets = fourier_weights(the_map.seed, n_features, the_map.size, the_map.gamma)
+        return _fitted(
+            RBFSampler(gamma=the_map.gamma, n_components=the_map.size),
+            random_weights_=weights, random_offset_=offsets, n_features_in_=n_features, _n_features_out=the_map.size,
+        )  # fmt: skip
+    centres, basis = np.array(the_map.centres), _wide(the_map.basis.T)
+    return _fitted(
+        Nystroem(the_map.kernel, **_numbers(the_map), n_components=len(centres)),
+        components_=centres, normalization_=basis, component_indices_=np.arange(len(centres)), n_features_in_=n_features,
+        _n_features_out=len(basis),
+    )  # fmt: skip
+
+
+def _numbers(the_map: FeatureMap) -> dict[str, float]:
+    if the_map.kernel == "rbf":
+        return {"gamma": the_map.gamma}
+    if the_map.kernel == "sigmoid":
+        return {"gamma": the_map.gamma, "coef0": the_map.coef0}
+    if the_map.degree == 0:  # scikit-learn's polynomials start at degree 1: the constant 1 is 0 x.z + 1
+        return {"gamma": 0.0, "coef0": 1.0, "degree": 1}
+    return {"gamma": the_map.gamma, "coef0": the_map.coef0, "degree": the_map.degree}
+
+
+def _wide(rows: F64) -> F64:
+    """scikit-learn knows no records without columns: a kernel matrix of zeros leaves none, and a column of zeros does no harm."""
+    return np.array(rows) if len(rows) else np.zeros((1, rows.shape[1]))
+
+
+def _machine(model: PanModel, classes: Array) -> Any:
+    if len(model.pairs) == 1 or model.pairs[0][1] < 0:
+        return _linear(model.w, model.b, classes)
+    # tacit's positive class of a pair is the first, scikit-learn's the second
+    duels = [_linear(-w[None], -b[None], np.arange(2)) for w, b in zip(model.w, model.b, strict=True)]
+    return _fitted(
+        OneVsOneClassifier(LinearSVC(loss="hinge")),
+        estimators_=duels, classes_=classes, pairwise_indices_=None, n_features_in_=duels[0].n_features_in_,
+    )  # fmt: skip
+
+
+def _linear(w: F64, b: F64, classes: Array) -> LinearSVC:
+    coef = _wide(w.T).T
+    return _fitted(LinearSVC(loss="hinge"), coef_=coef, intercept_=np.array(b), classes_=classes, n_features_in_=coef.shape[1])
