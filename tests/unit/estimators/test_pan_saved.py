@@ -14,8 +14,8 @@ from tacit import GramSVC, LocalError, PanSVC
 
 SETTINGS = [
     {"landmark_source": "fourier", "landmarks": 30},
-    {"landmark_source": "local", "landmarks": 15},
-    {"landmark_source": "local", "landmarks": 15, "kernel": "poly", "degree": 2, "coef0": 1.0, "multi_class": "ovo"},
+    {"landmark_source": "local", "landmarks": 12},
+    {"landmark_source": "local", "landmarks": 12, "kernel": "poly", "degree": 2, "coef0": 1.0, "multi_class": "ovo"},
     {"kernel": "linear", "class_weight": {"setosa": 2.0}},
 ]
 
