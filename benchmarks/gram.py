@@ -23,7 +23,8 @@ SETTING = {"C": 100.0, "gamma": 0.1, "tol": 1e-8}
 
 def figures(quick: bool) -> Iterator[Figure]:  # noqa: FBT001 - the one switch of all benchmarks
     """The same answers, at the same price whatever the number of parties."""
-    X, y = dataset("tic-tac-toe")
+    data = dataset("tic-tac-toe")
+    X, y = data.X, data.y
     with threadpool_limits(1):  # every party has one core of its own
         yield from _answers(X, y, parties=(3, 10) if quick else range(3, 11))
         yield from _price(X, y, parties=(3, 10) if quick else range(3, 11), repeats=3 if quick else 7)

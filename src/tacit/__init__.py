@@ -9,13 +9,19 @@ from tacit.errors import LocalError, PeerError, TacitError
 
 if TYPE_CHECKING:
     from tacit.data import Federation
-    from tacit.estimators import GramSVC, load
+    from tacit.estimators import GramSVC, PanSVC, load
     from tacit.report import Report
 
-__all__ = ["Federation", "GramSVC", "LocalError", "PeerError", "Report", "TacitError", "load"]
+__all__ = ["Federation", "GramSVC", "LocalError", "PanSVC", "PeerError", "Report", "TacitError", "load"]
 
 # imported when first asked for: the command line must not wait for scikit-learn to print its help
-_HOMES = {"Federation": "tacit.data", "GramSVC": "tacit.estimators", "Report": "tacit.report", "load": "tacit.estimators"}
+_HOMES = {
+    "Federation": "tacit.data",
+    "GramSVC": "tacit.estimators",
+    "PanSVC": "tacit.estimators",
+    "Report": "tacit.report",
+    "load": "tacit.estimators",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -12,9 +12,10 @@ from tacit.choreo import At, Entropy, Holder, Ledger, Role, Roster, Run, entries
 from tacit.crypto.entropy import RootEntropy
 from tacit.errors import LocalError
 from tacit.protocols.gram_vertical import gram_predict, gram_vertical
+from tacit.protocols.pan_svm import pan_svm
 from tacit.runtimes.together import Together
 
-PROTOCOLS: dict[str, Callable[..., Any]] = {"gram_vertical": gram_vertical, "gram_predict": gram_predict}
+PROTOCOLS: dict[str, Callable[..., Any]] = {"gram_vertical": gram_vertical, "gram_predict": gram_predict, "pan_svm": pan_svm}
 
 # protocols that a job between organisations may name, and who brings a table along under which name
 INPUTS: dict[str, dict[str, Role]] = {"gram_vertical": {"data": Holder}}

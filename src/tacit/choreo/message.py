@@ -14,6 +14,7 @@ import dataclasses
 import types
 import typing
 from collections.abc import Mapping
+from functools import cache
 from typing import Any, ClassVar, dataclass_transform, get_args, get_origin, get_type_hints
 
 import numpy as np
@@ -46,7 +47,12 @@ class Record:
     @classmethod
     def field_types(cls) -> Mapping[str, Any]:
         """Annotations, resolved."""
-        return get_type_hints(cls)
+        return _hints(cls)  # type: ignore[arg-type]  # classes hash, whatever their instances do
+
+
+@cache  # every message that arrives is checked against them
+def _hints(kind: type[Record]) -> Mapping[str, Any]:
+    return get_type_hints(kind)
 
 
 class State(Record):

@@ -37,7 +37,7 @@ def central_svc(X: F64, y: Array, weight: F64 | None, params: Any) -> Central:
 
 def _fitted(params: Any) -> SVC:
     names = ("C", "kernel", "gamma", "degree", "coef0", "tol", "max_iter")
-    return SVC(**{name: getattr(params, name) for name in names})
+    return SVC(**{name: getattr(params, name) for name in names if hasattr(params, name)})
 
 
 def _objective(svc: SVC) -> float:

@@ -46,3 +46,14 @@ class Kernel:
         dots *= self.gamma
         dots += self.coef0
         return np.power(dots, self.degree, out=dots) if self.name == "poly" else np.tanh(dots, out=dots)
+
+
+def gamma_of(gamma: float | str, columns: int, cells: int, total: float, squares: float) -> float:
+    """scikit-learn's 'scale' and 'auto' as a number, from how many cells there are, their sum and their sum of squares."""
+    if gamma == "auto":
+        return 1.0 / columns
+    if gamma != "scale":
+        return float(gamma)
+    variance = squares / cells - (total / cells) ** 2 if cells else 0.0
+    # a constant table has a variance of nothing but rounding
+    return 1.0 / (columns * variance) if variance > 1e-12 * (squares / max(cells, 1)) else 1.0

@@ -37,7 +37,7 @@ from tacit.choreo import F64, I64, Array, Asker, At, Coordinator, Everyone, Hold
 from tacit.errors import LocalError
 from tacit.numeric.dual_svm import solve
 from tacit.numeric.fixed_point import FixedPoint
-from tacit.numeric.kernels import Kernel
+from tacit.numeric.kernels import Kernel, gamma_of
 from tacit.numeric.triangle import bands, pack, unpack
 from tacit.protocols.secure_sum import protect, secure_sum
 
@@ -298,24 +298,12 @@ def fit(
         raise LocalError(f"{len(labels.codes)} labels for {records} records: the labeller must hold one label per record")
     G = unpack(packed, records)
     norms = G.diagonal().copy()
-    number = gamma_of(gamma, columns, float(np.sum(cells)), norms)
+    number = gamma_of(gamma, columns, records * columns, float(np.sum(cells)), float(norms.sum()))
     kernel = Kernel(shape.name, number, shape.degree, shape.coef0)
     K = kernel.from_dots(G, norms, norms)
     found = solve(K, labels.codes, labels.weight, C=C, tol=tol, max_iter=max_iter)
     numbers = (kernel.name, number, kernel.degree, kernel.coef0)
     return DualModel(found.coef, found.bias, norms, found.objective, found.iterations, *numbers)
-
-
-def gamma_of(gamma: float | str, columns: int, cells: float, norms: F64) -> float:
-    """scikit-learn's 'scale' and 'auto', from the sum of all cells and the squares on G's diagonal."""
-    if gamma == "auto":
-        return 1.0 / columns
-    if gamma != "scale":
-        return float(gamma)
-    count = len(norms) * columns
-    variance = norms.sum() / count - (cells / count) ** 2
-    # a constant table has a variance of nothing but rounding
-    return 1.0 / (columns * variance) if variance > 1e-12 * (norms.sum() / count) else 1.0
 
 
 def support_of(model: DualModel) -> Support:

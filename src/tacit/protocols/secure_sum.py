@@ -153,6 +153,15 @@ def secure_sum(
     return run.local(to, add_up, *passes, fixed=fixed, ring=ring)
 
 
+@choreography(opens={Everyone: "the sum over all holders"})
+def open_sum(run: Run, x: At[Any], *, by: Protection, fixed: FixedPoint | None = None, what: str = "array", ring: Ring = Z64) -> Any:
+    """Everyone learns sum_k x_k, from the masked vectors themselves: nobody has to be believed."""
+    if by.seeds is None or by.method != "pairwise":
+        raise LocalError(f"a sum that everyone checks needs secure_sum='pairwise', not {by.method!r}")
+    masked = run.local(Holder, mask, x, run.pads(by.seeds, run.tag()), run.who(Holder), fixed, what, ring)
+    return unmask(run.publish_all(Masked, masked), fixed, ring)
+
+
 @choreography(opens={"to": "the sum of one share of every holder"})
 def pass_around(run: Run, shares: At[Any], s: int, order: tuple[str, ...], *, to: Role, ring: Ring) -> At[Any]:
     """One pass of segment s: from the first holder of the ring through all others to `to`."""

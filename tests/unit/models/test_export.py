@@ -48,7 +48,7 @@ def map_of(kernel: str, source: str, *, degree: int = 3, centres=None) -> Featur
 def model_on(the_map: FeatureMap, classes: int, multi_class: str) -> PanModel:
     pairs = problems(classes, multi_class)
     rng = np.random.default_rng(2)
-    return PanModel(the_map, rng.normal(size=(len(pairs), the_map.size)), rng.normal(size=len(pairs)), classes, pairs)
+    return PanModel(the_map, rng.normal(size=(len(pairs), the_map.size)), rng.normal(size=len(pairs)), classes, pairs, 5)
 
 
 def records(n: int = 60):
@@ -153,7 +153,7 @@ def test_a_kernel_of_zeros_and_one_of_ones_are_exported_too(classes, multi_class
 
 def test_a_duel_that_ends_at_zero_goes_to_the_same_class_in_every_form(tmp_path):
     pairs = tuple(combinations(range(3), 2))
-    model = PanModel(map_of("linear", "identity"), np.zeros((3, COLUMNS)), np.zeros(3), 3, pairs)
+    model = PanModel(map_of("linear", "identity"), np.zeros((3, COLUMNS)), np.zeros(3), 3, pairs, 5)
     label, scores = asked(export(model, np.arange(3), COLUMNS, tmp_path / "model.onnx"), records(2))
     pipeline = to_sklearn(model, np.arange(3), COLUMNS)
     np.testing.assert_array_equal(scores, pipeline.decision_function(records(2)))

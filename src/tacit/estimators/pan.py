@@ -1,0 +1,245 @@
+"""PanSVC: a non-linear SVM over rows that many hold, by landmarks and cutting planes (paper 004)."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
+
+from tacit.choreo import F64, Array, Holder
+from tacit.data import Federation
+from tacit.data.plan import Partition
+from tacit.errors import LocalError
+from tacit.estimators.base import FederatedClassifier, chosen
+from tacit.estimators.central import central_svc
+from tacit.estimators.parameters import Number, OneOf, RandomState, Rule, Weights, check
+from tacit.models.export import export, to_sklearn
+from tacit.models.pan import PanModel
+from tacit.numeric.kernels import KERNELS
+from tacit.protocols.cutting_plane import Solution, relative_gap
+from tacit.protocols.feature_map import SOURCES
+from tacit.protocols.pan_svm import CAP
+from tacit.report import Report
+from tacit.report.outcome import report_on
+
+NOT_PROTECTED = (
+    "The landmarks, which everyone sees: each is the mean of at least min_cluster records (with min_cluster=1 some are records).",
+    "What combinations of the opened sums reveal: the rule of min_count compares each sum with every other of its problem, two at a time.",
+    "Against a coordinator that does not follow the protocol: with witness=True the holders check each of its steps.",
+)
+
+
+class PanSVC(FederatedClassifier):
+    """Support vector classifier over rows that several parties hold; equals the SVM of the pooled rows on the same feature map.
+
+    The parties agree on landmarks; everyone maps its own records; the linear SVM on them is solved from masked sums. What results is
+    public and holds no record. `report_` says who learnt what.
+
+    Args:
+        C: price of a margin violation.
+        kernel: "rbf", "poly", "sigmoid" or "linear", which needs no landmarks.
+        gamma: of all kernels but the linear one; "scale" and "auto" as in scikit-learn.
+        degree: of "poly".
+        coef0: of "poly" and "sigmoid".
+        landmark_source: "local": k-means at every party; "joint": k-means of all together by masked sums; "fourier": random features of
+            a public seed (rbf), which say nothing about the data.
+        landmarks: how many, or below 1 their share of the rows, of which at most 1000 are taken.
+        min_cluster: of how many records a landmark is the mean, at least.
+        min_count: no sum over fewer rows, and no two sums that differ by fewer, are opened.
+        multi_class: "ovr": each class against the rest; "ovo": each pair of classes.
+        class_weight: None, "balanced", or {class: weight}.
+        tol: relative gap between the objective and its lower bound at which a problem is solved.
+        max_rounds: of the cutting planes.
+        dtype: of the mapped records, "float64" or "float32", which needs half the memory.
+        witness: let the holders see the sums and check every step of the coordinator.
+        secure_sum: "pairwise" or "ring"; what each protects stands in the report.
+        segments: with "ring", on how many edge-disjoint rings every value travels in shares.
+        fraction_bits: of the fixed-point numbers that are summed.
+        partition: "horizontal".
+        n_parties: between how many parties plain arrays are split.
+        runtime: where plain arrays are trained.
+        random_state: which rows go to whom when plain arrays are split, and the public seed of "fourier"; it feeds no secret.
+        accept_risk: allow one of the data holders to be the coordinator.
+    """
+
+    RULES: ClassVar[dict[str, tuple[Rule, ...]]] = {
+        "C": (Number(0, open=True),),
+        "kernel": (OneOf(KERNELS),),
+        "gamma": (OneOf(("scale", "auto")), Number(0, open=True)),
+        "degree": (Number(0, whole=True),),
+        "coef0": (Number(),),
+        "landmark_source": (OneOf(SOURCES),),
+        "landmarks": (Number(0, open=True),),
+        "min_cluster": (Number(1, whole=True),),
+        "min_count": (Number(1, whole=True),),
+        "multi_class": (OneOf(("ovr", "ovo")),),
+        "class_weight": (OneOf((None, "balanced")), Weights()),
+        "tol": (Number(0, open=True),),
+        "max_rounds": (Number(1, whole=True),),
+        "dtype": (OneOf(("float64", "float32")),),
+        "witness": (OneOf((True, False)),),
+        "secure_sum": (OneOf(("pairwise", "ring")),),
+        "segments": (Number(1, whole=True),),
+        "fraction_bits": (Number(0, 52, whole=True),),
+        "partition": (OneOf(("horizontal",)),),
+        "n_parties": (Number(1, whole=True),),
+        "runtime": (OneOf(("together",)),),
+        "random_state": (RandomState(),),
+        "accept_risk": (OneOf((True, False)),),
+    }
+
+    model_: PanModel
+    report_: Report
+    n_iter_: int
+
+    def __init__(
+        self,
+        *,
+        C: float = 1.0,
+        kernel: str = "rbf",
+        gamma: float | str = "scale",
+        degree: int = 3,
+        coef0: float = 0.0,
+        landmark_source: str = "local",
+        landmarks: float = 0.15,
+        min_cluster: int = 5,
+        min_count: int = 5,
+        multi_class: str = "ovr",
+        class_weight: dict[Any, float] | str | None = None,
+        tol: float = 1e-3,
+        max_rounds: int = 500,
+        dtype: str = "float64",
+        witness: bool = False,
+        secure_sum: str = "pairwise",
+        segments: int = 1,
+        fraction_bits: int = 32,
+        partition: Partition = "horizontal",
+        n_parties: int = 3,
+        runtime: str = "together",
+        random_state: Any = None,
+        accept_risk: bool = False,
+    ) -> None:
+        self.C = C
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.landmark_source = landmark_source
+        self.landmarks = landmarks
+        self.min_cluster = min_cluster
+        self.min_count = min_count
+        self.multi_class = multi_class
+        self.class_weight = class_weight
+        self.tol = tol
+        self.max_rounds = max_rounds
+        self.dtype = dtype
+        self.witness = witness
+        self.secure_sum = secure_sum
+        self.segments = segments
+        self.fraction_bits = fraction_bits
+        self.partition = partition
+        self.n_parties = n_parties
+        self.runtime = runtime
+        self.random_state = random_state
+        self.accept_risk = accept_risk
+
+    def _check_parameters(self) -> None:
+        check(self, self.RULES)
+        if self.landmarks >= 1 and self.landmarks != int(self.landmarks):
+            raise LocalError(f"landmarks={self.landmarks} is neither a whole number nor a share of the rows below 1: correct it")
+        if self.witness and self.secure_sum != "pairwise":
+            raise LocalError(
+                "witness=True needs secure_sum='pairwise': sums that everyone checks are opened from everyone's masked vectors"
+            )
+
+    def _fit(self, federation: Federation, *, compare: bool) -> None:
+        if federation.coordinator in federation.parts and not self.accept_risk:
+            raise LocalError(
+                f"party {federation.coordinator!r} would coordinate and learn the sums, from which it can subtract its own rows:"
+                " name a site without data, or say accept_risk=True"
+            )
+        outcome = federation.execute("pan_svm", {"data": (Holder, federation.parts)}, **self._arguments())
+        result = outcome.result
+        found = result["solution"]
+        self.classes_ = np.array(result["classes"])
+        self.model_ = PanModel(result["map"], found.w, found.b, len(self.classes_), _pairs(result["pairs"]), self.min_cluster)
+        self.n_iter_ = found.rounds
+        self.report_ = report_on(self, federation, outcome, not_protected=NOT_PROTECTED)
+        for concern in self._concerns(found, result["sizes"]):
+            self.report_.warnings.append(str(concern))
+            warnings.warn(concern, stacklevel=3)
+        if compare and federation.simulated:
+            self.report_.comparison = self._gap(federation)
+
+    def _arguments(self) -> dict[str, Any]:
+        names = ("kernel", "gamma", "degree", "landmark_source", "min_cluster", "min_count", "multi_class", "class_weight", "max_rounds",
+                 "dtype", "witness", "segments", "fraction_bits")  # fmt: skip
+        numbers = {name: float(getattr(self, name)) for name in ("C", "coef0", "landmarks", "tol")}
+        return {**{name: getattr(self, name) for name in names}, **numbers, "method": self.secure_sum, "seed": self._seed()}
+
+    def _concerns(self, found: Solution, sizes: F64) -> Iterator[Warning]:
+        rows = round(float(sizes.sum()))
+        for name, size in zip(self.classes_, sizes, strict=True):
+            if size < self.min_count:
+                what = "it is never chosen" if len(sizes) > 2 else "it is told from the other less well"  # noqa: PLR2004 - two classes
+                yield UserWarning(
+                    f"class {name} has {size:.0f} records, fewer than min_count={self.min_count}: no sum of them is opened, so {what}"
+                )
+        if self.landmarks < 1 and self.landmarks * rows > CAP and self.kernel != "linear":
+            yield UserWarning(
+                f"landmarks={self.landmarks} of {rows} rows are more than {CAP}: {CAP} were taken; give landmarks as a number for more"
+            )
+        gap = float(np.max(relative_gap(found.objective, found.bound)))
+        if found.held:
+            yield ConvergenceWarning(
+                f"{len(found.held)} of {len(found.b)} problems ended at a relative gap of up to {gap:.2g}, for want of a sum that differs"
+                f" by min_count={self.min_count} rows from all before: lower C or min_count, or bring more rows"
+            )
+        elif gap > self.tol:
+            yield ConvergenceWarning(
+                f"after max_rounds={self.max_rounds} rounds the relative gap is {gap:.2g}, not {self.tol:.2g}: raise max_rounds, or lower C"
+            )
+
+    def _decide(self, federation: Federation) -> F64:
+        """Every party for itself: the model is public."""
+        width = 1 if len(self.model_.pairs) == 1 else self.model_.classes
+        values = np.empty((federation.n_rows, width))
+        for party, part in federation.parts.items():
+            values[federation.rows[party]] = self.model_.decide(part.X)
+        return values
+
+    def to_sklearn(self) -> Pipeline:
+        """The same classifier as a fitted scikit-learn pipeline."""
+        check_is_fitted(self)
+        return to_sklearn(self.model_, self.classes_, self.n_features_in_, self._names())
+
+    def export(self, path: str | Path) -> Path:
+        """Write the classifier for other programs: `model.onnx` or `model.skops`."""
+        check_is_fitted(self)
+        return export(self.model_, self.classes_, self.n_features_in_, path, self._names())
+
+    def _names(self) -> Array | None:
+        return getattr(self, "feature_names_in_", None)
+
+    def _gap(self, federation: Federation) -> dict[str, float | int | str]:
+        """Beside scikit-learn's SVC on the pooled records."""
+        X, y, weight = federation.pooled()
+        central = central_svc(X, np.asarray(y), weight, self)
+        mine, theirs = self._decide(federation), central.values
+        return {
+            "reference": "scikit-learn's SVC on the pooled records, with the whole kernel",
+            "training records labelled differently": int(np.sum(chosen(mine) != chosen(theirs))),
+            "accuracy on the training records": float(np.mean(self.classes_[chosen(mine)] == y)),
+            "accuracy of the reference on them": float(np.mean(self.classes_[chosen(theirs)] == y)),
+            "seconds of the reference": central.seconds,
+        }
+
+
+def _pairs(given: Any) -> tuple[tuple[int, int], ...]:
+    return tuple((int(i), int(j)) for i, j in given)

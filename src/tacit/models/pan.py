@@ -1,0 +1,53 @@
+"""A PAN-SVM: a public feature map and a linear model on it; it holds no record, and whoever has it predicts alone."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tacit.choreo import F64, State
+from tacit.protocols.feature_map import FeatureMap, map_records
+from tacit.protocols.pan_svm import Pairs
+
+BLOCK = 1 << 22  # entries of F at a time
+
+
+class PanModel(State):
+    """f(x) = w.F(x) + b for every problem; `pairs` says which class is positive and which negative in it, -1 being the rest."""
+
+    map: FeatureMap
+    w: F64
+    b: F64
+    classes: int
+    pairs: Pairs
+    min_cluster: int
+
+    def values(self, X: F64) -> F64:
+        """The value f of every record and problem, in blocks of records."""
+        step = max(1, BLOCK // max(1, self.map.size))
+        found = [map_records(self.map, X[i : i + step]) @ self.w.T + self.b for i in range(0, len(X), step)]
+        return np.concatenate(found) if found else np.empty((0, len(self.b)))
+
+    def decide(self, X: F64) -> F64:
+        """Decision values: one column for two classes, else one per class."""
+        values = self.values(X)
+        return values if len(self.pairs) == 1 or self.pairs[0][1] < 0 else votes(values, self.pairs, self.classes)
+
+    def records_of(self) -> dict[str, str]:
+        """Landmarks are means of at least `min_cluster` records; means of one are records, of whom nobody can say."""
+        return {"some party": f"{len(self.map.centres)} landmarks, some of them records"} if self.bare else {}
+
+    @property
+    def bare(self) -> bool:
+        """Whether a landmark may be a record."""
+        return self.min_cluster == 1 and len(self.map.centres) > 0
+
+
+def votes(values: F64, pairs: Pairs, classes: int) -> F64:
+    """One-versus-one: the number of duels won, and below one vote the sum of the values, as scikit-learn has it."""
+    won, sure = np.zeros((len(values), classes)), np.zeros((len(values), classes))
+    for k, (i, j) in enumerate(pairs):
+        won[:, i] += values[:, k] >= 0
+        won[:, j] += values[:, k] < 0
+        sure[:, i] += values[:, k]
+        sure[:, j] -= values[:, k]
+    return won + sure / (3.0 * (np.abs(sure) + 1.0))

@@ -1,0 +1,440 @@
+"""Cutting planes: linear SVMs over rows that many hold, from sums over the rows within the margin.
+
+The problem. Holder h has rows f_i of a common feature space with signs y_i and weights s_i. For every problem
+
+    min_{w,b}  J = 1/2 |w|^2 + C R(w,b),     R(w,b) = sum_i s_i max(0, 1 - y_i (f_i.w + b))                      (1)
+
+R is convex, so every set V of rows gives a lower bound, tight where V are the rows within the margin:
+
+    R(w,b) >= c - a.w - d b,      c = sum_V s_i,   a = sum_V s_i y_i f_i,   d = sum_V s_i y_i                    (2)
+
+The coordinator minimises J under the cuts (2) so far. Its dual has one variable per cut, which is all that grows:
+
+    min_x  1/2 |sum_t x_t a_t|^2 - sum_t x_t c_t,   x >= 0,   sum_t x_t + slack = C,   sum_t x_t d_t = 0         (3)
+
+with w_a = sum_t x_t a_t, b_a the multiplier of the last equation, and the value of (3) a bound from below on J. From the
+best model so far, w_b, the holders look along the line to w_a (`numeric.line_search`): the best point on it becomes
+w_b, and the next cut is taken a little further on. All problems advance together, and stop when (J_best - bound) /
+J_best <= tol. The first cuts are the two classes of each problem: both together bound b.
+
+What is opened, in this order, so that nothing is opened before it is known to be harmless:
+  counts    at every step of the line, how many rows are within the margin; at the steps where a cut may be taken, by how
+            many rows that set differs from each set whose rows were summed before, the empty one among them
+  losses    R, only at steps with at least `min_count` rows within the margin
+  rows      (2), at a step where all differences are 0 or at least `min_count`: else the rows' sum, or its difference from
+            an earlier one, would be a few records. A problem for which there is no such step ends where it is.
+
+Roles. Holder: rows. Coordinator: solves (3). With `witness`, the sums are open to the holders too, who repeat every step
+of the coordinator and stop if it differs.
+
+Threat. Semi-honest; coalitions as `secure_sum`. A coordinator that does not follow the protocol can choose iterates
+that isolate a record although every count is large (`attacks.chosen_iterate`); a witnessed run stops it.
+Not protected: what follows from combinations of more than two of the opened sums, or of sums of different problems; the
+loss at neighbouring steps, whose difference can be one row's margin; what the model itself reveals.
+
+Source: 004 section 3.2.2.3, Algorithms 2 and 3 (CORRECTIONS.md 38 to 42); Franc and Sonnenburg, ICML 2008. The hold-back
+rules and the witness are ours.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.choreo import F64, I64, Array, At, Coordinator, Everyone, Holder, Message, PeerError, Run, State, choreography
+from tacit.errors import LocalError
+from tacit.numeric.active_set import solve
+from tacit.numeric.fixed_point import FixedPoint
+from tacit.numeric.line_search import CUTS, STEPS, along, best_steps, violating
+from tacit.protocols.secure_sum import Protection, open_sum, secure_sum
+
+M = TypeVar("M", bound=Message)
+Bits = NDArray[np.uint64]
+SAME = 1e-9  # how far a witness lets the coordinator be from its own result
+TINY = 1e-300
+BLOCK = 1 << 20  # words of a temporary
+OUTSIDE = 2.0  # the margin of a row that is not in a problem: never violated
+BIAS = 1e3  # bounds b where a class is too small for its cut to be opened
+
+
+class Start(Message, tells="for every problem, whether each of its classes has at least min_count rows"):
+    """1 if the cuts of both classes may be opened; 0 if only that of all rows."""
+
+    both: I64
+
+
+class Direction(Message, tells="the minimum under the cuts so far of every problem that goes on; objectives and bounds of all"):
+    """w_a and b_a of the problems that go on."""
+
+    live: I64
+    w: F64
+    b: F64
+    objective: F64
+    bound: F64
+
+
+class Allowed(Message, tells="at which steps enough rows are within the margin, and at which a cut may be taken"):
+    """1 or 0 by problem and step."""
+
+    losses: I64
+    cuts: I64
+
+
+class Step(Message, tells="the best step on the line, and the step of the next cut, of every problem that goes on"):
+    """Numbers of steps; -1 where no cut may be taken."""
+
+    best: I64
+    cut: I64
+
+
+class Solution(Message, tells="the models, their objectives with bounds from below, and which problems ended for want of a harmless sum"):
+    """The best models evaluated."""
+
+    w: F64
+    b: F64
+    objective: F64
+    bound: F64
+    rounds: int
+    held: tuple[int, ...]
+
+
+class Rows(State):
+    """What a holder brings along: features, signs (0: not a row of that problem), positive weights."""
+
+    F: Array
+    signs: NDArray[np.int8]
+    weight: F64
+
+
+class Standing(State):
+    """Where a holder is: margins at w_b and w_a; counts and losses on the line between; the sets of rows summed so far, as bits."""
+
+    margin: F64
+    ahead: F64
+    counts: F64
+    losses: F64
+    summed: tuple[Bits, ...]
+
+
+class Planes(State):
+    """One problem: its cuts (e: whether a variable counts in the sum of (3)), the last x of (3), the best model so far."""
+
+    a: F64
+    c: F64
+    d: F64
+    e: F64
+    H: F64
+    x: F64
+    free: NDArray[np.bool_]
+    minimum: F64
+    w: F64
+    b: float
+    objective: float
+    bound: float
+    stuck: bool
+
+    @property
+    def gap(self) -> float:
+        """How far the best model can be from the optimum, relative to it."""
+        return relative_gap(self.objective, self.bound)
+
+
+@choreography(
+    opens={
+        Coordinator: "along every line of the search, how many rows are within the margin and by how many the sets of these rows differ;"
+        " the summed loss of at least min_count of them; at every cut the sum of at least min_count rows, no two sums differing by"
+        " fewer; the sums of the classes that have so many",
+        Everyone: "every iterate and step, objectives and bounds, the models; with witness=True all that the coordinator learns",
+    }
+)
+def cutting_plane(
+    run: Run,
+    rows: At[Rows],
+    *,
+    by: Protection,
+    fixed: FixedPoint,
+    C: float,
+    tol: float = 1e-3,
+    max_rounds: int = 500,
+    min_count: int = 5,
+    witness: bool = False,
+) -> Solution:
+    """Solve (1) for all problems at once; everyone learns the models."""
+    who = Everyone if witness else Coordinator
+
+    def added(step: Callable[..., F64], *args: Any) -> Any:
+        x = run.local(Holder, step, *args)
+        return open_sum(run, x, by=by, fixed=fixed) if witness else secure_sum(run, x, to=Coordinator, by=by, fixed=fixed)
+
+    def told(kind: type[M], step: Callable[..., M], *args: Any) -> M:
+        message = run.publish(kind, run.local(Coordinator, step, *args))
+        if witness:
+            run.local(Holder, confirm, run.local(Holder, step, *args), message)
+        return message
+
+    start = told(Start, may_start, added(class_sizes, rows), min_count)
+    s = run.carry(
+        planes=run.local(who, first_planes, added(class_sums, rows, start.both), start.both, C),
+        standing=run.local(Holder, at_origin, rows, start.both),
+        sets=tuple(4 if both else 2 for both in start.both),  # summed so far, the empty one among them
+    )
+    for t in run.rounds(max_rounds, s):
+        s.planes = run.local(who, minimise, s.planes, C, tol)
+        go = told(Direction, direction, s.planes, tol, t + 1 == max_rounds)
+        run.note(objective=float(go.objective.sum()), bound=float(go.bound.sum()), gap=_gap(go), problems=len(go.live))
+        if not len(go.live):
+            break
+        s.standing = run.local(Holder, look_ahead, rows, s.standing, go)
+        allowed = told(Allowed, allow, added(counted, s.standing, go.live), go.live, s.sets, min_count)
+        losses = added(lost, s.standing, allowed)
+        step = told(Step, choose, s.planes, losses, go, allowed, C)
+        sums = added(cut_sums, rows, s.standing, go.live, step)
+        s.planes = run.local(who, advance, s.planes, losses, sums, go, step, C)
+        s.standing = run.local(Holder, move, s.standing, go.live, step)
+        s.sets = more_sets(s.sets, go.live, step)
+    return told(Solution, models, s.planes, t + 1, tol)
+
+
+# Steps at the holders
+
+
+def class_sizes(rows: Rows) -> F64:
+    """Rows of each class, by problem."""
+    return np.stack([(rows.signs == sign).sum(axis=0) for sign in (1, -1)], axis=1).astype(np.float64)
+
+
+def class_sums(rows: Rows, both: I64) -> F64:
+    """(2) for V = a class, or all rows and nothing where a class is small: two lines for each problem."""
+    problems = np.repeat(np.arange(len(both)), 2)
+    V = np.stack([y > 0 if two else y != 0 for y, two in zip(rows.signs.T, both, strict=True)], axis=1)
+    W = np.stack([(y < 0) & bool(two) for y, two in zip(rows.signs.T, both, strict=True)], axis=1)
+    return _sums(rows, problems, np.stack([V, W], axis=2).reshape(len(rows.F), len(problems)))
+
+
+def at_origin(rows: Rows, both: I64) -> Standing:
+    """At w = 0, b = 0; nothing but the classes is summed."""
+    nothing = np.zeros(len(rows.F), bool)
+    sets = [[nothing, y != 0, *([y > 0, y < 0] if both[k] else [])] for k, y in enumerate(rows.signs.T)]
+    margin = np.where(rows.signs == 0, OUTSIDE, 0.0)
+    none = np.empty((0, len(STEPS)))
+    return Standing(margin, margin[:, :0], none, none, tuple(bits(np.array(each)) for each in sets))
+
+
+def look_ahead(rows: Rows, standing: Standing, go: Direction) -> Standing:
+    """Margins at w_a, and counts and losses on the way there."""
+    values = (rows.F @ go.w.T.astype(rows.F.dtype)).astype(np.float64) + go.b
+    signs = rows.signs[:, go.live]
+    ahead = np.where(signs == 0, OUTSIDE, signs * values)
+    line = [along(standing.margin[:, k], ahead[:, i], rows.weight) for i, k in enumerate(go.live)]
+    return dataclasses.replace(standing, ahead=ahead, counts=np.stack([n for n, _ in line]), losses=np.stack([R for _, R in line]))
+
+
+def counted(standing: Standing, live: I64) -> F64:
+    """How many rows are within the margin; by how many that set differs from each one that was summed."""
+    return np.concatenate([part for i, k in enumerate(live) for part in (standing.counts[i], _differences(standing, i, k))])
+
+
+def _differences(standing: Standing, i: int, k: int) -> F64:
+    sets, summed = bits(violating(standing.margin[:, k], standing.ahead[:, i], STEPS[CUTS][:, None])), standing.summed[k]
+    step = max(1, BLOCK // max(1, sets.size))
+    parts = [np.bitwise_count(summed[t : t + step, None] ^ sets).sum(axis=2) for t in range(0, len(summed), step)]
+    return np.concatenate(parts).astype(np.float64).ravel()
+
+
+def bits(sets: NDArray[np.bool_]) -> Bits:
+    """Sets of rows, one to a line, 64 rows to a word."""
+    padded = np.zeros((len(sets), -(-sets.shape[1] // 64) * 64), bool)
+    padded[:, : sets.shape[1]] = sets
+    return np.packbits(padded, axis=1).view(np.uint64)
+
+
+def lost(standing: Standing, allowed: Allowed) -> F64:
+    """R on the line, where it may be told."""
+    return np.where(allowed.losses == 1, standing.losses, 0.0)
+
+
+def cut_sums(rows: Rows, standing: Standing, live: I64, step: Step) -> F64:
+    """(2) at the step of the next cut, where there is one."""
+    cuts = np.flatnonzero(step.cut >= 0)
+    return _sums(rows, live[cuts], violating(standing.margin[:, live[cuts]], standing.ahead[:, cuts], STEPS[step.cut[cuts]]))
+
+
+def _sums(rows: Rows, problems: I64, V: NDArray[np.bool_]) -> F64:
+    """a, d and c of (2), a line for each column of V, all in one pass over F."""
+    weight = np.where(V, rows.weight[:, None], 0.0)
+    signed = weight * rows.signs[:, problems]
+    a = signed.T.astype(rows.F.dtype) @ rows.F
+    return np.column_stack([a, signed.sum(axis=0), weight.sum(axis=0)]).astype(np.float64, copy=False)
+
+
+def move(standing: Standing, live: I64, step: Step) -> Standing:
+    """To the best point on the line; what was summed is noted."""
+    margin, summed = standing.margin.copy(), list(standing.summed)
+    for i, k in enumerate(live):
+        if step.cut[i] >= 0:
+            V = violating(margin[:, k], standing.ahead[:, i], STEPS[step.cut[i]])
+            summed[k] = np.vstack([summed[k], bits(V[None])])
+        margin[:, k] += STEPS[step.best[i]] * (standing.ahead[:, i] - margin[:, k])
+    return dataclasses.replace(standing, margin=margin, summed=tuple(summed))
+
+
+def confirm(own: Message, published: Message) -> None:
+    """A witness: the coordinator's step must be the one that the sums give."""
+    for name in own.field_names():
+        mine, theirs = (np.asarray(getattr(m, name), dtype=np.float64) for m in (own, published))
+        if mine.shape != theirs.shape or not np.allclose(mine, theirs, rtol=SAME, atol=SAME):
+            raise PeerError(f"the coordinator published a {type(own).__name__} whose {name} does not follow from the sums: stop and ask it")
+
+
+# Steps at the coordinator, and at witnesses
+
+
+def may_start(sizes: F64, min_count: int) -> Start:
+    """Whether each problem has rows enough, and each of its classes."""
+    for k, problem in enumerate(sizes):
+        if 0 < problem.sum() < min_count:
+            raise LocalError(
+                f"problem {k + 1} of {len(sizes)} has {problem.sum():.0f} rows over all parties, and no sum of fewer than"
+                f" min_count={min_count} is opened: bring more rows, or lower min_count"
+            )
+    return Start((sizes.min(axis=1) >= max(1, min_count)).astype(np.int64))
+
+
+def first_planes(sums: F64, both: I64, C: float) -> tuple[Planes, ...]:
+    """The slack of (3) and the first cuts of every problem."""
+    return tuple(_first(sums[2 * k : 2 * k + 2], bool(two), C) for k, two in enumerate(both))
+
+
+def _first(sums: F64, both: bool, C: float) -> Planes:  # noqa: FBT001 - a class too small to be summed, or none
+    size = sums.shape[1] - 2
+    planes = Planes(
+        a=np.zeros((1, size)), c=np.zeros(1), d=np.zeros(1), e=np.ones(1), H=np.zeros((1, 1)), x=np.full(1, C), free=np.ones(1, bool),
+        minimum=np.zeros(size + 1), w=np.zeros(size), b=0.0, objective=C * float(sums[:, -1].sum()), bound=0.0, stuck=False,
+    )  # fmt: skip
+    if not both:  # |b| <= BIAS, since no cut bounds it
+        for sign in (1.0, -1.0):
+            planes = _with(planes, np.zeros(size), sign, -BIAS, 0.0)
+        return _cut(planes, sums[0])
+    return _cut(_cut(_cut(planes, sums[0]), sums[1]), sums.sum(axis=0))  # of all rows too, which follows from both
+
+
+def _cut(planes: Planes, sums: F64) -> Planes:
+    return _with(planes, sums[:-2], float(sums[-2]), float(sums[-1]), 1.0)
+
+
+def _with(planes: Planes, a: F64, d: float, c: float, e: float) -> Planes:
+    """One more variable of (3)."""
+    beside = planes.a @ a
+    return dataclasses.replace(
+        planes,
+        a=np.vstack([planes.a, a]),
+        c=np.append(planes.c, c),
+        d=np.append(planes.d, d),
+        e=np.append(planes.e, e),
+        H=np.block([[planes.H, beside[:, None]], [beside[None, :], np.array([[a @ a]])]]),
+        x=np.append(planes.x, 0.0),
+        free=np.append(planes.free, False),
+    )
+
+
+def minimise(planes: tuple[Planes, ...], C: float, tol: float) -> tuple[Planes, ...]:
+    """(3), from where it was solved last."""
+    return tuple(p if p.stuck or p.gap <= tol else _minimum(p, C) for p in planes)
+
+
+def _minimum(planes: Planes, C: float) -> Planes:
+    found = solve(planes.H, planes.c, np.stack([planes.e, planes.d]), np.array([C, 0.0]), planes.x, planes.free)
+    w = found.x @ planes.a
+    bound = max(planes.bound, float(planes.c @ found.x - 0.5 * w @ w))
+    return dataclasses.replace(planes, x=found.x, free=found.free, minimum=np.append(w, found.multipliers[1]), bound=bound)
+
+
+def direction(planes: tuple[Planes, ...], tol: float, last: bool) -> Direction:  # noqa: FBT001 - a step
+    """Where to look next; nowhere in the last round, which only evaluates."""
+    live = [k for k, p in enumerate(planes) if not (last or p.stuck or p.gap <= tol)]
+    minima = np.array([planes[k].minimum for k in live]).reshape(len(live), planes[0].minimum.size)
+    figures = (np.array([p.objective for p in planes]), np.array([p.bound for p in planes]))
+    return Direction(np.array(live, dtype=np.int64), minima[:, :-1].copy(), minima[:, -1:].ravel().copy(), *figures)
+
+
+def allow(counts: F64, live: I64, sets: tuple[int, ...], min_count: int) -> Allowed:
+    """Losses of enough rows or of none; cuts whose set differs enough from all that were summed."""
+    least = max(1, min_count)
+    losses, cuts = np.zeros((len(live), len(STEPS)), dtype=np.int64), np.zeros((len(live), len(CUTS)), dtype=np.int64)
+    for i, (n, differences) in enumerate(_split(np.rint(counts), live, sets)):
+        losses[i] = (n == 0) | (n >= least)
+        cuts[i] = np.all(differences >= least, axis=0)
+    return Allowed(losses, cuts)
+
+
+def _split(counts: F64, live: I64, sets: tuple[int, ...]) -> Iterator[tuple[F64, F64]]:
+    at = 0
+    for k in live:
+        n, size = counts[at : at + len(STEPS)], sets[k] * len(CUTS)
+        at += len(STEPS) + size
+        yield n, counts[at - size : at].reshape(sets[k], len(CUTS))
+
+
+def choose(planes: tuple[Planes, ...], losses: F64, go: Direction, allowed: Allowed, C: float) -> Step:
+    """The least J on the line; the wanted step for a cut, or the nearest that is allowed."""
+    best, cut = np.zeros(len(go.live), dtype=np.int64), np.full(len(go.live), -1)
+    for i, J in enumerate(_objectives(planes, losses, go, C)):
+        best[i], wanted = best_steps(np.where(allowed.losses[i] == 1, J, np.inf))
+        open_ = wanted[allowed.cuts[i][np.searchsorted(CUTS, wanted)] == 1]
+        cut[i] = open_[0] if len(open_) else -1
+    return Step(best, cut.astype(np.int64))
+
+
+def _objectives(planes: tuple[Planes, ...], losses: F64, go: Direction, C: float) -> Iterator[F64]:
+    """J of (1) at every step; at step 0 it is known."""
+    for i, k in enumerate(go.live):
+        w, D = planes[k].w, go.w[i] - planes[k].w
+        J = 0.5 * (w @ w + 2 * STEPS * (w @ D) + STEPS**2 * (D @ D)) + C * losses[i]
+        J[0] = planes[k].objective
+        yield J
+
+
+def advance(planes: tuple[Planes, ...], losses: F64, sums: F64, go: Direction, step: Step, C: float) -> tuple[Planes, ...]:
+    """Go to the best step, take up the cut; a problem that can do neither is stuck."""
+    after, cuts = list(planes), iter(sums)
+    for i, (k, J) in enumerate(zip(go.live, _objectives(planes, losses, go, C), strict=True)):
+        best, length = step.best[i], float(STEPS[step.best[i]])
+        w, b = planes[k].w + length * (go.w[i] - planes[k].w), planes[k].b + length * (float(go.b[i]) - planes[k].b)
+        stuck = bool(best == 0 and step.cut[i] < 0)
+        p = dataclasses.replace(planes[k], w=w, b=b, objective=float(J[best]), stuck=stuck)
+        after[k] = _cut(p, next(cuts)) if step.cut[i] >= 0 else p
+    return tuple(after)
+
+
+def models(planes: tuple[Planes, ...], rounds: int, tol: float) -> Solution:
+    """The best model of every problem."""
+    return Solution(
+        w=np.array([p.w for p in planes]),
+        b=np.array([p.b for p in planes]),
+        objective=np.array([p.objective for p in planes]),
+        bound=np.array([p.bound for p in planes]),
+        rounds=rounds,
+        held=tuple(k for k, p in enumerate(planes) if p.stuck and p.gap > tol),
+    )
+
+
+# Public bookkeeping
+
+
+def more_sets(sets: tuple[int, ...], live: I64, step: Step) -> tuple[int, ...]:
+    """How many sets of each problem have been summed."""
+    more = {int(k): int(cut >= 0) for k, cut in zip(live, step.cut, strict=True)}
+    return tuple(n + more.get(k, 0) for k, n in enumerate(sets))
+
+
+def _gap(go: Direction) -> float:
+    return float(np.max(relative_gap(go.objective, go.bound)))
+
+
+def relative_gap(objective: Any, bound: Any) -> Any:
+    """0 where nothing is left to lose: no row of one class has weight, say."""
+    return (objective - bound) / np.maximum(objective, TINY)

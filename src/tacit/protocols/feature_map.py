@@ -1,0 +1,119 @@
+"""A common feature map: what turns every party's records into rows of one linear problem.
+
+    local, joint    landmarks L (`landmarks`), A = K(L, L) = U Lambda U',  F = K(X, L) U Lambda^-1/2      (3.6)
+    fourier         F = sqrt(2/D) cos(X W + o), with W and o drawn from a public seed; RBF only
+    identity        F = X: the linear kernel needs no map
+
+The basis U Lambda^-1/2 is not unique (signs, equal eigenvalues), so the coordinator computes it once and publishes it.
+With `witness` the holders check that it is one: B'AB = 1 and that no eigenvalue worth keeping is missing.
+
+Roles. Holder: records. Coordinator: publishes the map.
+Threat. What the landmarks tell stands in `landmarks`; the basis follows from them, and the other two maps say nothing.
+Source: 004 section 3.2.2.2 (CORRECTIONS.md 37); Rahimi and Recht, NIPS 2007.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+
+from tacit.choreo import F64, Array, At, Coordinator, Everyone, Holder, Message, PeerError, Run, choreography
+from tacit.errors import LocalError
+from tacit.numeric.feature_map import basis_of, fourier, fourier_weights, kernel_matrix, nystroem
+from tacit.numeric.fixed_point import FixedPoint
+from tacit.numeric.kernels import Kernel
+from tacit.protocols.landmarks import landmarks
+from tacit.protocols.secure_sum import Protection
+
+SOURCES = ("local", "joint", "fourier")
+
+
+class Records(Protocol):
+    """What a holder brings along."""
+
+    X: F64
+    y: Array | None
+    weight: F64 | None
+
+
+class Basis(Message, tells="nothing new: a function of the landmarks"):
+    """U Lambda^-1/2."""
+
+    matrix: F64
+
+
+class FeatureMap(Message, tells="the landmarks, or the seed, and the kernel"):
+    """The whole map. `size`: columns of F; unused fields are empty."""
+
+    source: str
+    kernel: str
+    gamma: float
+    degree: int
+    coef0: float
+    centres: F64
+    basis: F64
+    seed: int
+    size: int
+
+
+@choreography(opens={Everyone: "the landmarks; nothing with source='fourier' or a linear kernel"})
+def feature_map(
+    run: Run,
+    data: At[Any],
+    *,
+    source: str,
+    kernel: Kernel,
+    share: float | None,
+    count: int | None,
+    rows: int,
+    columns: int,
+    min_cluster: int,
+    seed: int,
+    by: Protection,
+    fixed: FixedPoint,
+    witness: bool = False,
+) -> FeatureMap:
+    """Agree on a map."""
+    numbers = (kernel.name, kernel.gamma, kernel.degree, kernel.coef0)
+    none = np.empty((0, 0))
+    if kernel.name == "linear":
+        return FeatureMap("identity", *numbers, none, none, seed, columns)
+    if source == "fourier":
+        return FeatureMap(source, *numbers, none, none, seed, count or max(1, int((share or 0.0) * rows)))
+    centres = landmarks(run, data, source=source, share=share, count=count, rows=rows, min_cluster=min_cluster, by=by, fixed=fixed)
+    basis = run.publish(Basis, run.local(Coordinator, basis_at, centres, kernel)).matrix
+    if witness:
+        run.local(Holder, check_basis, basis, centres, kernel)
+    return FeatureMap(source, *numbers, centres, basis, seed, basis.shape[1])
+
+
+def check_source(source: str, kernel: str) -> None:
+    """Refuse what has no map."""
+    if source not in SOURCES:
+        raise LocalError(f"unknown landmark_source {source!r}: use one of {', '.join(SOURCES)}")
+    if source == "fourier" and kernel not in ("rbf", "linear"):
+        raise LocalError(f"landmark_source='fourier' is for the rbf kernel, not for {kernel!r}: use 'local' or 'joint'")
+
+
+def basis_at(centres: F64, kernel: Kernel) -> Basis:
+    """(3.6)."""
+    return Basis(basis_of(centres, kernel))
+
+
+def check_basis(basis: F64, centres: F64, kernel: Kernel) -> None:
+    """A witness: the basis must belong to the landmarks, and be as wide as its own."""
+    A = kernel_matrix(centres, centres, kernel)
+    wide = abs(basis.shape[1] - basis_of(centres, kernel).shape[1]) <= 1  # an eigenvalue at the cut-off may fall on either side
+    if basis.shape[0] != len(A) or not wide or not np.allclose(basis.T @ A @ basis, np.eye(basis.shape[1]), atol=1e-4):
+        raise PeerError("the coordinator published a basis that does not belong to the landmarks: stop and ask it")
+
+
+def map_records(the_map: FeatureMap, X: F64, dtype: str = "float64") -> Array:
+    """F for these records."""
+    if the_map.source == "identity":
+        return X.astype(dtype, copy=False)
+    if the_map.source == "fourier":
+        return fourier(X, *fourier_weights(the_map.seed, X.shape[1], the_map.size, the_map.gamma), dtype)
+    kernel = Kernel(the_map.kernel, the_map.gamma, the_map.degree, the_map.coef0)
+    return nystroem(X, the_map.centres, the_map.basis, kernel, dtype)
