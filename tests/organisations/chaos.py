@@ -11,6 +11,7 @@ from pathlib import Path
 
 from organisations.forwarder import Forwarder
 from organisations.sites import CLEARING, Sites
+from tacit.errors import TacitError
 
 SERVER = "the server"
 log = logging.getLogger("chaos")
@@ -35,7 +36,7 @@ def chaos(folder: Path, runs: int, *, kills: int = 2, pace: float = 0.03, hospit
         for run in range(runs):
             try:
                 identical += disturbed(sites, random.Random(run), kills) == undisturbed  # noqa: S311 - no secret
-            except AssertionError:
+            except (AssertionError, TacitError):
                 log.exception("run %d did not end well", run)
                 sites.start_missing()
             yield Chaos(run + 1, identical, (run + 1) * kills, sites.check_masks(), time.monotonic() - start)

@@ -23,6 +23,7 @@ from tacit.consortium.folder import folder_of
 from tacit.consortium.job import Job
 from tacit.consortium.proposal import propose
 from tacit.consortium.settings import AnalystSettings
+from tacit.runtimes.dialling import UnreachableError
 from unit.consortium.consortium_sites import Consortium
 
 DAEMON = Path(__file__).with_name("daemon.py")
@@ -184,12 +185,14 @@ class Sites:
 
     def follow(self, analyst: Analyst, job: Job, patience: float, *, after: int = 0) -> News:
         """How a job ended."""
-        end = time.monotonic() + patience
-        for news in analyst.follow(job, after=after):
-            if news.state in ENDS and (news.state != "stopped" or news.attempt > after):
-                return news
-            assert time.monotonic() < end, f"{news}\n" + "\n".join(f"== {n}\n{self.log(n)[-2000:]}" for n in self.names)
-        raise AssertionError("no news")
+        end, news = time.monotonic() + patience, None
+        while time.monotonic() < end:
+            with contextlib.suppress(UnreachableError):  # the server is down, too
+                for news in analyst.ask(CLEARING, job.id):
+                    if news.state in ENDS and (news.state != "stopped" or news.attempt > after):
+                        return news
+            time.sleep(0.1)
+        raise AssertionError(f"{news}\n" + "\n".join(f"== {n}\n{self.log(n)[-2000:]}" for n in self.names))
 
     def run(self, patience: float = 40.0, **params: Any) -> Job:
         """Submit a job and see it end well."""

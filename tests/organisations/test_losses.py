@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import threading
 import time
 
 import numpy as np
@@ -46,6 +47,19 @@ def test_a_broker_that_lost_all_its_streams_changes_nothing(sites, analyst, undi
     shutil.rmtree(sites.home(CLEARING) / "jetstream" / "jetstream")
     sites.start(CLEARING)
     sites.ends_well(analyst, job)
+    assert sites.model(job) == undisturbed
+
+
+def test_who_follows_a_job_waits_for_a_server_that_is_away_for_longer_than_one_question_waits(sites, analyst, undisturbed, monkeypatch):
+    monkeypatch.setattr("tacit.consortium.analyst.REACH", 0.3)
+    job = started(sites, analyst, 10)
+    sites.kill(CLEARING)
+    sites.kill_server()
+    later = threading.Timer(2.0, sites.start, [CLEARING])
+    later.start()
+    *_, news = analyst.follow(job)
+    later.join()
+    assert news.state == "finished"
     assert sites.model(job) == undisturbed
 
 

@@ -66,6 +66,13 @@ def test_a_member_that_a_reload_leaves_out_for_a_moment_is_connected_again_by_it
         broker.call(broker.client.flush(5))
 
 
+def test_a_connection_whose_server_is_gone_ends_without_a_word(house):
+    with start_server(house.members, house.settings) as server, house.broker("tls") as broker:
+        server.stop()
+        wait_for(lambda: broker.client.is_reconnecting)
+        broker.call(broker.client.publish("t.x", b"never sent"))
+
+
 def wait_for(true, seconds=15.0):
     end = time.monotonic() + seconds
     while not true():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import queue
 import time
 from collections.abc import Callable, Iterator
@@ -65,8 +66,8 @@ class Analyst:
 
     def ask(self, coordinator: str, job: str = "", patience: float = 5.0) -> list[News]:
         """What the coordinator has to tell of this submitter's jobs; of one job it is told at once."""
-        self._tell(coordinator, "ask", job.encode())
         self.silent.add(coordinator)
+        self._tell(coordinator, "ask", job.encode())
         found: dict[str, News] = {}
         end = time.monotonic() + patience
         while time.monotonic() < end and job not in found:
@@ -82,10 +83,16 @@ class Analyst:
         return [news for news in found.values() if news.job.startswith(job)]
 
     def follow(self, job: Job, *, after: int = 0) -> Iterator[News]:
-        """News of a job until it is finished, refused or stopped; `after` is an attempt whose stop is known already."""
+        """News of a job until it is finished, refused or stopped; `after` is an attempt whose stop is known already.
+
+        A server or a coordinator that is away is waited for, as every site of the run does: the run goes on once it is back.
+        """
         coordinator, heard = job.roles.coordinator, time.monotonic()
         while True:
-            for news in (found := self.ask(coordinator, job.id)):
+            found: list[News] = []
+            with contextlib.suppress(UnreachableError):
+                found = self.ask(coordinator, job.id)
+            for news in found:
                 yield news
                 if news.state in ("finished", "refused") or (news.state == "stopped" and news.attempt > after):
                     return
@@ -104,9 +111,11 @@ class Analyst:
 
     def _tell(self, coordinator: str, kind: str, body: bytes) -> None:
         self._asked.add(coordinator)
-        if not settled(self._control.send(coordinator, kind, body), REACH):
+        sending = self._control.send(coordinator, kind, body)
+        if not settled(sending, REACH):
+            sending.cancel()
             trouble = f" ({self.broker.trouble})" if self.broker.trouble else ""
-            raise LocalError(f"{', '.join(self.settings.servers)} does not take letters{trouble}: is the coordinator running?")
+            raise UnreachableError(f"{', '.join(self.settings.servers)} does not take letters{trouble}: is the coordinator running?")
 
 
 def _patiently(make: Callable[[], Broker]) -> Broker:
