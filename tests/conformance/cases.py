@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 from sklearn.svm import SVC
 
+from conformance.landmark_oracle import in_order, joint_oracle, local_oracle, rows_of
 from tacit.choreo import Asker, At, Coordinator, Holder, Labeller, Message, Role, Roster, Run, choreography
 from tacit.data.part import Part
 from tacit.numeric.fixed_point import FixedPoint
 from tacit.protocols.gram_vertical import gram_predict, gram_vertical
+from tacit.protocols.landmarks import landmarks
 from tacit.protocols.secure_sum import protect, secure_sum
 from tacit.protocols.template import column_means
 
@@ -187,6 +189,32 @@ def gram_case(name: str, kernel: str, *, least: int = 2, classes: int = 2, **pro
     )
 
 
+# landmarks
+
+
+def landmark_rows(roster: Roster) -> Inputs:
+    return {"data": (Holder, {p: Part(X, None, None, ("a", "b", "c", "d"), None) for p, X in rows_of(roster[Holder]).items()})}
+
+
+def play_landmarks(run: Run, data: At[Any], *, method: str = "pairwise", **asked: Any) -> Any:
+    rows = sum(map(len, rows_of(run.roster[Holder]).values()))
+    by, fixed = protect(run, to=Coordinator, method=method), FixedPoint(32, terms=len(run.roster[Holder]))
+    return landmarks(run, data, rows=rows, min_cluster=3, by=by, fixed=fixed, **asked)
+
+
+def check_landmarks(result: Any, inputs: Inputs, *, source: str, share: float | None, count: int | None) -> None:
+    parts = {p: part.X for p, part in inputs["data"][1].items()}
+    if source == "local":
+        np.testing.assert_allclose(in_order(result), local_oracle(parts, share=share, count=count, min_cluster=3), atol=1e-8)
+    else:
+        np.testing.assert_allclose(result, joint_oracle(np.concatenate(list(parts.values())), count or 0, 3), atol=1e-8)
+
+
+def landmark_case(name: str, source: str, *, share: float | None = None, count: int | None = None, **protection: Any) -> Case:
+    asked: dict[str, Any] = {"source": source, "share": share, "count": count}
+    return Case(f"landmarks_{name}", landmark_rows, partial(play_landmarks, **asked, **protection), partial(check_landmarks, **asked))
+
+
 CASES = {
     case.name: case
     for case in (
@@ -209,5 +237,8 @@ CASES = {
         gram_case("poly", "poly"),
         gram_case("rbf_3_classes", "rbf", classes=3),
         gram_case("rbf_ring", "rbf", method="ring"),
+        landmark_case("local", "local", share=0.2),
+        landmark_case("local_ring", "local", count=12, method="ring"),
+        landmark_case("joint", "joint", count=7),
     )
 }

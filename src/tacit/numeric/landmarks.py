@@ -59,7 +59,8 @@ def k_means(X: F64, weight: F64, k: int, seed: int) -> I64:
     middle = X[seeds(X, weight, k, np.random.default_rng(seed))]
     label = nearest(X, middle)
     for _ in range(ITERATIONS):
-        sums, total = grouped(X * weight[:, None], label, k), np.bincount(label, weights=weight, minlength=k)
+        total = np.bincount(label, weights=weight, minlength=len(middle))
+        sums = grouped(X * weight[:, None], label, len(middle))
         used = total > 0
         middle[used] = sums[used] / total[used, None]
         before, label = label, nearest(X, middle)

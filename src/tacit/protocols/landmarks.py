@@ -6,15 +6,15 @@ points that lie among the records as k-means centres do, and of no record more t
 source="local", this file. Each holder clusters its own rows, floor(share n_k) clusters or about count n_k / rows, one
 at least where it has min_cluster rows, none where it has fewer; clusters below min_cluster are merged away
 (`numeric.landmarks`). A secure sum delivers a list only if everybody knows where in it to write, so places are drawn
-first. L centres in all, L being opened by a sum; each takes one of the free slots of a table of 8 L, at random:
+first. L centres in all, L being opened by a sum; each takes one of the free slots of a table of 16 L, at random:
 
     o_s = sum_k how many centres of holder k drew slot s;      slots with o_s = 1 are kept                     (1)
-    repeat with the centres that have none, until all have one
+    eight times, each time with the centres that have no slot yet
     the matrix of kept slots x columns = sum_k (row s = the centre of k that has slot s, else 0)               (2)
 
 Every draw is independent, also of the same holder's others: so o has one distribution, whoever holds the centres. A
-draw fails with probability below L / (8 L - L) = 1/7. After 24 rounds a centre has no slot, and is left out, with
-probability below 7^-24 < 2^-67; three or four rounds are usual.
+draw fails with probability below L / (16 L - L) = 1/15, so that a centre has no slot at the end, and is left out, with
+probability below 15^-8 < 4e-10, and far below where L is large: only few draw a second time.
 
 source="joint": one clustering of all rows, in `joint_landmarks`.
 
@@ -49,8 +49,8 @@ from tacit.protocols.joint_landmarks import joint_landmarks
 from tacit.protocols.secure_sum import Protection, secure_sum
 
 SOURCES = ("local", "joint")
-SLOTS = 8  # per landmark
-DRAWS = 24  # rounds of (1)
+SLOTS = 16  # per landmark
+DRAWS = 8  # rounds of (1), always as many: how many are needed is chance, and the text of a run is not
 SEED = 0  # of k-means: no secret, so that the same rows give the same landmarks
 
 
@@ -127,8 +127,6 @@ def local_landmarks(
         kept = reserve(run, drawn, slots=SLOTS * total, by=by)
         s.slot = run.local(Holder, settle, s.slot, drawn, kept)
         s.kept = np.sort(np.append(s.kept, kept))
-        if len(s.kept) == total:
-            break
     return deliver(run, own, s.slot, kept=s.kept, by=by, fixed=fixed)
 
 

@@ -1,0 +1,125 @@
+"""Landmarks: k-means whose every centre is the mean of enough records."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+from sklearn.cluster import KMeans
+from sklearn.datasets import load_breast_cancer
+from sklearn.preprocessing import MinMaxScaler
+
+from tacit.numeric import landmarks
+from tacit.numeric.landmarks import centres, centres_of_cells, cut, k_means, merged, nearest
+
+
+@pytest.fixture(scope="module")
+def wdbc():
+    return MinMaxScaler((-1, 1)).fit_transform(load_breast_cancer().data)
+
+
+def objective(X, middle):
+    return np.square(X - middle[nearest(X, middle)]).sum()
+
+
+def libraries(X, k):
+    return np.mean([KMeans(k, n_init=1, random_state=seed).fit(X).inertia_ for seed in range(3)])
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    X=arrays.arrays(np.float64, st.tuples(st.integers(0, 40), st.integers(1, 3)), elements=st.sampled_from([0.0, 1.0, 1.5, -7.0, 1e6])),
+    k=st.integers(0, 50),
+    min_cluster=st.integers(1, 7),
+)
+def test_every_centre_is_the_mean_of_enough_records_and_all_records_are_in_one(X, k, min_cluster):
+    middle, size = centres(X, k, min_cluster, seed=0)
+    assert middle.shape == (len(size), X.shape[1])
+    assert len(size) <= min(k, len(X) // min_cluster)
+    if len(size):
+        assert size.min() >= min_cluster
+        assert size.sum() == len(X)
+        np.testing.assert_allclose(size @ middle, X.sum(axis=0), rtol=1e-9, atol=1e-6)
+    else:
+        assert k < 1 or len(X) < min_cluster
+
+
+@pytest.mark.parametrize("k", [5, 20, 85])
+def test_with_clusters_of_one_it_is_plain_k_means(wdbc, k):
+    middle, size = centres(wdbc, k, 1, seed=0)
+    assert len(middle) == k
+    assert size.sum() == len(wdbc)
+    assert objective(wdbc, middle) < 1.1 * libraries(wdbc, k)
+
+
+@pytest.mark.parametrize(("k", "most"), [(5, 1.1), (20, 1.15), (50, 1.25), (85, 1.35)])
+def test_with_clusters_of_five_there_are_as_many_and_the_objective_is_near(wdbc, k, most):
+    middle, size = centres(wdbc, k, 5, seed=0)
+    assert len(middle) == k
+    assert size.min() >= 5
+    assert objective(wdbc, middle) < most * libraries(wdbc, k)
+
+
+def test_giving_back_what_merging_took_keeps_the_number_and_lowers_the_objective(wdbc):
+    label = merged(wdbc, k_means(wdbc, np.ones(len(wdbc)), 85, 0), 85, 5)
+    without, _ = landmarks.means(wdbc, label)
+    middle, _ = centres(wdbc, 85, 5, seed=0)
+    assert len(without) < 60
+    assert objective(wdbc, middle) < 0.9 * objective(wdbc, without)
+
+
+def test_the_smallest_cluster_joins_the_nearest_until_all_are_large_enough():
+    X = np.array([[0.0], [0.1], [0.2], [5.0], [5.1], [9.0], [9.1], [9.2]])
+    label = merged(X, np.array([0, 0, 0, 1, 1, 2, 2, 2]), 3, 3)
+    np.testing.assert_array_equal(label, [0, 0, 0, 2, 2, 2, 2, 2])
+
+
+def test_equal_records_are_one_cluster():
+    X = np.repeat([[1.0, 2.0], [3.0, 4.0]], 20, axis=0)
+    middle, size = centres(X, 8, 5, seed=0)
+    np.testing.assert_array_equal(middle[np.argsort(middle[:, 0])], [[1.0, 2.0], [3.0, 4.0]])
+    np.testing.assert_array_equal(size, [20, 20])
+
+
+def test_a_single_cluster_is_the_mean_and_more_clusters_than_rows_allow_are_cut_down():
+    X = np.random.default_rng(1).normal(size=(13, 2))
+    np.testing.assert_allclose(centres(X, 1, 5, seed=0)[0], [X.mean(axis=0)])
+    assert len(centres(X, 13, 5, seed=0)[0]) <= 2
+    assert len(centres(X, 99, 1, seed=0)[0]) == 13
+    assert len(centres(X[:4], 3, 5, seed=0)[0]) == 0
+
+
+def test_data_far_from_zero_are_clustered_as_well():
+    X = np.random.default_rng(2).normal(size=(300, 3))
+    near, far = centres(X, 20, 5, seed=0)[0], centres(X + 1e7, 20, 5, seed=0)[0]
+    np.testing.assert_allclose(far - 1e7, near, atol=1e-6)
+
+
+def test_the_same_seed_gives_the_same_centres(wdbc):
+    np.testing.assert_array_equal(centres(wdbc, 30, 5, seed=3)[0], centres(wdbc, 30, 5, seed=3)[0])
+
+
+def test_blocks_change_nothing(wdbc, monkeypatch):
+    whole = nearest(wdbc, wdbc[:40])
+    monkeypatch.setattr(landmarks, "BLOCK", 100)
+    np.testing.assert_array_equal(nearest(wdbc, wdbc[:40]), whole)
+
+
+def test_a_cut_goes_across_the_longest_axis_and_leaves_enough_on_both_sides():
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(60, 2)) * [10.0, 1.0]
+    X[0] = [1000.0, 0.0]
+    low, high = sorted(cut(X, np.arange(60), 5), key=lambda rows: X[rows, 0].mean())
+    assert len(high) == 5, "the mean would have cut off one record"
+    assert X[low, 0].max() < X[high, 0].min()
+
+
+def test_centres_of_cells_are_the_means_of_all_their_records(wdbc):
+    label = k_means(wdbc, np.ones(len(wdbc)), 80, 0)
+    means, size = landmarks.means(wdbc, label)
+    middle = centres_of_cells(means, size, 20, seed=0)
+    assert len(middle) == 20
+    assert objective(wdbc, middle) < 1.1 * libraries(wdbc, 20)
+    np.testing.assert_array_equal(centres_of_cells(means, size, 80, seed=0), means)
