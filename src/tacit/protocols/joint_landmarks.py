@@ -1,7 +1,7 @@
 """Joint landmarks: one clustering of the rows of all holders, by sums over at least `min_cluster` records.
 
-The problem. As in `landmarks`, but a landmark shall stand for records of all holders: then holders with few rows count too,
-and no landmark is of one holder.
+The problem. As in `landmarks`, but a landmark shall stand for records of any holders: then holders with few rows count
+too, and where a landmark lies says little about who has records there.
 
 A cell is a set of rows, at first all of them. A cell of 2 min_cluster rows or more is cut in two by the column j in
 which its sum of squares about the mean is largest, at its mean:
@@ -24,7 +24,8 @@ Roles. Holder: rows, perhaps none. Coordinator: learns the sums, chooses cuts, p
 
 Threat. Semi-honest; coalitions as in `secure_sum`. A coalition with the coordinator in it can subtract its own rows from
 every cell. min_cluster counts the rows of all holders, so what is left may be a single row: where that matters, use
-source="local", whose clusters are of one holder. A coalition of holders alone sees cuts and landmarks.
+source="local", whose clusters are of one holder. A coalition of holders alone sees cuts and landmarks. Two runs over
+nearly the same rows have different trees, and (4) says nothing about sums of both.
 
 Not protected. What the records of a cell have in common (a constant column, a column that is 0 in all but one, equal
 records) its sums show. How many rows lie above the mean in a column that (3) tries is opened to the coordinator also

@@ -22,8 +22,8 @@ Roles. Holder: rows, perhaps none. Coordinator: learns L, o and (2), publishes w
 
 Threat. Semi-honest; coalitions as in `secure_sum`. A coalition knows which landmarks are its own, and so which are all
 the others' together: with two holders each knows the other's, and M - 1 of M holders know the last one's and their
-number. Which of the others a landmark belongs to nobody learns, with or without the coordinator, because (1) and (2)
-are sums in which slots are drawn alike by all.
+number. Which of the others a landmark belongs to nobody learns while the sums hold, with or without the coordinator:
+slots are drawn alike by all.
 
 Not protected. Landmarks are public, and each is a mean of real records: what they have in common (a constant column, a
 column that is 0 in all but one, equal records) it shows. A landmark that lies where only one holder can have records
