@@ -13,7 +13,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -118,18 +118,25 @@ class OneMachine:
 
 
 @contextmanager
-def one_machine(root: Path, hospitals: Mapping[str, F64], y: I64, *, keep: bool) -> Iterator[OneMachine]:
-    """Found the consortium; at the end nothing runs any more, and nothing is left unless it is to be kept."""
+def one_machine(root: Path, hospitals: Mapping[str, F64], y: I64 | Mapping[str, I64], *, keep: bool) -> Iterator[OneMachine]:
+    """Found the consortium; at the end nothing runs any more, and nothing is left unless it is to be kept.
+
+    y: labels of the common records, held by the first hospital, or each hospital's labels of its own records.
+    """
     made = OneMachine(root, tuple(hospitals), f"tls://{HOST}:{_free_port()}")
     before = signal.signal(signal.SIGTERM, _interrupt)
     try:
         _enrol(made)
         for name, X in hospitals.items():
-            _furnish(made, name, X, y if name == made.hospitals[0] else None)
+            if isinstance(y, Mapping):
+                _furnish(made, name, [f"x{i}" for i in range(X.shape[1])], X, y[name])
+            else:
+                _furnish(made, name, [f"{name}_{i}" for i in range(X.shape[1])], X, y if name == made.hospitals[0] else None)
         made.config(CLEARING).write_text(
             example_coordinator(CLEARING, listen=made.url.removeprefix("tls://"), ca_fingerprint=made.fingerprint)
         )
-        made.config(ANALYST).write_text(example_analyst(ANALYST, servers=[made.url], ca_fingerprint=made.fingerprint) + _study(made))
+        study = _study(made, own=isinstance(y, Mapping))
+        made.config(ANALYST).write_text(example_analyst(ANALYST, servers=[made.url], ca_fingerprint=made.fingerprint) + study)
         yield made
     finally:
         made.stop()
@@ -153,10 +160,10 @@ def _enrol(made: OneMachine) -> None:
         shutil.copy(made.root / "registrar" / "consortium.members", made.folder(name))
 
 
-def _furnish(made: OneMachine, name: str, X: F64, y: I64 | None) -> None:
+def _furnish(made: OneMachine, name: str, columns: Sequence[str], X: F64, y: I64 | None) -> None:
     """A hospital's table, configuration and policy."""
     folder = made.folder(name)
-    header = [f"{name}_{i}" for i in range(X.shape[1])] + ([] if y is None else [LABEL])
+    header = [*columns, *([] if y is None else [LABEL])]
     rows: Any = X if y is None else np.column_stack([X, y])
     np.savetxt(folder / "cohort.csv", rows, delimiter=",", header=",".join(header), comments="", fmt="%.17g")
     label = None if y is None else LABEL
@@ -164,7 +171,8 @@ def _furnish(made: OneMachine, name: str, X: F64, y: I64 | None) -> None:
     (folder / "policy.toml").write_text(example_policy(automatic=True))
 
 
-def _study(made: OneMachine) -> str:
+def _study(made: OneMachine, *, own: bool) -> str:
+    split = 'partition = "horizontal"' if own else f"labeller = {quoted(made.hospitals[0])}"
     return f"""
 [study]
 parties = {quoted(made.hospitals)}
@@ -172,7 +180,7 @@ coordinator = {quoted(CLEARING)}
 dataset = {quoted(DATASET)}
 purpose = "to show that a run survives"
 legal_basis = "public data of scikit-learn"
-labeller = {quoted(made.hospitals[0])}
+{split}
 """
 
 

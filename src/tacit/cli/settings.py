@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tacit import estimators
 from tacit.errors import LocalError
+from tacit.estimators import CLASSIFIERS
 
 # --partition says the first; the others only matter where plain arrays are split
 ELSEWHERE = ("partition", "n_parties", "runtime", "random_state")
@@ -15,10 +15,9 @@ WORDS = {"true": True, "false": False, "none": None}
 
 def estimator_of(name: str, settings: Sequence[str], partition: str) -> Any:
     """The estimator of that name with these parameters."""
-    known = {n: getattr(estimators, n) for n in estimators.__all__ if isinstance(getattr(estimators, n), type)}
-    if name not in known:
-        raise LocalError(f"unknown estimator '{name}': use one of {', '.join(known)}")
-    made = known[name](partition=partition)
+    if name not in CLASSIFIERS:
+        raise LocalError(f"unknown estimator '{name}': use one of {', '.join(CLASSIFIERS)}")
+    made = CLASSIFIERS[name](partition=partition)
     allowed = [p for p in made.get_params() if p not in ELSEWHERE]
     return made.set_params(**dict(_setting(text, allowed, name) for text in settings))
 

@@ -34,6 +34,11 @@ def known(opens: Iterable[Opened]) -> list[tuple[str, str]]:
     return [(role, "; ".join(whats)) for role, whats in roles.items()]
 
 
+def in_all(opens: Sequence[Opened]) -> list[tuple[str, str]]:
+    """The same as the outermost protocol sums it up."""
+    return known(opened for opened in opens if opened.protocol == opens[0].protocol)
+
+
 def disclosed(learnt: Iterable[Learnt], sites: Sequence[str]) -> list[Line]:
     """The ledger's folded rows with equal ones merged, whoever sent or received them."""
     groups: dict[tuple[str, str, int], list[Learnt]] = {}

@@ -13,17 +13,21 @@ def train(
         list[Path], Argument(metavar="DATA", help="One file to split between --parties, or one file for each party.", show_default=False)
     ],
     *,
-    partition: Annotated[str, Option(metavar="NAME", help="How the data is split: vertical, by columns of the same records.")] = "vertical",
+    partition: Annotated[
+        str, Option(metavar="NAME", help="How the data is split: vertical, by columns of the same records, or horizontal, by records.")
+    ] = "vertical",
     parties: Annotated[
         int | None, Option(min=1, metavar="N", help="Between how many simulated parties one file is split; 3 by default.")
     ] = None,
-    estimator: Annotated[str, Option(metavar="NAME", help="What is trained.")] = "GramSVC",
+    estimator: Annotated[str, Option(metavar="NAME", help="What is trained: GramSVC (vertical) or PanSVC (horizontal).")] = "GramSVC",
     settings: Annotated[list[str] | None, Option("--set", metavar="NAME=VALUE", help="A parameter of the estimator; repeatable.")] = None,
     out: Annotated[Path, Option(metavar="FILE", help="The model file to write.")] = Path("model.tacit"),
     label: Annotated[str, Option(metavar="COLUMN", help="The column that holds the classes.")] = "label",
     labeller: Annotated[str | None, Option(metavar="NAME", help="The party whose labels count, where several files have some.")] = None,
     drop: Annotated[list[str] | None, Option(metavar="COLUMN", help="A column that is no feature; repeatable.")] = None,
-    seed: Annotated[int, Option(min=0, metavar="N", help="Which columns go to whom when one file is split; feeds no secret.")] = 0,
+    seed: Annotated[
+        int, Option(min=0, metavar="N", help="Which columns or records go to whom when one file is split; feeds no secret.")
+    ] = 0,
     compare: Annotated[bool, Option("--compare", help="Also train the centralised learner and report the gap.")] = False,
     report: Annotated[Path | None, Option(metavar="FILE", help="Write the report to this file, as a web page.")] = None,
     as_json: Annotated[bool, Option("--json", help="Print the summary as one JSON object.")] = False,

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from tacit.cli.output import check_targets, console, print_json, steps, table
 from tacit.cli.settings import estimator_of
-from tacit.cli.summary import figures, known
+from tacit.cli.summary import figures, in_all
 from tacit.data import Federation, read
 from tacit.data.plan import Partition
 from tacit.errors import LocalError
@@ -87,9 +87,10 @@ def _summary(model: Any, accuracy: float, out: Path, page: Path | None) -> dict[
 def _print(model: Any, accuracy: float, out: Path, page: Path | None) -> None:
     report, screen = model.report_, console()
     screen.print(report.title, style="bold", markup=False)
-    opens = [(f"{who} knows", what) for who, what in known(report.opens)]
+    opens = [(f"{who} knows", what) for who, what in in_all(report.opens)]
     screen.print(table("", "", rows=[("training accuracy", f"{accuracy:.4f}"), *figures(report), *opens]))
     records = listing(model.model_.records_of())
-    screen.print(f"model: {out} (contains records of {records})", markup=False, soft_wrap=True)
+    holds = f"contains records of {records}" if records else "contains no record"
+    screen.print(f"model: {out} ({holds})", markup=False, soft_wrap=True)
     if page:
         screen.print(f"report: {page}", markup=False, soft_wrap=True)

@@ -20,6 +20,7 @@ from tacit.consortium.folder import folder_of
 from tacit.consortium.job import Job
 from tacit.consortium.proposal import propose
 from tacit.consortium.settings import AnalystSettings, Study
+from tacit.consortium.site import of_json
 from tacit.data import Federation
 from tacit.data.part import part_of
 from tacit.errors import LocalError, PeerError
@@ -168,9 +169,8 @@ def connect(path: str | Path) -> Connected:
         raise LocalError(f"{path}: [study] is missing: say there between whom to train, on which dataset, and why")
     study = settings.study
     names = {p: study.columns.get(p, (f"{p}.*",)) for p in study.parties}
-    features = tuple(name for columns in names.values() for name in columns)
-    ends = np.cumsum([len(columns) for columns in names.values()])
-    index = {p: np.arange(end - len(names[p]), end) for p, end in zip(names, ends, strict=True)}
+    features = tuple(dict.fromkeys(name for columns in names.values() for name in columns))  # the same ones in a horizontal split
+    index = {p: np.array([features.index(name) for name in columns]) for p, columns in names.items()}
     parts = {p: part_of(np.empty((0, len(columns))), None, None, columns) for p, columns in names.items()}
     rows = {p: np.empty(0, dtype=np.int64) for p in parts}
     made = Connected(study.partition, parts, rows, index, features, bool(study.columns), study.labeller, study.coordinator, runtime="nats")
@@ -180,7 +180,7 @@ def connect(path: str | Path) -> Connected:
 
 def outcome_of(job: Job, news: News) -> Outcome:
     """What an estimator gets back; shares of the model stay with the parties, under the job's id."""
-    public = {name: tuple(v) if isinstance(v, list) else v for name, v in (news.public or {}).items() if name != "history"}
+    public = {name: of_json(v) for name, v in (news.public or {}).items() if name != "history"}
     ledger = Ledger([Row(*_tupled(row)) for row in news.ledger], [Opened(*opened) for opened in news.opens])
     history = list((news.public or {}).get("history", ()))
     return Outcome({**public, "stored": job.id}, ledger, history, news.seconds, {})

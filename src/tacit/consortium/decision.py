@@ -15,7 +15,7 @@ from tacit.consortium.difference import Rows
 from tacit.consortium.job import Job
 from tacit.consortium.policy import READERS, Policy, Some
 from tacit.consortium.register import Register
-from tacit.consortium.rehearsal import disclosure_of
+from tacit.consortium.rehearsal import disclosure_of, settings_of
 from tacit.errors import TacitError
 
 
@@ -129,6 +129,13 @@ def _limit(policy: Policy, rule: str, has: int, remedy: str) -> Problem:
     return Problem(rule, f"policy {policy.file}: {rule} = {getattr(policy, rule)}, the job has {has}: {remedy}")
 
 
+def _least(c: _Case) -> Iterator[Problem]:
+    for name, value in settings_of(c.job.protocol, c.job.arguments, c.policy.least).items():
+        if not isinstance(value, (int, float)) or value < c.policy.least[name]:
+            least = f"policy {c.policy.file}: least.{name} = {c.policy.least[name]:g}"
+            yield Problem("least", f"{least}, the job has {value}: propose it with more, or ask that party")
+
+
 def _columns(c: _Case) -> Iterator[Problem]:
     offered = c.policy.columns.get(c.job.dataset)
     if offered is None or c.facts is None:
@@ -187,5 +194,5 @@ def _unlike_earlier(c: _Case) -> Iterator[Problem]:
         yield Problem("register", text, f"the earlier one is job {earlier.id} of {earlier.at:%Y-%m-%d}")
 
 
-RULES: tuple[Callable[[_Case], Iterator[Problem]], ...] = (_expiry, _taking_part, _lists, _limits, _columns, _never)
+RULES: tuple[Callable[[_Case], Iterator[Problem]], ...] = (_expiry, _taking_part, _lists, _limits, _least, _columns, _never)
 LAST_RULES: tuple[Callable[[_Case], Iterator[Problem]], ...] = (_honest, _unlike_earlier)

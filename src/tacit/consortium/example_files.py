@@ -71,7 +71,7 @@ log_format = "text"                      # or "json"
 def example_policy(dataset: str = "cohort", approvers: tuple[str, ...] = ("dr-lee", "dpo"), *, automatic: bool = False) -> str:
     """A policy file to start from."""
     return f"""\
-protocols = ["gram_vertical"]
+protocols = ["gram_vertical", "pan_svm"]
 minimum_parties = 3
 minimum_rows = 50                        # of ours in a job; also by how many two jobs must differ
 maximum_retention_days = 365
@@ -84,6 +84,10 @@ approvals_needed = {len(approvers)}
 
 [columns]
 {dataset} = "all"                           # or a list of names
+
+[least]                                  # of how many records a landmark, or a sum of rows, must be
+min_cluster = 5
+min_count = 5
 
 [never]                                  # phrases that may not be opened, by reader
 asker = ["every record"]

@@ -33,6 +33,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     disclosures: digests of the ledger templates that were read and approved, or "any"; others wait for people.
     never: phrases that may not be opened, by reader: coordinator, holder, labeller, asker or anyone.
     minimum_rows: of this party in a job; also by how many rows two jobs must differ.
+    least: parameters of a protocol that may not be smaller, where it has them: how many records a landmark or a sum stands for.
     file: where it was read, for the texts; not a key to write.
     """
 
@@ -43,6 +44,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     automatic: bool = False
     minimum_parties: Count = FEWEST
     minimum_rows: Count = 50
+    least: dict[str, float] = msgspec.field(default_factory=lambda: {"min_cluster": 5.0, "min_count": 5.0})
     disclosures: Some = ()
     never: dict[str, tuple[str, ...]] = {}
     submitters: Some = "any"

@@ -12,13 +12,13 @@ from typing import Any, Literal, Never
 import msgspec
 import numpy as np
 
-from tacit import estimators
 from tacit.consortium.job import Job, Label, Moment, Partition, Protection, Roles, plain, source_hash
 from tacit.consortium.rehearsal import check_params, cost_of, disclosure_of
 from tacit.consortium.settings import converted, toml_of
 from tacit.data import Federation
 from tacit.data.part import part_of
 from tacit.errors import LocalError
+from tacit.estimators import CLASSIFIERS
 from tacit.registry import INPUTS, Inputs
 
 LIFETIME = timedelta(days=14)
@@ -152,10 +152,9 @@ def _asked(file: JobFile) -> tuple[str, Partition, dict[str, Any]]:
 
 def _of_estimator(file: JobFile, name: str, params: dict[str, Any]) -> tuple[str, Partition, dict[str, Any]]:
     """What the estimator would ask its federation for: its own checks decide, and no list of its parameters is kept here."""
-    known = {n: kind for n in estimators.__all__ if isinstance(kind := getattr(estimators, n), type)}
-    if name not in known:
-        raise LocalError(f"unknown estimator {name!r}: use one of {', '.join(known)}")
-    made = known[name](**({} if file.partition is None else {"partition": file.partition}))
+    if name not in CLASSIFIERS:
+        raise LocalError(f"unknown estimator {name!r}: use one of {', '.join(CLASSIFIERS)}")
+    made = CLASSIFIERS[name](**({} if file.partition is None else {"partition": file.partition}))
     allowed = [p for p in made.get_params() if p not in ELSEWHERE]
     unknown = [p for p in params if p not in allowed]
     if unknown:
@@ -165,7 +164,7 @@ def _of_estimator(file: JobFile, name: str, params: dict[str, Any]) -> tuple[str
     except _OverheardError as overheard:
         protocol, asked = overheard.args
         return protocol, made.partition, asked
-    raise LocalError(f"estimator {name} runs no protocol: name one of {', '.join(n for n in known if n != name)}")
+    raise LocalError(f"estimator {name} runs no protocol: name one of {', '.join(n for n in CLASSIFIERS if n != name)}")
 
 
 def _listening(file: JobFile, partition: Partition) -> Federation:

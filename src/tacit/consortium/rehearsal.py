@@ -7,9 +7,9 @@ roles and parameters, and compares. Nothing real takes part; the ledger's templa
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import msgspec
@@ -18,12 +18,15 @@ import numpy as np
 from tacit.choreo import Asker, Coordinator, Holder, Labeller, Ledger, Roster
 from tacit.data.part import part_of
 from tacit.errors import LocalError, TacitError
+from tacit.numeric.line_search import CUTS, STEPS
 from tacit.numeric.triangle import bands
 from tacit.protocols.gram_vertical import BAND, DualModel, SupportColumns
+from tacit.protocols.pan_svm import wanted
 from tacit.registry import PROTOCOLS, Inputs, execute_together
 
 Params = Mapping[str, Any]
 SMALL, LARGE = 8, 64  # records of the rehearsals
+USUAL, COLUMNS = 60, 20  # rounds of cutting planes, and columns, where neither is known
 SUPPORT = 31  # enough to make the answers small beside the sums they come from
 
 
@@ -39,15 +42,13 @@ class Script:
     """How to rehearse a protocol.
 
     inputs: invented records, so many of them.
-    words: numbers in one holder's largest messages, for so many records; all bytes grow with it.
-    loops: rounds of its loop, for so many records.
-    small: parameters that the rehearsal sets itself; none of them changes what is opened.
+    small: parameters that the rehearsal sets itself; none of them changes the words of what is opened.
+    cost: an estimate for so many records.
     """
 
     inputs: Callable[[Roster, int, Params], Inputs]
-    words: Callable[[int, Params], int]
-    loops: Callable[[int, Params], int]
     small: Params
+    cost: Callable[[Params, Roster, int], Cost]
 
 
 def disclosure_of(protocol: str, params: Params, roster: Roster | None = None) -> str:
@@ -56,18 +57,39 @@ def disclosure_of(protocol: str, params: Params, roster: Roster | None = None) -
 
 
 def cost_of(protocol: str, params: Params, roster: Roster, records: int) -> Cost:
-    """Scaled from rehearsals: bytes grow with `words` and `loops`, rounds with `loops`. Good to a few per cent from 100 records on."""
-    script, tiny = _script(protocol), {"band": BAND, **params, **_script(protocol).small}
-    words = [script.words(n, tiny) for n in (SMALL, LARGE)]
-    small, large, looped = (_rehearse(protocol, params, roster, n, b) for n, b in ((SMALL, BAND), (LARGE, BAND), (LARGE, words[1] // 2)))
-    more = script.loops(records, {"band": BAND, **params}) - 1
-    extra = more / (script.loops(LARGE, {**tiny, "band": words[1] // 2}) - 1)  # in units of the loops that `looped` has more
-    growth = (script.words(records, params) - words[0]) / (words[1] - words[0])
+    """An estimate, before anything is sent."""
+    return _script(protocol).cost(params, roster, records)
+
+
+def _banded(
+    protocol: str, words: Callable[[int, Params], int], loops: Callable[[int, Params], int], params: Params, roster: Roster, records: int
+) -> Cost:
+    """Scaled from rehearsals: bytes grow with `words`, the numbers in a holder's largest messages, and with the rounds of its loop.
+
+    Good to a few per cent from 100 records on.
+    """
+    tiny = {"band": BAND, **params, **_script(protocol).small}
+    sizes = [words(n, tiny) for n in (SMALL, LARGE)]
+    small, large, looped = (_rehearse(protocol, params, roster, n, b) for n, b in ((SMALL, BAND), (LARGE, BAND), (LARGE, sizes[1] // 2)))
+    more = loops(records, {"band": BAND, **params}) - 1
+    extra = more / (loops(LARGE, {**tiny, "band": sizes[1] // 2}) - 1)  # in units of the loops that `looped` has more
+    growth = (words(records, params) - sizes[0]) / (sizes[1] - sizes[0])
     sent = [_traffic(ledger, roster) for ledger in (small, large, looped)]
     return Cost(
         rounds=round(small.rounds + extra * (looped.rounds - large.rounds)),
         bytes={p: round(a + max(0.0, growth) * (b - a) + extra * (c - b)) for p, a, b, c in zip(roster.parties, *sent, strict=True)},
     )
+
+
+def _iterated(params: Params, roster: Roster, records: int) -> Cost:
+    """How many rounds cutting planes take is not known before: told is the cost of `USUAL`, of one problem and `COLUMNS` columns."""
+    short, long = (_rehearse("pan_svm", {**params, "max_rounds": n}, roster, LARGE, BAND) for n in (3, 4))
+    share, count = wanted(params["landmarks"], records)
+    size = COLUMNS if params["kernel"] == "linear" else count or int((share or 0.0) * records)
+    holders, site = len(roster[Holder]), roster[Coordinator][0]
+    each = 8 * (USUAL * (2 * len(STEPS) + 2 * size + len(CUTS) * USUAL // 2) + 2 * size * COLUMNS + size * size)
+    rounds = short.rounds + (USUAL - 3) * (long.rounds - short.rounds)
+    return Cost(rounds=rounds, bytes={p: each * (holders if p == site else 1) for p in roster.parties})
 
 
 def check_params(protocol: str, params: Params) -> None:
@@ -81,6 +103,12 @@ def check_params(protocol: str, params: Params) -> None:
     missing = [name for name, p in takes.items() if p.default is p.empty and name not in params]
     if missing:
         raise LocalError(f"protocol {protocol} needs a value for {', '.join(map(repr, missing))}: add it to [params]")
+
+
+def settings_of(protocol: str, params: Params, names: Iterable[str]) -> dict[str, Any]:
+    """The values of these parameters in a job, as far as its protocol has them: given, or by default."""
+    takes = _takes(protocol) if protocol in PROTOCOLS else {}
+    return {name: params.get(name, takes[name].default) for name in names if name in takes}
 
 
 def _takes(protocol: str) -> dict[str, inspect.Parameter]:
@@ -129,6 +157,12 @@ def _columns(roster: Roster, records: int, _: Params) -> Inputs:
     return {"data": (Holder, {p: part_of(X, y if p == labeller else None, None, (p,)) for p, X in draw.items()})}
 
 
+def _rows(roster: Roster, records: int, _: Params) -> Inputs:
+    rng = np.random.default_rng(0)
+    y = np.arange(records) % 2
+    return {"data": (Holder, {p: part_of(rng.normal(size=(records, 2)), y, None, ("a", "b")) for p in roster[Holder]})}
+
+
 def _new_records(roster: Roster, records: int, params: Params) -> Inputs:
     support = np.linspace(-1.0, 1.0, SUPPORT)
     dual = DualModel(
@@ -149,7 +183,18 @@ def _answer_loops(records: int, params: Params) -> int:
 
 SCRIPTS: dict[str, Script] = {
     "gram_vertical": Script(
-        _columns, lambda n, _: n * (n + 1) // 2, _triangle_loops, {"C": 1.0, "tol": 1e-3, "max_iter": -1, "class_weight": None}
+        _columns,
+        {"C": 1.0, "tol": 1e-3, "max_iter": -1, "class_weight": None},
+        partial(_banded, "gram_vertical", lambda n, _: n * (n + 1) // 2, _triangle_loops),
     ),
-    "gram_predict": Script(_new_records, lambda n, params: n * (params["support"] + 1), _answer_loops, {"support": SUPPORT}),
+    "gram_predict": Script(
+        _new_records,
+        {"support": SUPPORT},
+        partial(_banded, "gram_predict", lambda n, params: n * (params["support"] + 1), _answer_loops),
+    ),
+    "pan_svm": Script(
+        _rows,
+        {"C": 1.0, "tol": 1e-9, "landmarks": 3.0, "min_cluster": 1, "min_count": 1, "class_weight": None, "dtype": "float64"},
+        _iterated,
+    ),
 }

@@ -12,6 +12,7 @@ import platform
 import secrets
 import threading
 import time
+from base64 import b64decode, b64encode
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -22,7 +23,7 @@ import msgspec
 import numpy as np
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from tacit.choreo import At, encode, entries_of
+from tacit.choreo import At, State, decode, encode, entries_of
 from tacit.consortium.answers import Finished, Start
 from tacit.consortium.audit import Chain, canonical
 from tacit.consortium.control import Control
@@ -43,6 +44,7 @@ from tacit.runtimes.durable import Durable, Limits
 from tacit.runtimes.nats import Broker, InterruptedRunError, NatsCourier
 
 log = logging.getLogger("tacit")
+STATE = "state"  # the key under which the codec's bytes stand in a public result
 AGAIN = 5.0  # seconds after which a letter that nobody answered is sent again
 
 
@@ -235,7 +237,16 @@ def split(result: Any, me: str) -> tuple[Any, dict[str, Any]]:
 
 
 def _jsonable(value: Any) -> Any:
+    if isinstance(value, State):
+        return {STATE: b64encode(encode(value).join()).decode()}
     return value.tolist() if isinstance(value, np.ndarray) else msgspec.to_builtins(value)
+
+
+def of_json(value: Any) -> Any:
+    """What `split` made fit for JSON, as it was."""
+    if isinstance(value, dict) and value.keys() == {STATE}:
+        return decode(b64decode(value[STATE]))
+    return tuple(value) if isinstance(value, list) else value
 
 
 def _digest(part: Part | None) -> str:

@@ -63,13 +63,13 @@ class FederatedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def decision_function(self, X: Any) -> F64:
         """Decision values of whole records, or of a `Federation` of records that stay split."""
         check_is_fitted(self)
-        values = self._decide(self._new_records(X))
+        values = self._values(X)
         return values[:, 0] if values.shape[1] == 1 else values
 
     def predict(self, X: Any) -> Array:
         """The class of every record."""
         check_is_fitted(self)
-        labels: Array = self.classes_[chosen(self._decide(self._new_records(X)))]
+        labels: Array = self.classes_[chosen(self._values(X))]
         return labels
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
@@ -116,6 +116,10 @@ class FederatedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _seed(self) -> int:
         return 0 if self.random_state is None else int(check_random_state(self.random_state).randint(2**31))
+
+    def _values(self, X: Any) -> F64:
+        """Decision values of whole records, or of a `Federation` of them."""
+        return self._decide(self._new_records(X))
 
     def _new_records(self, X: Any) -> Federation:
         if not isinstance(X, Federation):

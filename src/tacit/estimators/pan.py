@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import Pipeline
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tacit.choreo import F64, Array, Holder
 from tacit.data import Federation
@@ -169,9 +169,9 @@ class PanSVC(FederatedClassifier):
         found = result["solution"]
         self.classes_ = np.array(result["classes"])
         self.model_ = PanModel(result["map"], found.w, found.b, len(self.classes_), _pairs(result["pairs"]), self.min_cluster)
-        self.n_iter_ = found.rounds
+        self.n_iter_, self.n_features_in_ = found.rounds, result["columns"]
         self.report_ = report_on(self, federation, outcome, not_protected=NOT_PROTECTED)
-        for concern in self._concerns(found, result["sizes"]):
+        for concern in self._concerns(found, np.asarray(result["sizes"])):
             self.report_.warnings.append(str(concern))
             warnings.warn(concern, stacklevel=3)
         if compare and federation.simulated:
@@ -206,8 +206,14 @@ class PanSVC(FederatedClassifier):
                 f"after max_rounds={self.max_rounds} rounds the relative gap is {gap:.2g}, not {self.tol:.2g}: raise max_rounds, or lower C"
             )
 
+    def _values(self, X: Any) -> F64:
+        """The model is public: whoever has whole records needs nobody else."""
+        if isinstance(X, Federation):
+            return super()._values(X)
+        return self.model_.decide(validate_data(self, X, reset=False, dtype=np.float64))
+
     def _decide(self, federation: Federation) -> F64:
-        """Every party for itself: the model is public."""
+        """Every party for itself."""
         width = 1 if len(self.model_.pairs) == 1 else self.model_.classes
         values = np.empty((federation.n_rows, width))
         for party, part in federation.parts.items():

@@ -16,7 +16,7 @@ from scipy.special import ndtri
 
 from tacit.numeric.kernels import F64, Kernel
 
-CUTOFF = 1e-10  # of the largest eigenvalue
+CUTOFF = 1e-10  # of the largest eigenvalue, of either sign
 BLOCK = 1 << 22  # entries of a temporary
 Floats = NDArray[np.floating]
 
@@ -29,7 +29,7 @@ def kernel_matrix(X: F64, L: F64, kernel: Kernel) -> F64:
 def basis_of(centres: F64, kernel: Kernel, cutoff: float = CUTOFF) -> F64:
     """U Lambda^-1/2 of (3.6), largest eigenvalue first."""
     values, U = np.linalg.eigh(kernel_matrix(centres, centres, kernel))
-    kept = np.flatnonzero(values > cutoff * values[-1])[::-1]
+    kept = np.flatnonzero(values > cutoff * np.abs(values).max())[::-1]
     return np.ascontiguousarray(U[:, kept] / np.sqrt(values[kept]))
 
 

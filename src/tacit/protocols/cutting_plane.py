@@ -91,8 +91,8 @@ class Step(Message, tells="the best step on the line, and the step of the next c
     cut: I64
 
 
-class Solution(Message, tells="the models, their objectives with bounds from below, and which problems ended for want of a harmless sum"):
-    """The best models evaluated."""
+class Solution(State):
+    """The best models evaluated; `held`: which problems ended for want of a harmless sum."""
 
     w: F64
     b: F64
@@ -100,6 +100,12 @@ class Solution(Message, tells="the models, their objectives with bounds from bel
     bound: F64
     rounds: int
     held: tuple[int, ...]
+
+
+class Models(Message, tells="the models, their objectives with bounds from below, and which problems ended for want of a harmless sum"):
+    """The end."""
+
+    solution: Solution
 
 
 class Rows(State):
@@ -140,7 +146,7 @@ class Planes(State):
     @property
     def gap(self) -> float:
         """How far the best model can be from the optimum, relative to it."""
-        return relative_gap(self.objective, self.bound)
+        return float(relative_gap(self.objective, self.bound))
 
 
 @choreography(
@@ -196,7 +202,7 @@ def cutting_plane(
         s.planes = run.local(who, advance, s.planes, losses, sums, go, step, C)
         s.standing = run.local(Holder, move, s.standing, go.live, step)
         s.sets = more_sets(s.sets, go.live, step)
-    return told(Solution, models, s.planes, t + 1, tol)
+    return told(Models, models, s.planes, t + 1, tol).solution
 
 
 # Steps at the holders
@@ -282,8 +288,10 @@ def move(standing: Standing, live: I64, step: Step) -> Standing:
     return dataclasses.replace(standing, margin=margin, summed=tuple(summed))
 
 
-def confirm(own: Message, published: Message) -> None:
+def confirm(own: Message | State, published: Message | State) -> None:
     """A witness: the coordinator's step must be the one that the sums give."""
+    if isinstance(own, Models) and isinstance(published, Models):
+        own, published = own.solution, published.solution
     for name in own.field_names():
         mine, theirs = (np.asarray(getattr(m, name), dtype=np.float64) for m in (own, published))
         if mine.shape != theirs.shape or not np.allclose(mine, theirs, rtol=SAME, atol=SAME):
@@ -410,9 +418,9 @@ def advance(planes: tuple[Planes, ...], losses: F64, sums: F64, go: Direction, s
     return tuple(after)
 
 
-def models(planes: tuple[Planes, ...], rounds: int, tol: float) -> Solution:
+def models(planes: tuple[Planes, ...], rounds: int, tol: float) -> Models:
     """The best model of every problem."""
-    return Solution(
+    found = Solution(
         w=np.array([p.w for p in planes]),
         b=np.array([p.b for p in planes]),
         objective=np.array([p.objective for p in planes]),
@@ -420,6 +428,7 @@ def models(planes: tuple[Planes, ...], rounds: int, tol: float) -> Solution:
         rounds=rounds,
         held=tuple(k for k, p in enumerate(planes) if p.stuck and p.gap > tol),
     )
+    return Models(found)
 
 
 # Public bookkeeping

@@ -18,7 +18,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from tacit.choreo import F64, Array, At, Coordinator, Everyone, Holder, Message, PeerError, Run, choreography
+from tacit.choreo import F64, Array, At, Coordinator, Everyone, Holder, Message, PeerError, Run, State, choreography
 from tacit.errors import LocalError
 from tacit.numeric.feature_map import basis_of, fourier, fourier_weights, kernel_matrix, nystroem
 from tacit.numeric.fixed_point import FixedPoint
@@ -43,8 +43,8 @@ class Basis(Message, tells="nothing new: a function of the landmarks"):
     matrix: F64
 
 
-class FeatureMap(Message, tells="the landmarks, or the seed, and the kernel"):
-    """The whole map. `size`: columns of F; unused fields are empty."""
+class FeatureMap(State):
+    """The whole map, public. `size`: columns of F; unused fields are empty."""
 
     source: str
     kernel: str

@@ -54,8 +54,11 @@ class Facts(Message, tells="how many records each class has over all parties; wi
 
 @choreography(
     opens={
-        Coordinator: "with gamma='scale' the sum and the sum of squares of all cells",
-        Everyone: "which classes each party has; how many records each class has over all parties; the landmarks; the model;"
+        Coordinator: "along every line of the search, how many mapped rows are within the margin, by how many these sets differ, and"
+        " their summed loss; at every cut the sum of these rows: never of fewer than min_count, and no two sums that differ by fewer; the"
+        " sum of each class; with gamma='scale' the sum and the sum of squares of all cells",
+        Everyone: "which classes each party has; how many records each class has over all parties; the landmarks, each the mean of at"
+        " least min_cluster records (none with landmark_source='fourier' or a linear kernel); every iterate and the model;"
         " with witness=True all that the coordinator learns",
     }
 )
@@ -91,8 +94,10 @@ def pan_svm(
     by = protect(run, to=Coordinator, method=method, segments=segments)
     classes, columns = labelled(run, data)
     first = run.local(Holder, facts_of, data, classes, gamma == "scale" and kernel != "linear")
-    protected = {"by": by, "fixed": fixed, "what": "class sizes"}
-    told = open_sum(run, first, **protected) if witness else secure_sum(run, first, to=Coordinator, **protected)
+    if witness:
+        told = open_sum(run, first, by=by, fixed=fixed, what="class sizes")
+    else:
+        told = secure_sum(run, first, to=Coordinator, by=by, fixed=fixed, what="class sizes")
     facts = run.publish(Facts, run.local(Coordinator, facts_from, told, columns, gamma))
     if witness:
         run.local(Holder, confirm, run.local(Holder, facts_from, told, columns, gamma), facts)
@@ -108,7 +113,7 @@ def pan_svm(
     found = cutting_plane(
         run, held, by=by, fixed=fixed, C=C, tol=tol, max_rounds=max_rounds, min_count=min_count, witness=witness
     )  # fmt: skip
-    return {"classes": classes, "pairs": pairs, "map": the_map, "solution": found, "rows": rows, "sizes": facts.sizes}
+    return {"classes": classes, "pairs": pairs, "map": the_map, "solution": found, "columns": columns, "sizes": facts.sizes}
 
 
 @choreography(opens={Everyone: "which classes each party has, and how many columns"})

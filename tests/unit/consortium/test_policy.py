@@ -116,6 +116,24 @@ def test_a_refusal_names_the_rule(judge, change, extra, rule, words):
     assert "\n" not in decision.reason
 
 
+@pytest.mark.parametrize(
+    ("params", "least", "words"),
+    [
+        ({"min_cluster": 4}, 5, "policy north.toml: least.min_cluster = 5, the job has 4: propose it with more"),
+        ({"min_count": 1}, 5, "least.min_count = 5, the job has 1"),
+        ({}, 9, "least.min_count = 9, the job has 5"),
+    ],
+)
+def test_landmarks_and_sums_of_too_few_records_are_refused(tmp_path, register, params, least, words):
+    path = tmp_path / "north.toml"
+    path.write_text(example_policy(automatic=True).replace("min_count = 5", f"min_count = {least}"))
+    pan = {"kernel": "rbf", "gamma": 0.1, "degree": 3, "coef0": 0.0, "C": 1.0, **params}
+    asked = job(protocol="pan_svm", params=pan, partition="horizontal")
+    decision = decide(asked, Policy.from_toml(path), facts_of(register), register, party="north", now=NOW)
+    assert (decision.verdict, decision.rule) == ("refuse", "least")
+    assert words in decision.reason
+
+
 def test_columns_that_exist_and_are_not_offered_are_refused(tmp_path, register):
     path = tmp_path / "strict.toml"
     path.write_text(example_policy(automatic=True).replace('cohort = "all"', 'cohort = ["age"]'))
