@@ -5,8 +5,8 @@ side of k_i = (1 - m_i) / (a_i - m_i). Counting rows by where k_i falls gives, a
 
     n(k) = #{i: m_i(k) < 1},      R(k) = sum_i s_i max(0, 1 - m_i(k))                      (1)
 
-in time n log(grid), not n times grid. The ratio of neighbouring steps is 2^(1/3): fine enough that an exact search on
-the whole line saves one round in twelve (measured on Table 3.2), so the grid is not refined by a second round.
+in time n log(grid), not n times grid. The ratio of neighbouring steps is 2^(1/3): refining it would cost a further sum
+in every round to save hardly any.
 """
 
 from __future__ import annotations

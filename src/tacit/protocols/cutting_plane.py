@@ -32,7 +32,7 @@ that isolate a record although every count is large (`attacks.chosen_iterate`); 
 Not protected: what follows from combinations of more than two of the opened sums, or of sums of different problems; the
 loss at neighbouring steps, whose difference can be one row's margin; what the model itself reveals.
 
-Source: 004 section 3.2.2.3, Algorithms 2 and 3 (CORRECTIONS.md 38 to 42); Franc and Sonnenburg, ICML 2008. The hold-back
+Source: 004 section 3.2.2.3, Algorithms 2 and 3, corrected (docs/methods/pan_svm.md); Franc and Sonnenburg, ICML 2008. The hold-back
 rules and the witness are ours.
 """
 

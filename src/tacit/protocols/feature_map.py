@@ -9,7 +9,7 @@ With `witness` the holders check that it is one: B'AB = 1 and that no eigenvalue
 
 Roles. Holder: records. Coordinator: publishes the map.
 Threat. What the landmarks tell stands in `landmarks`; the basis follows from them, and the other two maps say nothing.
-Source: 004 section 3.2.2.2 (CORRECTIONS.md 37); Rahimi and Recht, NIPS 2007.
+Source: 004 section 3.2.2.2, (3.5) corrected (docs/methods/pan_svm.md); Rahimi and Recht, NIPS 2007.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ would leave theirs.
 Roles. Holder: records with labels. Coordinator: holds no data; opens the sums.
 Threat. Semi-honest; coalitions as `secure_sum`. See `landmarks` and `cutting_plane` for what is opened on the way.
 Not protected: what the model itself reveals.
-Source: 004 chapters 3 and 4 (CORRECTIONS.md 37 to 45, 49).
+Source: 004 chapters 3 and 4, corrected (docs/methods/pan_svm.md).
 """
 
 from __future__ import annotations
