@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Coroutine
 from datetime import UTC, datetime
 from typing import Any, Literal
 
@@ -21,7 +20,7 @@ from tacit.consortium.preflight import combine, local_checks, render, report_of
 from tacit.consortium.settings import CoordinatorSettings
 from tacit.consortium.site import Site
 from tacit.errors import PeerError
-from tacit.runtimes.nats import Broker, InterruptedRunError, delete_stream, open_stream
+from tacit.runtimes.nats import Broker, delete_stream, open_stream
 
 log = logging.getLogger("tacit")
 State = Literal["proposed", "refused", "waiting", "running", "stopped", "finished"]
@@ -142,7 +141,7 @@ class Clearing(Site):
         if self.refusals(job, answers) or set(answers) != set(job.roster.parties) or job.expired(datetime.now(UTC)):
             return
         tokens = {p: self.members.token(p) for p in job.roster.parties}
-        if self._done(open_stream(self.broker, job.id, tokens)):  # before anybody looks for it
+        if self.done(open_stream(self.broker, job.id, tokens)):  # before anybody looks for it
             folder.start = Start(job=job.id, attempt=1, answers=tuple(answers[p] for p in job.roster.parties))
 
     @staticmethod
@@ -169,23 +168,12 @@ class Clearing(Site):
 
     def _close(self, folder: Folder, job: Job, finished: Finished) -> None:
         """Everybody is through: nobody needs the stream any more."""
-        if not self._done(delete_stream(self.broker, job.id)):
+        if not self.done(delete_stream(self.broker, job.id)):
             return
         folder.hear("closed", self.name, finished.dump())
         for party in job.parties:
             self.control.send(party, "closed", finished.dump())
         log.info("job %s is closed", job.id[:8])
-
-    def _done(self, work: Coroutine[Any, Any, None]) -> bool:
-        """Whether the server did it; one that is away is asked again at the next look."""
-        try:
-            self.broker.call(work)
-        except InterruptedRunError:
-            raise
-        except Exception as error:  # noqa: BLE001 - whatever the network does, there is another look
-            log.debug("the broker: %s", error)
-            return False
-        return True
 
     # News
 

@@ -58,7 +58,7 @@ def run_coordinator(settings: CoordinatorSettings, stop: threading.Event) -> Non
             options = ServerSettings(identity=identity, store_dir=settings.store_dir, listen=settings.listen, websocket=settings.websocket)
             server = stack.enter_context(start_server(members, options))
         urls = settings.servers if server is None else (server.url,)
-        broker = stack.enter_context(connected(urls, identity, members, stop, own=server is not None))
+        broker = stack.enter_context(connected(urls, identity, members, stop, own=server))
         if broker is not None:
             clearing = Clearing(settings, identity, members, broker)
             log.info("%s coordinates at %s", clearing.name, ", ".join(urls))
@@ -85,13 +85,26 @@ def alone(settings: Settings) -> Iterator[None]:
 
 @contextlib.contextmanager
 def connected(
-    urls: tuple[str, ...], identity: Identity, members: Members, stop: threading.Event, *, proxy: str | None = None, own: bool = False
-) -> Iterator[Broker | None]:
+    urls: tuple[str, ...], identity: Identity, members: Members, stop: threading.Event, *, proxy: str | None = None,
+    own: Server | None = None,
+) -> Iterator[Broker | None]:  # fmt: skip
     """A connection, tried until there is one; None if told to stop before. A server that refuses this site ends it."""
     tls = identity.tls(members.authority)
-    tls.check_hostname = not own  # one's own server is dialled on loopback, whatever its names are
+    tls.check_hostname = own is None  # one's own server is dialled on loopback, whatever its names are
+
+    def make() -> Broker:
+        _keep_up(own, members)
+        return Broker(urls, tls, members.token(identity.name), proxy=proxy)
+
     with contextlib.ExitStack() as stack:
-        yield _dialled(stack, lambda: Broker(urls, tls, members.token(identity.name), proxy=proxy), stop)
+        yield _dialled(stack, make, stop)
+
+
+def _keep_up(server: Server | None, members: Members) -> None:
+    """Start one's own server again if it was killed."""
+    if server is not None and not server.alive:
+        log.warning("the server has ended; starting it again")
+        server.start(members)
 
 
 def _dialled(stack: contextlib.ExitStack, make: Callable[[], Broker], stop: threading.Event) -> Broker | None:
@@ -108,7 +121,7 @@ def _dialled(stack: contextlib.ExitStack, make: Callable[[], Broker], stop: thre
 
 
 def _serve(site: Site, stop: threading.Event, server: Server | None, settings: Settings) -> None:
-    seen, trouble = _stamp(settings.members), None
+    seen, trouble, prepared = _stamp(settings.members), None, site.members.version
     with site.control, _metrics(site, settings):
         while not stop.is_set():
             site.tick()
@@ -116,12 +129,12 @@ def _serve(site: Site, stop: threading.Event, server: Server | None, settings: S
             trouble = _complained(site.broker, trouble)
             while site.control.refused:
                 log.warning("a letter was refused: %s", site.control.refused.pop(0))
-            if server is not None and not server.alive:
-                log.warning("the server has ended; starting it again")
-                server.start(site.members)
+            _keep_up(server, site.members)
             if (now := _stamp(settings.members)) != seen:
                 seen = now
                 _renew(site, server, settings)
+            if prepared != site.members.version and (not site.admin or site.prepared()):
+                prepared = site.members.version
             site.control.due.wait(TICK)
             site.control.due.clear()
 
@@ -151,8 +164,11 @@ def _renew(site: Site, server: Server | None, settings: Settings) -> None:
     site.members = members
     site.control.renew(members)
     if server is not None:
-        server.reload(members)
-        site.broker.call(site.control.prepare())
+        try:
+            server.reload(members)
+        except LocalError:
+            if server.alive:
+                raise  # one that was killed meanwhile is started again with this list
     log.info("list of members %d", members.version)
 
 

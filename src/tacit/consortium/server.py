@@ -29,6 +29,7 @@ from tacit.errors import LocalError, MissingExtraError
 
 PATIENCE = HANDSHAKE_SECONDS + 10.0
 LONGEST_REASON = 300
+STARTS = 5
 EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - compared with, not listened on
 
 
@@ -79,10 +80,22 @@ class Server:
         return self._child is not None and self._child.poll() is None
 
     def start(self, members: Members) -> None:
-        """Start it, and wait until it answers over TLS."""
+        """Start it, and wait until it answers over TLS; once more if somebody kills it meanwhile."""
         for setting, (host, port) in self.settings.addresses().items():
             _refuse_taken(setting, host, port)
         write_config(members, self.settings)
+        for attempt in range(1, STARTS + 1):
+            since = self._launch()
+            try:
+                self._wait(lambda: self._answers(members), "start", since)
+            except LocalError:
+                if not self._killed or attempt == STARTS:
+                    raise
+            else:
+                return
+
+    def _launch(self) -> int:
+        """A new child; where its part of the log begins."""
         since = self._log_size()
         with self.settings.log_file.open("ab") as log:
             # a session of its own: Ctrl-C reaches the coordinator alone, which then stops things in order
@@ -93,7 +106,12 @@ class Server:
                 stderr=log,
                 start_new_session=True,
             )
-        self._wait(lambda: self._answers(members), "start", since)
+        return since
+
+    @property
+    def _killed(self) -> bool:
+        """Ended by a signal, rather than by an error of its own."""
+        return self._child is not None and (self._child.poll() or 0) < 0
 
     def reload(self, members: Members) -> None:
         """Apply a new list of members; who is no longer in it is disconnected."""

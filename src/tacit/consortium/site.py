@@ -13,7 +13,7 @@ import secrets
 import threading
 import time
 from base64 import b64decode, b64encode
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -213,6 +213,23 @@ class Site:
             self.live[job.id] |= {"place": place, "done": done, "total": total}
 
         return told
+
+    # The broker
+
+    def prepared(self) -> bool:
+        """Whether every member of the newest list has somewhere to get its letters; only a coordinator can see to it."""
+        return self.done(self.control.prepare())
+
+    def done(self, work: Coroutine[Any, Any, None]) -> bool:
+        """Whether the server did it; one that is away is asked again at the next look."""
+        try:
+            self.broker.call(work)
+        except InterruptedRunError:
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever the network does, there is another look
+            log.debug("the broker: %s", error)
+            return False
+        return True
 
     # Letters
 
