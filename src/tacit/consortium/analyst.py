@@ -30,7 +30,7 @@ from tacit.runtimes.nats import Broker
 
 ASK = 0.2
 QUIET = 0.7  # seconds without another job's news that end a list
-UNKNOWN = 60.0  # seconds that a coordinator may know nothing of a job: one killed over a proposal gets the letter again after 30
+UNKNOWN = 60.0  # seconds that a coordinator may know nothing of a job: one killed over a proposal gets it again (control.AGAIN)
 REACH = 10.0  # seconds until the server is said to be out of reach
 
 

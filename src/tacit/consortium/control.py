@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     PullSubscription = JetStreamContext.PullSubscription
 
 RETRY = 0.3
+AGAIN = 5  # seconds after which a letter that a site took, and was killed over, is given to it once more
 KEEP = 24 * 3600.0
 BATCH = 16
 Handler = Callable[[str, str, bytes], None]
@@ -71,7 +72,7 @@ class Control:
         for name in {m.name for m in self._members if m.state() == "valid"}:
             token = self._members.token(name)
             config = ConsumerConfig(
-                durable_name=token, filter_subject=control_subject("*", token), ack_policy=AckPolicy.EXPLICIT, ack_wait=30
+                durable_name=token, filter_subject=control_subject("*", token), ack_policy=AckPolicy.EXPLICIT, ack_wait=AGAIN
             )
             await js.add_consumer(CONTROL_STREAM, config)
 

@@ -11,6 +11,7 @@ from tacit.consortium.members import Members
 from tacit.consortium.names import CONTROL_STREAM, control_subject
 from tacit.consortium.server import find_server
 from tacit.errors import LocalError, MissingExtraError, PeerError
+from tacit.runtimes.nats import Broker
 
 pytest.importorskip("nats", reason="needs the extra 'nats'")
 try:
@@ -70,6 +71,20 @@ def test_letters_of_one_sender_arrive_in_order(clearing, north):
         sent(north, "clearing", "ordered", b"%d" % i)
     assert clearing.waits(lambda me: sum(kind == "ordered" for _, kind, _ in me.heard) == 40)
     assert [body for _, kind, body in clearing.heard if kind == "ordered"] == [b"%d" % i for i in range(40)]
+
+
+def test_a_letter_that_a_site_was_killed_over_is_heard_soon_after_its_next_start(network, clearing):
+    sent(clearing, "south", "proposed", b"a job")
+    identity, token = network.sites["south"], network.tokens["south"]
+
+    async def taken(client):
+        inbox = await client.jetstream().pull_subscribe_bind(consumer=token, stream=CONTROL_STREAM)
+        return await inbox.fetch(1, timeout=5)
+
+    with Broker([network.server.url], identity.tls(network.members.authority), token) as broker:
+        assert broker.call(taken(broker.client))  # and never acknowledged
+    with network.site("south") as south:
+        assert south.hears("clearing", "proposed", b"a job")
 
 
 def test_the_broker_stores_no_plaintext(network, clearing, north):
