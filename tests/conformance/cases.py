@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.svm import SVC
 
 from conformance.landmark_oracle import in_order, joint_oracle, local_oracle, rows_of
+from conformance.pan_oracle import check_pan, check_planes, parts_at, play_pan, play_planes, rows_at
 from tacit.choreo import Asker, At, Coordinator, Holder, Labeller, Message, Role, Roster, Run, choreography
 from tacit.data.part import Part
 from tacit.numeric.fixed_point import FixedPoint
@@ -215,6 +216,27 @@ def landmark_case(name: str, source: str, *, share: float | None = None, count: 
     return Case(f"landmarks_{name}", landmark_rows, partial(play_landmarks, **asked, **protection), partial(check_landmarks, **asked))
 
 
+# cutting_plane and pan_svm
+
+
+def planes_case(name: str = "", *, classes: int = 2, multi_class: str = "ovr", **params: Any) -> Case:
+    def inputs(roster: Roster) -> Inputs:
+        return {"rows": (Holder, rows_at(roster[Holder], classes, multi_class))}
+
+    return Case(
+        f"cutting_plane{name}", inputs, partial(play_planes, **params), partial(check_planes, classes=classes, multi_class=multi_class)
+    )
+
+
+def pan_case(name: str, source: str, *, classes: int = 2, **params: Any) -> Case:
+    def inputs(roster: Roster) -> Inputs:
+        return {"data": (Holder, parts_at(roster[Holder], classes))}
+
+    asked = {"landmark_source": "local" if source == "identity" else source, "landmarks": 12, **params}
+    check = partial(check_pan, classes=classes, multi_class=params.get("multi_class", "ovr"), source=source)
+    return Case(f"pan_svm_{name}", inputs, partial(play_pan, **asked), check)
+
+
 CASES = {
     case.name: case
     for case in (
@@ -240,5 +262,16 @@ CASES = {
         landmark_case("local", "local", share=0.2),
         landmark_case("local_ring", "local", count=12, method="ring"),
         landmark_case("joint", "joint", count=7),
+        planes_case(),
+        planes_case("_witness", witness=True),
+        planes_case("_3_classes", classes=3),
+        planes_case("_ovo", classes=3, multi_class="ovo"),
+        pan_case("fourier", "fourier"),
+        pan_case("local", "local"),
+        pan_case("joint", "joint"),
+        pan_case("linear_ring", "identity", kernel="linear", method="ring"),
+        pan_case("witness", "local", witness=True),
+        pan_case("3_classes", "fourier", classes=3),
+        pan_case("ovo", "fourier", classes=3, multi_class="ovo"),
     )
 }

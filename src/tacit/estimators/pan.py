@@ -171,7 +171,7 @@ class PanSVC(FederatedClassifier):
         self.model_ = PanModel(result["map"], found.w, found.b, len(self.classes_), _pairs(result["pairs"]), self.min_cluster)
         self.n_iter_, self.n_features_in_ = found.rounds, result["columns"]
         self.report_ = report_on(self, federation, outcome, not_protected=NOT_PROTECTED)
-        for concern in self._concerns(found, np.asarray(result["sizes"])):
+        for concern in self._concerns(found, np.asarray(result["sizes"]), self.model_.map.source):
             self.report_.warnings.append(str(concern))
             warnings.warn(concern, stacklevel=3)
         if compare and federation.simulated:
@@ -183,8 +183,13 @@ class PanSVC(FederatedClassifier):
         numbers = {name: float(getattr(self, name)) for name in ("C", "coef0", "landmarks", "tol")}
         return {**{name: getattr(self, name) for name in names}, **numbers, "method": self.secure_sum, "seed": self._seed()}
 
-    def _concerns(self, found: Solution, sizes: F64) -> Iterator[Warning]:
+    def _concerns(self, found: Solution, sizes: F64, source: str) -> Iterator[Warning]:
         rows = round(float(sizes.sum()))
+        if source == "joint" != self.landmark_source:
+            yield UserWarning(
+                f"{rows} rows are fewer than min_cluster={self.min_cluster} for each party: landmarks were taken from all together, as by"
+                " landmark_source='joint'"
+            )
         for name, size in zip(self.classes_, sizes, strict=True):
             if size < self.min_count:
                 what = "it is never chosen" if len(sizes) > 2 else "it is told from the other less well"  # noqa: PLR2004 - two classes

@@ -18,18 +18,22 @@ w_b, and the next cut is taken a little further on. All problems advance togethe
 J_best <= tol. The first cuts are the two classes of each problem: both together bound b.
 
 What is opened, in this order, so that nothing is opened before it is known to be harmless:
+  sizes     how many rows each class of each problem has; then the sums (2) of the classes that have `min_count`
   counts    at every step of the line, how many rows are within the margin; at the steps where a cut may be taken, by how
             many rows that set differs from each set whose rows were summed before, the empty one among them
   losses    R, only at steps with at least `min_count` rows within the margin
-  rows      (2), at a step where all differences are 0 or at least `min_count`: else the rows' sum, or its difference from
+  rows      (2), at a step where all differences are at least `min_count`: else the rows' sum, or its difference from
             an earlier one, would be a few records. A problem for which there is no such step ends where it is.
 
 Roles. Holder: rows. Coordinator: solves (3). With `witness`, the sums are open to the holders too, who repeat every step
 of the coordinator and stop if it differs.
 
-Threat. Semi-honest; coalitions as `secure_sum`. A coordinator that does not follow the protocol can choose iterates
-that isolate a record although every count is large (`attacks.chosen_iterate`); a witnessed run stops it.
-Not protected: what follows from combinations of more than two of the opened sums, or of sums of different problems; the
+Threat. Semi-honest; coalitions as `secure_sum`. `min_count` is of the rows of all holders: who has rows and sees the sums,
+that is a holder that colludes with the coordinator, and with `witness` every holder, can take its own off. A coordinator
+that does not follow the protocol can publish what is allowed as it likes, or choose iterates that isolate a record
+although every count is large (`attacks.chosen_iterate`); a witnessed run stops both.
+Not protected: what follows from combinations of more than two of the opened sums, of sums of different problems (a cut can
+differ by one row from a union of classes whose sums other problems open), or of other runs over almost the same rows; the
 loss at neighbouring steps, whose difference can be one row's margin; what the model itself reveals.
 
 Source: 004 section 3.2.2.3, Algorithms 2 and 3, corrected (docs/methods/pan_svm.md); Franc and Sonnenburg, ICML 2008. The hold-back
@@ -151,9 +155,9 @@ class Planes(State):
 
 @choreography(
     opens={
-        Coordinator: "along every line of the search, how many rows are within the margin and by how many the sets of these rows differ;"
-        " the summed loss of at least min_count of them; at every cut the sum of at least min_count rows, no two sums differing by"
-        " fewer; the sums of the classes that have so many",
+        Coordinator: "how many rows each class has; along every line of the search, how many rows are within the margin and by how many"
+        " the sets of these rows differ; the summed loss of at least min_count of them; at every cut the sum of at least min_count rows,"
+        " no two sums differing by fewer; the sums of the classes that have so many",
         Everyone: "every iterate and step, objectives and bounds, the models; with witness=True all that the coordinator learns",
     }
 )

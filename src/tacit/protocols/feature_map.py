@@ -81,6 +81,8 @@ def feature_map(
         return FeatureMap("identity", *numbers, none, none, seed, columns)
     if source == "fourier":
         return FeatureMap(source, *numbers, none, none, seed, count or max(1, int((share or 0.0) * rows)))
+    if rows < min_cluster * len(run.roster[Holder]):  # on average no holder has the records that a landmark of its own stands for
+        source = "joint"
     centres = landmarks(run, data, source=source, share=share, count=count, rows=rows, min_cluster=min_cluster, by=by, fixed=fixed)
     basis = run.publish(Basis, run.local(Coordinator, basis_at, centres, kernel)).matrix
     if witness:

@@ -19,6 +19,7 @@ Source: 004 chapters 3 and 4, corrected (docs/methods/pan_svm.md).
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from itertools import combinations
 from typing import Any
@@ -26,15 +27,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.choreo import F64, Array, At, Coordinator, Everyone, Holder, Message, Run, choreography
+from tacit.choreo import F64, Array, At, Coordinator, Everyone, Holder, Message, Run, State, choreography
 from tacit.errors import LocalError
 from tacit.numeric.fixed_point import FixedPoint
 from tacit.numeric.kernels import Kernel, gamma_of
 from tacit.protocols.cutting_plane import Rows, confirm, cutting_plane
 from tacit.protocols.feature_map import FeatureMap, Records, check_source, feature_map, map_records
+from tacit.protocols.landmarks import refuse_share
 from tacit.protocols.secure_sum import open_sum, protect, secure_sum
 
 CAP = 1000  # landmarks, if their number is given as a share of the rows: the map costs their square per row
+NEVER = -1e9  # the decision value of a class that took no part
 Pairs = tuple[tuple[int, int], ...]
 
 
@@ -50,6 +53,12 @@ class Facts(Message, tells="how many records each class has over all parties; wi
 
     sizes: F64
     gamma: float
+
+
+class Points(State):
+    """Records that count, without their labels."""
+
+    X: F64
 
 
 @choreography(
@@ -88,6 +97,8 @@ def pan_svm(
 ) -> dict[str, Any]:
     """Train; everyone ends with the model."""
     check_source(landmark_source, kernel)
+    if landmarks < 1 and landmark_source != "fourier" and kernel != "linear":
+        refuse_share(landmarks, min_cluster)
     shape = Kernel(kernel, degree=degree, coef0=coef0)
     fixed = FixedPoint(fraction_bits, terms=len(run.roster[Holder]))
     run.local(Holder, check_range, data, fixed, run.who(Holder))
@@ -104,15 +115,17 @@ def pan_svm(
     rows = round(float(facts.sizes.sum()))
     share, count = wanted(landmarks, rows)
     the_map = feature_map(
-        run, data, source=landmark_source, kernel=Kernel(kernel, facts.gamma, shape.degree, shape.coef0), share=share, count=count,
-        rows=rows, columns=columns, min_cluster=min_cluster, seed=seed, by=by, fixed=fixed, witness=witness,
+        run, run.local(Holder, points, data), source=landmark_source, kernel=Kernel(kernel, facts.gamma, shape.degree, shape.coef0),
+        share=share, count=count, rows=rows, columns=columns, min_cluster=min_cluster, seed=seed, by=by, fixed=fixed, witness=witness,
     )  # fmt: skip
     pairs = problems(len(classes), multi_class)
-    weights = np.where(left_out(facts.sizes, min_count), 0.0, class_weights(classes, facts.sizes, class_weight))
+    few = left_out(facts.sizes, min_count)
+    weights = np.where(few, 0.0, class_weights(classes, facts.sizes, class_weight))
     held = run.local(Holder, rows_of, data, the_map, classes, pairs, weights, dtype)
     found = cutting_plane(
         run, held, by=by, fixed=fixed, C=C, tol=tol, max_rounds=max_rounds, min_count=min_count, witness=witness
     )  # fmt: skip
+    found = dataclasses.replace(found, b=np.where([few[k] and rest < 0 for k, rest in pairs], NEVER, found.b))
     return {"classes": classes, "pairs": pairs, "map": the_map, "solution": found, "columns": columns, "sizes": facts.sizes}
 
 
@@ -184,6 +197,11 @@ def held_by(part: Records) -> Held:
 
 def _counting(part: Records) -> Array:
     return np.ones(len(part.X), bool) if part.weight is None else part.weight > 0
+
+
+def points(part: Records) -> Points:
+    """What landmarks are taken from."""
+    return Points(part.X[_counting(part)])
 
 
 def facts_of(part: Records, classes: tuple[Any, ...], cells: bool) -> F64:  # noqa: FBT001 - a step
