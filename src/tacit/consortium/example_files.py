@@ -71,7 +71,7 @@ log_format = "text"                      # or "json"
 def example_policy(dataset: str = "cohort", approvers: tuple[str, ...] = ("dr-lee", "dpo"), *, automatic: bool = False) -> str:
     """A policy file to start from."""
     return f"""\
-protocols = ["gram_vertical", "pan_svm"]
+protocols = ["gram_vertical", "pan_svm", "elm_horizontal"]
 minimum_parties = 3
 minimum_rows = 50                        # of ours in a job; also by how many two jobs must differ
 maximum_retention_days = 365
@@ -88,6 +88,7 @@ approvals_needed = {len(approvers)}
 [least]                                  # of how many records a landmark, or a sum of rows, must be
 min_cluster = 5
 min_count = 5
+min_rows = 5
 
 [never]                                  # phrases that may not be opened, by reader
 asker = ["every record"]

@@ -44,7 +44,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     automatic: bool = False
     minimum_parties: Count = FEWEST
     minimum_rows: Count = 50
-    least: dict[str, float] = msgspec.field(default_factory=lambda: {"min_cluster": 5.0, "min_count": 5.0})
+    least: dict[str, float] = msgspec.field(default_factory=lambda: {"min_cluster": 5.0, "min_count": 5.0, "min_rows": 5.0})
     disclosures: Some = ()
     never: dict[str, tuple[str, ...]] = {}
     submitters: Some = "any"

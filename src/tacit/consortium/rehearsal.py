@@ -18,8 +18,10 @@ import numpy as np
 from tacit.choreo import Asker, Coordinator, Holder, Labeller, Ledger, Roster
 from tacit.data.part import part_of
 from tacit.errors import LocalError, TacitError
+from tacit.numeric.elm import size_of
 from tacit.numeric.line_search import CUTS, STEPS
 from tacit.numeric.triangle import bands
+from tacit.protocols.elm_horizontal import nodes_of
 from tacit.protocols.gram_vertical import BAND, DualModel, SupportColumns
 from tacit.protocols.pan_svm import wanted
 from tacit.registry import PROTOCOLS, Inputs, execute_together
@@ -92,6 +94,15 @@ def _iterated(params: Params, roster: Roster, records: int) -> Cost:
     return Cost(rounds=rounds, bytes={p: each * (holders if p == site else 1) for p in roster.parties})
 
 
+def _one_sum(params: Params, roster: Roster, records: int) -> Cost:
+    """Of two classes, or of a number: each further class adds its output weights."""
+    nodes, site, holders = nodes_of(params["n_hidden"], records, accept_risk=True), roster[Coordinator][0], len(roster[Holder])
+    each = 16 * size_of(nodes, 1) + 8 * nodes
+    rings = params.get("segments", 1) if params.get("method") == "ring" else 0  # on which a vector passes a holder in and out
+    rounds = _rehearse("elm_horizontal", params, roster, SMALL, BAND).rounds
+    return Cost(rounds=rounds, bytes={p: each * ((rings or holders) if p == site else 2 * rings or 1) for p in roster.parties})
+
+
 def check_params(protocol: str, params: Params) -> None:
     """Refuse a protocol or a parameter that does not exist, or one that lacks a value."""
     if protocol not in PROTOCOLS:
@@ -157,9 +168,9 @@ def _columns(roster: Roster, records: int, _: Params) -> Inputs:
     return {"data": (Holder, {p: part_of(X, y if p == labeller else None, None, (p,)) for p, X in draw.items()})}
 
 
-def _rows(roster: Roster, records: int, _: Params) -> Inputs:
+def _rows(roster: Roster, records: int, params: Params) -> Inputs:
     rng = np.random.default_rng(0)
-    y = np.arange(records) % 2
+    y = np.resize(params.get("classes") or (0, 1), records)
     return {"data": (Holder, {p: part_of(rng.normal(size=(records, 2)), y, None, ("a", "b")) for p in roster[Holder]})}
 
 
@@ -197,4 +208,5 @@ SCRIPTS: dict[str, Script] = {
         {"C": 1.0, "tol": 1e-9, "landmarks": 3.0, "min_cluster": 1, "min_count": 1, "class_weight": None, "dtype": "float64"},
         _iterated,
     ),
+    "elm_horizontal": Script(_rows, {"n_hidden": 3, "min_rows": 1, "scale": 1.0}, _one_sum),
 }

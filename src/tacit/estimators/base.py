@@ -1,4 +1,4 @@
-"""What all classifiers share: plain arrays become a simulated federation, answers become labels."""
+"""What all estimators share: plain arrays become a simulated federation, answers become labels or numbers."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.metrics import accuracy_score
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
@@ -20,23 +20,28 @@ from tacit.errors import LocalError
 from tacit.estimators.saved import save
 
 
-class FederatedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
+class Federated(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
     """Fits a `Federation`, or plain arrays by simulating `n_parties`."""
+
+    NUMBERS = False  # whether targets are numbers
 
     partition: Partition
     n_parties: int
     runtime: str
     random_state: Any
     federation_: Federation
-    classes_: Array
 
     @abstractmethod
     def _fit(self, federation: Federation, *, compare: bool) -> None:
-        """Train; sets `classes_`, the model and `report_`."""
+        """Train; sets the model and `report_`."""
 
     @abstractmethod
     def _decide(self, federation: Federation) -> F64:
-        """Decision values of new records, one column per problem."""
+        """Values of new records, one column per problem."""
+
+    @abstractmethod
+    def _check_targets(self, y: Array) -> None:
+        """Refuse targets of the wrong kind."""
 
     @abstractmethod
     def _check_parameters(self) -> None:
@@ -60,24 +65,6 @@ class FederatedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.federation_ = federation.without_records()
         return self
 
-    def decision_function(self, X: Any) -> F64:
-        """Decision values of whole records, or of a `Federation` of records that stay split."""
-        check_is_fitted(self)
-        values = self._values(X)
-        return values[:, 0] if values.shape[1] == 1 else values
-
-    def predict(self, X: Any) -> Array:
-        """The class of every record."""
-        check_is_fitted(self)
-        labels: Array = self.classes_[chosen(self._values(X))]
-        return labels
-
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Accuracy on whole records, or on a `Federation` that holds the labels."""
-        if isinstance(X, Federation) and y is None:
-            _, y, sample_weight = X.pooled()
-        return float(accuracy_score(y, self.predict(X), sample_weight=sample_weight))
-
     def save(self, path: str | Path) -> Path:
         """Write a model file; its header says whose records it contains."""
         check_is_fitted(self)
@@ -97,22 +84,25 @@ class FederatedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if not labels:
             raise LocalError(f"{name} needs labels, and no party of the federation holds any: give y= when you build it")
         for held in labels:
-            check_classification_targets(held)
+            self._check_targets(held)
         return federation
 
-    def _simulated(self, X: Any, y: Any, sample_weight: Any) -> Federation:
-        records, labels = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
-        check_classification_targets(labels)
+    def _simulated(self, X: Any, y: Any, sample_weight: Any, *, varied: bool = True) -> Federation:
+        records, labels = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2, y_numeric=self.NUMBERS)
+        self._check_targets(labels)
         if sample_weight is not None:
             sample_weight = _check_sample_weight(sample_weight, records)
-        if len(np.unique(labels)) < 2:  # noqa: PLR2004 - a classifier separates two
-            raise LocalError(f"{type(self).__name__} needs samples of at least 2 classes in y, but the data contains only one class")
+        if varied:
+            self._check_variety(labels)
         federation = Federation.simulate(
             records, labels, parties=self.n_parties, partition=self.partition, seed=self._seed(), sample_weight=sample_weight,
             runtime=self.runtime,
         )  # fmt: skip
         named = getattr(self, "feature_names_in_", None)
         return federation if named is None else federation.renamed(tuple(named))
+
+    def _check_variety(self, y: Array) -> None:
+        """Refuse plain arrays whose targets are too much alike."""
 
     def _seed(self) -> int:
         return 0 if self.random_state is None else int(check_random_state(self.random_state).randint(2**31))
@@ -131,6 +121,58 @@ class FederatedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             if X.parts[party].features != part.features:
                 raise LocalError(f"the new records are not split like the training records: {party!r} must hold {', '.join(part.features)}")
         return X
+
+
+class FederatedClassifier(ClassifierMixin, Federated):  # type: ignore[misc]  # scikit-learn is untyped
+    """Learns classes; `_fit` sets `classes_` too."""
+
+    classes_: Array
+
+    def decision_function(self, X: Any) -> F64:
+        """Decision values of whole records, or of a `Federation` of records that stay split."""
+        check_is_fitted(self)
+        values = self._values(X)
+        return values[:, 0] if values.shape[1] == 1 else values
+
+    def predict(self, X: Any) -> Array:
+        """The class of every record."""
+        check_is_fitted(self)
+        labels: Array = self.classes_[chosen(self._values(X))]
+        return labels
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Accuracy on whole records, or on a `Federation` that holds the labels."""
+        if isinstance(X, Federation) and y is None:
+            _, y, sample_weight = X.pooled()
+        return float(accuracy_score(y, self.predict(X), sample_weight=sample_weight))
+
+    def _check_targets(self, y: Array) -> None:
+        check_classification_targets(y)
+
+    def _check_variety(self, y: Array) -> None:
+        if len(np.unique(y)) < 2:  # noqa: PLR2004 - a classifier separates two
+            raise LocalError(f"{type(self).__name__} needs samples of at least 2 classes in y, but the data contains only one class")
+
+
+class FederatedRegressor(RegressorMixin, Federated):  # type: ignore[misc]  # scikit-learn is untyped
+    """Learns a number."""
+
+    NUMBERS = True
+
+    def predict(self, X: Any) -> F64:
+        """The number of every record."""
+        check_is_fitted(self)
+        return self._values(X)[:, 0]
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """R^2 on whole records, or on a `Federation` that holds the targets."""
+        if isinstance(X, Federation) and y is None:
+            _, y, sample_weight = X.pooled()
+        return float(r2_score(y, self.predict(X), sample_weight=sample_weight))
+
+    def _check_targets(self, y: Array) -> None:
+        if y.dtype.kind not in "iufb":
+            raise LocalError(f"{type(self).__name__} needs numbers as targets, got {y.dtype}: use a classifier for classes")
 
 
 def chosen(values: F64) -> I64:

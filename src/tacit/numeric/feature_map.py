@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 from scipy.special import ndtri
 
+from tacit.numeric.draws import public_words, uniform
 from tacit.numeric.kernels import F64, Kernel
 
 CUTOFF = 1e-10  # of the largest eigenvalue, of either sign
@@ -39,10 +40,9 @@ def nystroem(X: F64, centres: F64, basis: F64, kernel: Kernel, dtype: DTypeLike 
 
 
 def fourier_weights(seed: int, columns: int, size: int, gamma: float) -> tuple[F64, F64]:
-    """W and o, which anybody draws from the public seed: of a raw stream that NumPy keeps, as it does not keep its distributions."""
-    raw = np.random.PCG64(seed).random_raw((columns + 1) * size)
-    uniform = ((raw >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
-    weights, offsets = uniform[size:].reshape(columns, size), uniform[:size]
+    """W and o, which anybody draws from the public seed."""
+    drawn = uniform(public_words(seed, (columns + 1) * size))
+    weights, offsets = drawn[size:].reshape(columns, size), drawn[:size]
     return np.sqrt(2.0 * gamma) * ndtri(weights), 2.0 * np.pi * offsets
 
 

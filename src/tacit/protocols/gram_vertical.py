@@ -29,6 +29,7 @@ Source: 001 section 3, eqs 3 to 6; testing as in section 3.3, with the model at 
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from typing import Any, Protocol
 
 import numpy as np
@@ -200,6 +201,11 @@ def gram_predict(
 def sizes(run: Run, data: At[Any]) -> tuple[int, int]:
     """The common number of records, and all columns together."""
     told = run.publish_all(Size, run.local(Holder, size, data))
+    return same_records(told), sum(message.columns for message in told.values())
+
+
+def same_records(told: Mapping[str, Size]) -> int:
+    """How many records there are, if all parties say the same."""
     first = next(iter(told))
     for party, message in told.items():
         if message.records != told[first].records:
@@ -207,7 +213,7 @@ def sizes(run: Run, data: At[Any]) -> tuple[int, int]:
                 f"party {party!r} has {message.records} records, {first!r} has {told[first].records}:"
                 " a vertical split needs the same records in the same order at every party"
             )
-    return told[first].records, sum(message.columns for message in told.values())
+    return told[first].records
 
 
 # Steps at the holders
