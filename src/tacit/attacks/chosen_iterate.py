@@ -116,13 +116,13 @@ class Chooser:
         ends = int(np.flatnonzero(scales * self.radius <= SHARP)[-1])
         return ends, float(scales[ends])
 
-    def allow(self, counts: F64, live: I64, sets: tuple[int, ...], min_count: int) -> Allowed:
+    def allow(self, counts: F64, live: I64, sets: tuple[int, ...], min_count: int, sizes: F64, classes: int) -> Allowed:
         """As it should be; the counts are what a probe is for."""
         n = np.rint(counts)
         self.last = n[ONE], n[len(STEPS) :].reshape(-1, len(CUTS))[:, np.searchsorted(CUTS, ONE)].min()
         if not self.lone:
             self.probed(n[len(STEPS) - 1 : 0 : -1])
-        return honest.allow(counts, live, sets, min_count)
+        return honest.allow(counts, live, sets, min_count, sizes, classes)
 
     def probed(self, n: F64) -> None:
         """`n`: rows within each distance: first where rows are at all, then from their middle on, then where one is alone."""

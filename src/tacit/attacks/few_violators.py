@@ -57,12 +57,12 @@ class Listener:
             self.sums.append([np.zeros_like(plus), plus + minus, *([plus, minus] if two else [])])
         return honest.first_planes(sums, both, C)
 
-    def allow(self, counts: F64, live: I64, sets: tuple[int, ...], min_count: int) -> Any:
+    def allow(self, counts: F64, live: I64, sets: tuple[int, ...], min_count: int, sizes: F64, classes: int) -> Any:
         """After the counts on the line, for every problem, the differences of candidates from what was summed."""
-        ends = np.cumsum([len(STEPS) + sets[k] * len(CUTS) for k in live])
+        ends = np.cumsum([len(STEPS) + (sets[k] + classes) * len(CUTS) for k in live])
         parts = np.split(np.rint(counts), ends[:-1])
-        self.differences = [part[len(STEPS) :].reshape(-1, len(CUTS)) for part in parts]
-        return honest.allow(counts, live, sets, min_count)
+        self.differences = [part[len(STEPS) :].reshape(-1, len(CUTS))[: sets[k]] for k, part in zip(live, parts, strict=True)]
+        return honest.allow(counts, live, sets, min_count, sizes, classes)
 
     def advance(self, planes: Any, losses: F64, sums: F64, go: Any, step: Any, C: float) -> Any:
         """(1), for every new sum."""

@@ -20,10 +20,12 @@ J_best <= tol. The first cuts are the two classes of each problem: both together
 What is opened, in this order, so that nothing is opened before it is known to be harmless:
   sizes     how many rows each class of each problem has; then the sums (2) of the classes that have `min_count`
   counts    at every step of the line, how many rows are within the margin; at the steps where a cut may be taken, by how
-            many rows that set differs from each set whose rows were summed before, the empty one among them
+            many rows that set differs from each set whose rows were summed before, the empty one among them; where
+            several problems have a class each, how many rows of each class are in it
   losses    R, only at steps with at least `min_count` rows within the margin
-  rows      (2), at a step where all differences are at least `min_count`: else the rows' sum, or its difference from
-            an earlier one, would be a few records. A problem for which there is no such step ends where it is.
+  rows      (2), at a step where all differences are at least `min_count`, also from every union of classes, whose sums
+            other problems open: else the rows' sum, or its difference from an earlier one, would be a few records. A
+            problem for which there is no such step ends where it is.
 
 Roles. Holder: rows. Coordinator: solves (3). With `witness`, the sums are open to the holders too, who repeat every step
 of the coordinator and stop if it differs.
@@ -32,8 +34,8 @@ Threat. Semi-honest; coalitions as `secure_sum`. `min_count` is of the rows of a
 that is a holder that colludes with the coordinator, and with `witness` every holder, can take its own off. A coordinator
 that does not follow the protocol can publish what is allowed as it likes, or choose iterates that isolate a record
 although every count is large (`attacks.chosen_iterate`); a witnessed run stops both.
-Not protected: what follows from combinations of more than two of the opened sums, of sums of different problems (a cut can
-differ by one row from a union of classes whose sums other problems open), or of other runs over almost the same rows; the
+Not protected: what follows from combinations of more than two of the opened sums, of cuts of different problems, or of
+other runs over almost the same rows; the
 loss at neighbouring steps, whose difference can be one row's margin; what the model itself reveals.
 
 Source: 004 section 3.2.2.3, Algorithms 2 and 3, corrected (docs/methods/pan_svm.md); Franc and Sonnenburg, ICML 2008. The hold-back
@@ -172,8 +174,9 @@ def cutting_plane(
     max_rounds: int = 500,
     min_count: int = 5,
     witness: bool = False,
+    classes: int = 0,
 ) -> Solution:
-    """Solve (1) for all problems at once; everyone learns the models."""
+    """Solve (1) for all problems at once; everyone learns the models. The first `classes` are one class each against the rest."""
     who = Everyone if witness else Coordinator
 
     def added(step: Callable[..., F64], *args: Any) -> Any:
@@ -186,7 +189,8 @@ def cutting_plane(
             run.local(Holder, confirm, run.local(Holder, step, *args), message)
         return message
 
-    start = told(Start, may_start, added(class_sizes, rows), min_count)
+    sizes = added(class_sizes, rows)
+    start = told(Start, may_start, sizes, min_count)
     s = run.carry(
         planes=run.local(who, first_planes, added(class_sums, rows, start.both), start.both, C),
         standing=run.local(Holder, at_origin, rows, start.both),
@@ -199,7 +203,7 @@ def cutting_plane(
         if not len(go.live):
             break
         s.standing = run.local(Holder, look_ahead, rows, s.standing, go)
-        allowed = told(Allowed, allow, added(counted, s.standing, go.live), go.live, s.sets, min_count)
+        allowed = told(Allowed, allow, added(counted, rows, s.standing, go.live, classes), go.live, s.sets, min_count, sizes, classes)
         losses = added(lost, s.standing, allowed)
         step = told(Step, choose, s.planes, losses, go, allowed, C)
         sums = added(cut_sums, rows, s.standing, go.live, step)
@@ -243,16 +247,20 @@ def look_ahead(rows: Rows, standing: Standing, go: Direction) -> Standing:
     return dataclasses.replace(standing, ahead=ahead, counts=np.stack([n for n, _ in line]), losses=np.stack([R for _, R in line]))
 
 
-def counted(standing: Standing, live: I64) -> F64:
-    """How many rows are within the margin; by how many that set differs from each one that was summed."""
-    return np.concatenate([part for i, k in enumerate(live) for part in (standing.counts[i], _differences(standing, i, k))])
+def counted(rows: Rows, standing: Standing, live: I64, classes: int) -> F64:
+    """How many rows are within the margin; by how many that set differs from each one that was summed; how many of each class are in it."""
+    of_class = bits(rows.signs[:, :classes].T > 0)
+    found = []
+    for i, k in enumerate(live):
+        V = bits(violating(standing.margin[:, k], standing.ahead[:, i], STEPS[CUTS][:, None]))
+        found += [standing.counts[i], _differences(V, standing.summed[k]), np.bitwise_count(of_class[:, None] & V).sum(axis=2).ravel()]
+    return np.concatenate(found).astype(np.float64)
 
 
-def _differences(standing: Standing, i: int, k: int) -> F64:
-    sets, summed = bits(violating(standing.margin[:, k], standing.ahead[:, i], STEPS[CUTS][:, None])), standing.summed[k]
-    step = max(1, BLOCK // max(1, sets.size))
-    parts = [np.bitwise_count(summed[t : t + step, None] ^ sets).sum(axis=2) for t in range(0, len(summed), step)]
-    return np.concatenate(parts).astype(np.float64).ravel()
+def _differences(V: Bits, summed: Bits) -> Array:
+    step = max(1, BLOCK // max(1, V.size))
+    parts = [np.bitwise_count(summed[t : t + step, None] ^ V).sum(axis=2) for t in range(0, len(summed), step)]
+    return np.concatenate(parts).ravel()
 
 
 def bits(sets: NDArray[np.bool_]) -> Bits:
@@ -373,22 +381,23 @@ def direction(planes: tuple[Planes, ...], tol: float, last: bool) -> Direction: 
     return Direction(np.array(live, dtype=np.int64), minima[:, :-1].copy(), minima[:, -1:].ravel().copy(), *figures)
 
 
-def allow(counts: F64, live: I64, sets: tuple[int, ...], min_count: int) -> Allowed:
-    """Losses of enough rows or of none; cuts whose set differs enough from all that were summed."""
-    least = max(1, min_count)
+def allow(counts: F64, live: I64, sets: tuple[int, ...], min_count: int, sizes: F64, classes: int) -> Allowed:
+    """Losses of enough rows or of none; cuts whose set differs enough from all that were summed, and from every union of classes."""
+    least, size = max(1, min_count), np.rint(sizes[:classes, :1])
     losses, cuts = np.zeros((len(live), len(STEPS)), dtype=np.int64), np.zeros((len(live), len(CUTS)), dtype=np.int64)
-    for i, (n, differences) in enumerate(_split(np.rint(counts), live, sets)):
+    for i, (n, differences, within) in enumerate(_split(np.rint(counts), live, sets, classes)):
         losses[i] = (n == 0) | (n >= least)
-        cuts[i] = np.all(differences >= least, axis=0)
+        nearest = np.minimum(within, size - within).sum(axis=0)  # the union of classes that differs least from the set
+        cuts[i] = np.all(differences >= least, axis=0) & ((nearest >= least) | (classes == 0))
     return Allowed(losses, cuts)
 
 
-def _split(counts: F64, live: I64, sets: tuple[int, ...]) -> Iterator[tuple[F64, F64]]:
+def _split(counts: F64, live: I64, sets: tuple[int, ...], classes: int) -> Iterator[tuple[F64, F64, F64]]:
     at = 0
     for k in live:
-        n, size = counts[at : at + len(STEPS)], sets[k] * len(CUTS)
-        at += len(STEPS) + size
-        yield n, counts[at - size : at].reshape(sets[k], len(CUTS))
+        n, of_sets, of_classes = np.split(counts[at:], np.cumsum([len(STEPS), sets[k] * len(CUTS), classes * len(CUTS)]))[:3]
+        at += len(STEPS) + (sets[k] + classes) * len(CUTS)
+        yield n, of_sets.reshape(sets[k], len(CUTS)), of_classes.reshape(classes, len(CUTS))
 
 
 def choose(planes: tuple[Planes, ...], losses: F64, go: Direction, allowed: Allowed, C: float) -> Step:

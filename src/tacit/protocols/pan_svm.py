@@ -123,7 +123,8 @@ def pan_svm(
     weights = np.where(few, 0.0, class_weights(classes, facts.sizes, class_weight))
     held = run.local(Holder, rows_of, data, the_map, classes, pairs, weights, dtype)
     found = cutting_plane(
-        run, held, by=by, fixed=fixed, C=C, tol=tol, max_rounds=max_rounds, min_count=min_count, witness=witness
+        run, held, by=by, fixed=fixed, C=C, tol=tol, max_rounds=max_rounds, min_count=min_count, witness=witness,
+        classes=against_the_rest(pairs),
     )  # fmt: skip
     found = dataclasses.replace(found, b=np.where([few[k] and rest < 0 for k, rest in pairs], NEVER, found.b))
     return {"classes": classes, "pairs": pairs, "map": the_map, "solution": found, "columns": columns, "sizes": facts.sizes}
@@ -156,6 +157,11 @@ def problems(classes: int, multi_class: str) -> Pairs:
     if multi_class == "ovo":
         return tuple((i, j) for i, j in combinations(range(classes), 2))
     return tuple((k, -1) for k in range(classes))
+
+
+def against_the_rest(pairs: Pairs) -> int:
+    """How many classes stand each against the rest."""
+    return sum(rest < 0 for _, rest in pairs)
 
 
 def class_weights(classes: tuple[Any, ...], sizes: F64, class_weight: Mapping[Any, float] | str | None) -> F64:
