@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from statistics import median
 
 import numpy as np
 from sklearn.model_selection import train_test_split
@@ -17,18 +16,19 @@ import tacit
 from figures import Data, Figure, Step, dataset
 
 PAPER = {"Adult": {"C": 100.0, "gamma": 0.5}, "cod-rna": {"C": 32.0, "gamma": 0.5}}
+SIZE = {"landmarks": 500, "dtype": "float32"}  # 15 % of these rows would be thousands
 TUNED = {"C": 1.0, "gamma": 0.05, "landmarks": 500}  # the setting that the figure asks for
 
 
 def figures(quick: bool) -> Iterator[Figure | Step]:  # noqa: FBT001 - the one switch of all benchmarks
     """How much faster, at which accuracy; what the masks cost, and what more parties cost."""
     with threadpool_limits(1), warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # the cap on landmarks, which the figures name
+        warnings.simplefilter("ignore", UserWarning)
         adult, rna = _adult(), _cod_rna()
         yield from _beside(adult, "Adult", at_least=20.0, sample=4000 if quick else None)
         yield from _beside(rna, "cod-rna", at_least=1.0, sample=6000 if quick else None)
         yield from _tuned(adult, sample=4000 if quick else None)
-        yield from _tax(adult, repeats=1 if quick else 3)
+        yield from _tax(adult, repeats=2 if quick else 5)
         yield from _parties(adult, (5, 20) if quick else (5, 10, 20, 50))
 
 
@@ -48,7 +48,7 @@ def _cod_rna() -> Data:
 def _beside(data: Data, name: str, at_least: float, sample: int | None) -> Iterator[Figure | Step]:
     data = data.sample(sample)
     yield Step(f"{name}: PanSVC and SVC", 0, 2)
-    pan, mine = _timed(lambda: _pan(data, **PAPER[name]))
+    pan, mine = _timed(lambda: _pan(data, **PAPER[name], **SIZE))
     yield Step(f"{name}: PanSVC and SVC", 1, 2)
     svc, theirs = _timed(lambda: SVC(cache_size=1000, **PAPER[name]).fit(data.X, data.y))
     score, reference = pan.score(data.Z, data.z), svc.score(data.Z, data.z)
@@ -74,8 +74,8 @@ def _tuned(data: Data, sample: int | None) -> Iterator[Figure]:
 
 def _tax(data: Data, repeats: int) -> Iterator[Figure]:
     """One holder needs no mask, and is the pooled data."""
-    pooled, shared = (median(_cpu(lambda n=n: _pan(data, parties=n, **TUNED, landmark_source="fourier")) for _ in range(repeats))
-                      for n in (1, 5))  # fmt: skip
+    taken = [[_cpu(lambda n=n: _pan(data, parties=n, **TUNED, landmark_source="fourier")) for n in (1, 5)] for _ in range(repeats)]
+    pooled, shared = (min(each) for each in zip(*taken, strict=True))  # in turns, and the least: others use this machine too
     yield Figure("CPU time in all, five parties with masks over pooled data without (Adult)", f"{shared / pooled:.2f}",
                  "at most 1.3", shared <= 1.3 * pooled)  # fmt: skip
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_iris
 
 from leaks.planes import PUBLISHED, Played, blobs, played, rows_of
 from tacit.attacks.coordinator import play
@@ -79,6 +80,21 @@ def test_the_rule_holds_in_every_problem_of_several(multi_class):
     check_sets(done)
     assert min(d for k in range(3) for d in differences(done, k)) >= 5
     assert any(d < 5 for k in range(3) for d in differences(three_classes(1, multi_class), k))
+
+
+def nearest_union(done: Played, classes: int) -> int:
+    """By how many rows a cut of any problem differs from a union of classes, at least; a class is summed in its own problem."""
+    members = [done.rows.signs[:, c] > 0 for c in range(classes)]
+    cuts = [V for k in range(classes) for V in done.sets(k)[4:]]
+    return min(sum(int(min((V & c).sum(), (~V & c).sum())) for c in members) for V in cuts)
+
+
+def test_no_cut_is_a_union_of_classes_but_for_a_few_rows():
+    X, y = load_iris(return_X_y=True)
+    rows = rows_of(X, signs_of(y, problems(3, "ovr")))
+    found = {classes: [nearest_union(played(rows, C=C, tol=1e-4, classes=classes), 3) for C in (0.1, 0.01, 0.001)] for classes in (0, 3)}
+    assert min(found[3]) >= 5
+    assert min(found[0]) < 5, "without the rule there is such a cut"
 
 
 @pytest.mark.parametrize("small", [1, 2, 4])
