@@ -14,6 +14,7 @@ from organisations.sites import CLEARING, Sites
 from tacit.errors import TacitError
 
 SERVER = "the server"
+PATIENCE = 180.0  # seconds for a run to get on: what counts is how it ends, on however busy a machine
 log = logging.getLogger("chaos")
 
 
@@ -49,13 +50,13 @@ def disturbed(sites: Sites, dice: random.Random, kills: int) -> dict[str, tuple[
         analyst.submit(job)
         moments = sorted(dice.choice((0, dice.randrange(1, 45))) for _ in range(kills))  # while it is proposed, or in a round
         for moment in moments:
-            sites.await_(lambda m=moment: sites.messages(job, sites.hospitals[0]) >= m)
+            sites.await_(lambda m=moment: sites.messages(job, sites.hospitals[0]) >= m, PATIENCE)
             time.sleep(dice.uniform(0.0, 0.4))
             victim = dice.choice([SERVER, CLEARING, CLEARING + SERVER, *sites.hospitals])
             strike(sites, victim)
             time.sleep(dice.uniform(0.0, 0.5))
             revive(sites, victim)
-        sites.ends_well(analyst, job, 60.0)
+        sites.ends_well(analyst, job, PATIENCE)
     return sites.model(job)
 
 
@@ -92,11 +93,11 @@ def cut_off(folder: Path, seconds: float, *, hospitals: int = 3) -> Cut:
             undisturbed = sites.model(sites.run())
             job = sites.job()
             analyst.submit(job)
-            sites.await_(lambda: sites.messages(job, "h1") >= 10)
+            sites.await_(lambda: sites.messages(job, "h1") >= 10, PATIENCE)
             line.cut()
             start = time.monotonic()
             time.sleep(seconds)
             assert not any(sites.outcome(job, name) for name in sites.names), "the cut came too late to be felt"
             line.mend()
-            sites.ends_well(analyst, job, 60.0)
+            sites.ends_well(analyst, job, PATIENCE)
             return Cut(sites.model(job) == undisturbed, sites.check_masks(), time.monotonic() - start - seconds)
