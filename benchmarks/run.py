@@ -18,7 +18,7 @@ from rich.table import Table as RichTable
 
 from figures import Figure, MissingDataError, Step, Table
 
-SUITES = ("secure_sum", "gram", "network")
+SUITES = ("secure_sum", "gram", "shift", "network")
 
 
 def main() -> int:

@@ -9,10 +9,10 @@ from tacit.errors import LocalError, PeerError, TacitError
 
 if TYPE_CHECKING:
     from tacit.data import Federation
-    from tacit.estimators import GramSVC, PanSVC, load
+    from tacit.estimators import GramSVC, PanSVC, ShiftSVC, load
     from tacit.report import Report
 
-__all__ = ["Federation", "GramSVC", "LocalError", "PanSVC", "PeerError", "Report", "TacitError", "load"]
+__all__ = ["Federation", "GramSVC", "LocalError", "PanSVC", "PeerError", "Report", "ShiftSVC", "TacitError", "load"]
 
 # imported when first asked for: the command line must not wait for scikit-learn to print its help
 _HOMES = {
@@ -20,6 +20,7 @@ _HOMES = {
     "GramSVC": "tacit.estimators",
     "PanSVC": "tacit.estimators",
     "Report": "tacit.report",
+    "ShiftSVC": "tacit.estimators",
     "load": "tacit.estimators",
 }
 

@@ -13,9 +13,29 @@ from tacit.crypto.entropy import RootEntropy
 from tacit.errors import LocalError
 from tacit.protocols.gram_vertical import gram_predict, gram_vertical
 from tacit.protocols.pan_svm import pan_svm
+from tacit.protocols.shift_ring import shift_ring, shift_ring_predict
+from tacit.protocols.shift_secret import (
+    shift_secret_columns,
+    shift_secret_columns_predict,
+    shift_secret_rows,
+    shift_secret_rows_predict,
+)
+from tacit.protocols.shift_vertical import shift_vertical, shift_vertical_predict
 from tacit.runtimes.together import Together
 
-PROTOCOLS: dict[str, Callable[..., Any]] = {"gram_vertical": gram_vertical, "gram_predict": gram_predict, "pan_svm": pan_svm}
+PROTOCOLS: dict[str, Callable[..., Any]] = {
+    "gram_vertical": gram_vertical,
+    "gram_predict": gram_predict,
+    "pan_svm": pan_svm,
+    "shift_ring": shift_ring,
+    "shift_ring_predict": shift_ring_predict,
+    "shift_vertical": shift_vertical,
+    "shift_vertical_predict": shift_vertical_predict,
+    "shift_secret_rows": shift_secret_rows,
+    "shift_secret_rows_predict": shift_secret_rows_predict,
+    "shift_secret_columns": shift_secret_columns,
+    "shift_secret_columns_predict": shift_secret_columns_predict,
+}
 
 # protocols that a job between organisations may name, and who brings a table along under which name
 INPUTS: dict[str, dict[str, Role]] = {"gram_vertical": {"data": Holder}}

@@ -19,7 +19,8 @@ from tacit.models import files
 from tacit.models.gram import GramModel
 from tacit.report import Report
 
-KEPT = {"GramSVC": "support_", "PanSVC": "n_iter_"}  # what a file keeps of a fitted estimator beside classes, model and report
+# what a file keeps of a fitted estimator beside classes, model and report
+KEPT = {"GramSVC": "support_", "PanSVC": "n_iter_", "ShiftSVC": "n_iter_"}
 
 
 class Saved(State):

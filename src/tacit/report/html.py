@@ -100,6 +100,8 @@ def _result(report: Report) -> str:
     if report.comparison:
         rows = [(name.replace("_", " "), figure(value)) for name, value in report.comparison.items()]
         parts += ["<h3>Compared with the centralised learner</h3>", _table(("measure", "value"), rows)]
+    if report.figures:
+        parts += ["<h3>Figures of the method</h3>", _table(("figure", "value"), ((n, figure(v)) for n, v in report.figures.items()))]
     return "".join(parts) or "<p>No score was measured in this run.</p>"
 
 

@@ -13,8 +13,10 @@ from tacit.report.disclosures import traffic
 from tacit.report.report import Report, default_not_protected
 
 
-def report_on(estimator: Any, federation: Federation, outcome: Outcome, *, not_protected: Sequence[str] = ()) -> Report:
-    """What `fit` leaves in `report_`."""
+def report_on(
+    estimator: Any, federation: Federation, outcome: Outcome, *, not_protected: Sequence[str] = (), protection: str | None = None
+) -> Report:
+    """What `fit` leaves in `report_`; `protection` where it is not that of a secure sum."""
     name = type(estimator).__name__
     return Report(
         title=_title(name, federation),
@@ -22,7 +24,7 @@ def report_on(estimator: Any, federation: Federation, outcome: Outcome, *, not_p
         params=estimator.get_params(),
         partition=federation.partition,
         runtime=federation.runtime,
-        protection=protects(estimator.secure_sum, estimator.segments),
+        protection=protection or protects(estimator.secure_sum, estimator.segments),
         parties={**{p: holdings(federation, p, part) for p, part in federation.parts.items()}, **_site(federation)},
         rounds=outcome.ledger.rounds,
         seconds=outcome.seconds,

@@ -57,6 +57,7 @@ class Report:
         not_protected: what stays open to misuse.
         warnings: what the run had to warn about.
         comparison: gap to the centralised learner, where it was measured.
+        figures: what the method itself is measured by, such as how far it hides a value.
         scores: label -> score, such as "north alone", "together (tacit)", "centralised".
         metric: what the scores are.
     """
@@ -79,12 +80,13 @@ class Report:
     not_protected: list[str] = field(default_factory=default_not_protected)
     warnings: list[str] = field(default_factory=list)
     comparison: dict[str, float | int | str] | None = None
+    figures: dict[str, float | int | str] | None = None
     scores: dict[str, float] | None = None
     metric: str = "accuracy"
 
     def __post_init__(self) -> None:
         self.params, self.history = plain(self.params), plain(self.history)
-        self.comparison, scores = plain(self.comparison), plain(self.scores)
+        self.comparison, self.figures, scores = plain(self.comparison), plain(self.figures), plain(self.scores)
         if scores is not None:  # a score that is not a number was not measured
             self.scores = {label: score for label, score in scores.items() if not isinstance(score, str)}
 

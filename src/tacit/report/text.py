@@ -87,7 +87,9 @@ def _bullets(lines: list[str], nothing: str) -> RenderableType:
 
 def _result(report: Report) -> RenderableType:
     rows = [(label, f"{score:.4f}") for label, score in (report.scores or {}).items()]
-    rows += [(label.replace("_", " "), figure(value)) for label, value in (report.comparison or {}).items()]
+    rows += [
+        (label.replace("_", " "), figure(value)) for part in (report.comparison, report.figures) for label, value in (part or {}).items()
+    ]
     if not rows:
         return Text("No score was measured in this run.")
     return _fill(_table(report.metric, "value", numbers=("value",)), rows)
