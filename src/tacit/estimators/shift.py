@@ -31,7 +31,7 @@ PROTOCOLS = {
 }
 GIVES_AWAY = {
     "shift_ring": "all records to the coordinator once it knows one of them, or the minimum of each column, or has any party's help,"
-    " and the differences between its rows to every other party",
+    " and the differences between every party's rows to every other party",
     "shift_vertical": "every other party's columns to the party that coordinates once it knows one record, or the minimum of each column",
     "shift_secret_rows": "all records to the coordinator once it knows one of them, or the minimum of each column, or has any party's help",
     "shift_secret_columns": "each column to the coordinator once it knows one value of it, or its minimum",

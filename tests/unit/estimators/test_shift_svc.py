@@ -197,6 +197,16 @@ def test_any_number_of_parties_some_of_them_with_nothing(small, parties, variant
     np.testing.assert_allclose(model.decision_function(X[:7]), SVC(gamma=0.1, tol=1e-8).fit(X, y).decision_function(X[:7]), atol=1e-5)
 
 
+@pytest.mark.parametrize("variant", VARIANTS, ids=str)
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_constant_columns_change_nothing(small, variant, kernel):
+    X, y = small
+    wide = np.column_stack([X, np.full(len(X), 7.0), np.zeros(len(X))])
+    model = shifted(*variant, kernel=kernel, gamma=0.1, tol=1e-8).fit(wide, y)
+    pooled = SVC(kernel=kernel, gamma=0.1, tol=1e-8).fit(X, y)
+    np.testing.assert_allclose(model.decision_function(wide), pooled.decision_function(X), atol=1e-5)
+
+
 BAD = {
     "kernel": ("poly", "kernel='poly' changes when all records are shifted"),
     "shift": ("open", "The 'shift' parameter of ShiftSVC must be among {'plain', 'secret'}"),
