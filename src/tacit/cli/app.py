@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from tacit.cli.attack import attack
 from tacit.cli.audit import audit
 from tacit.cli.demo import demo
 from tacit.cli.errors import Commands
@@ -51,6 +52,7 @@ app.command(epilog="Example: tacit demo --parties 3 --out demo.html; between rea
 app.command(epilog="Example: tacit train patients.csv --parties 3 --set C=10 --out model.tacit")(train)
 app.command(epilog="Example: tacit predict model.tacit new.csv --out predictions.csv")(predict)
 app.command(epilog="Example: tacit report model.tacit --html report.html")(report)
+app.command(epilog="Example: tacit attack gram_inversion --plot inversion.svg")(attack)
 
 # between organisations
 app.add_typer(keys, name="keys")

@@ -1,0 +1,236 @@
+"""All attacks of the package, each as a study: what an attacker finds out about the records at hand, by what it knows.
+
+Every study plays the attack on the view that the protocol gives the attacker, with the rule that stops it and without.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.attacks.chosen_iterate import chosen_iterate
+from tacit.attacks.cluster_difference import cluster_difference, lloyd_sums
+from tacit.attacks.elm_inversion import elm_inversion
+from tacit.attacks.elm_known_records import elm_known_records
+from tacit.attacks.elm_row_space import elm_row_space
+from tacit.attacks.few_violators import few_violators
+from tacit.attacks.gram_inversion import gram_inversion
+from tacit.attacks.ica import ica
+from tacit.attacks.landmark_exposure import landmark_exposure
+from tacit.attacks.shift_column_minimum import shift_column_minimum
+from tacit.attacks.shift_initiator import shift_initiator
+from tacit.attacks.shift_one_record import shift_one_record
+from tacit.attacks.weak_seed import numpy_pad, weak_seed
+from tacit.errors import LocalError, PeerError
+from tacit.numeric.landmarks import centres
+from tacit.numeric.shift import rotation_of
+from tacit.protocols.cutting_plane import Rows
+
+F64 = NDArray[np.float64]
+I64 = NDArray[np.int64]
+MANY, FEW = 400, 80  # records of a study: attacks do not get better with more
+ERROR, SHARE = "relative error", "share of the records"
+
+
+@dataclass(frozen=True)
+class Point:
+    """What came out: under which variant of the method, with so much known."""
+
+    variant: str
+    knows: float
+    found: float
+
+
+@dataclass(frozen=True)
+class Attack:
+    """An attack: which estimators it is against, what its attacker knows, and what is measured; of an error a small one is a success."""
+
+    name: str
+    against: tuple[str, ...]
+    shows: str
+    knows: str
+    measures: str
+    study: Callable[[F64, I64], Iterator[Point]]
+
+    def points(self, X: F64, y: I64) -> list[Point]:
+        """Play it on standardised records of two classes."""
+        rows = np.random.default_rng(0).permutation(len(X))[:MANY]
+        spread = X.std(axis=0)
+        kept = X[:, spread > 0]
+        if kept.shape[1] < 2 or len(rows) < 4 * kept.shape[1]:  # noqa: PLR2004 - one column has nothing to mix
+            raise LocalError(
+                f"{len(rows)} records of {kept.shape[1]} columns that vary are too few to study {self.name}: bring two columns and four"
+                " records for each"
+            )
+        return list(self.study(((kept - kept.mean(axis=0)) / kept.std(axis=0))[rows], y[rows]))
+
+
+def _gram_inversion(X: F64, _: I64) -> Iterator[Point]:
+    for known in _steps(X.shape[1]):
+        yield Point("gram matrix", known, gram_inversion(X @ X.T, X, np.arange(known)).error)
+
+
+def _landmark_exposure(X: F64, _: I64) -> Iterator[Point]:
+    for least in (1, 5):
+        for share in (0.05, 0.1, 0.15, 0.2):
+            found = centres(X, max(1, int(share * len(X))), least, 0)[0]
+            yield Point(f"min_cluster={least}", share, landmark_exposure(found, X).share)
+
+
+def _cluster_difference(X: F64, _: I64) -> Iterator[Point]:
+    for name, least in (("every sum opened", 0), ("differences below 5 held back", 5)):
+        told = lloyd_sums(X, 10, 15, 0, least)
+        for rounds in (2, 5, 10, 15):
+            yield Point(name, rounds, len(cluster_difference(told[:rounds], X).found) / len(X))
+
+
+def _few_violators(X: F64, y: I64) -> Iterator[Point]:
+    few, sides = X[:FEW, :5], y[:FEW]  # where a round moves single rows
+    for least in (1, 5):
+        for C in (0.3, 1.0, 3.0):
+            alone = few_violators(_held(few, sides), C=C, min_count=least, tol=1e-6)
+            found = {int(np.abs(few - one.features).max(axis=1).argmin()) for one in alone}
+            yield Point(f"min_count={least}", C, len(found) / FEW)
+
+
+def _chosen_iterate(X: F64, y: I64) -> Iterator[Point]:
+    radius = float(np.linalg.norm(X, axis=1).max())
+    for witness in (False, True):
+        for seed in range(4):
+            yield Point("witnessed" if witness else "not witnessed", seed, _isolated(X, y, radius, seed, witness=witness))
+
+
+def _isolated(X: F64, y: I64, radius: float, seed: int, *, witness: bool) -> float:
+    try:
+        found = chosen_iterate(_held(X, y), radius=radius, seed=seed, witness=witness)
+    except PeerError:
+        return 1.0
+    return 1.0 if found is None else float(min(np.linalg.norm(X - s * found.features, axis=1).min() for s in (1, -1)) / radius)
+
+
+def _weak_seed(X: F64, _: I64) -> Iterator[Point]:
+    bound, words = 1 << 40, np.rint(np.ldexp(X[0], 32)).astype(np.int64).view(np.uint64)
+    masked = {"32-bit seed": words + numpy_pad(40000, words.size), "256-bit seed": words + _random_words(words.size)}
+    for name, vector in masked.items():
+        for bits in (12, 14, 16):
+            yield Point(name, bits, float(weak_seed(vector, bound=bound, seeds=range(1 << bits)).seed is not None))
+
+
+def _elm_inversion(X: F64, _: I64) -> Iterator[Point]:
+    rng = np.random.default_rng(0)
+    for nodes in _steps(2 * X.shape[1])[1:]:
+        W, b = rng.normal(size=(X.shape[1], nodes)), rng.normal(size=nodes)
+        yield Point("weights='master'", nodes, elm_inversion(X @ W + b, W, b, X).error)
+        yield Point("weights='private'", nodes, min(1.0, elm_inversion(X @ W + b, rng.normal(size=W.shape), b, X).error))
+
+
+def _elm_known_records(X: F64, _: I64) -> Iterator[Point]:
+    rng, d = np.random.default_rng(0), X.shape[1]
+    W, b = rng.normal(size=(d, 2 * d)), rng.normal(size=2 * d)
+    for known in _steps(2 * d)[1:]:
+        yield Point("weights='private'", known, min(1.0, elm_known_records(X @ W + b, X, np.arange(known)).error))
+
+
+def _elm_row_space(X: F64, _: I64) -> Iterator[Point]:
+    rng, few = np.random.default_rng(0), X[:8, :3]
+    for nodes in (8, 12, 16, 24):
+        W, b = rng.normal(size=(3, nodes)), rng.normal(size=nodes)
+        layer = partial(_layer, W, b)
+        yield Point("8 rows in a sum", nodes, elm_row_space(layer(few).T @ layer(few), layer, few).share)
+
+
+def _layer(W: F64, b: F64, x: F64) -> F64:
+    return np.asarray(np.tanh(x @ W + b))
+
+
+def _shift_one_record(X: F64, _: I64) -> Iterator[Point]:
+    for name, moved in _moved(X).items():
+        for known in (1, *_steps(2 * X.shape[1])[1:]):
+            yield Point(name, known, shift_one_record(moved, X, np.arange(known), rotated=name == "rotation").error)
+
+
+def _shift_column_minimum(X: F64, _: I64) -> Iterator[Point]:
+    for name, moved in _moved(X).items():
+        yield Point(name, 0, shift_column_minimum(moved, X, X.min(axis=0)).error)
+
+
+def _shift_initiator(X: F64, _: I64) -> Iterator[Point]:
+    rng, blocks = np.random.default_rng(0), np.array_split(X, 4)
+    r = rng.uniform(-10, 10, size=(4, X.shape[1]))
+    first = [block + r[i:].sum(axis=0) for i, block in enumerate(blocks)]
+    second = [block + r.sum(axis=0) for block in blocks[1:]]
+    yield Point("plain", 0, shift_initiator([*first, *second], r[:-1], blocks[1:], r[-1]).error)
+    yield Point("secret", 0, shift_initiator([block + r.sum(axis=0) for block in blocks], r[:-1]).error)
+
+
+def _ica(X: F64, _: I64) -> Iterator[Point]:
+    yield Point("rotation", 0, ica(_moved(X)["rotation"], X).error)
+
+
+def _moved(X: F64) -> dict[str, F64]:
+    """As P_0 sees the records under a common shift, and under a rotation as well."""
+    words = _random_words(X.shape[1] ** 2)
+    r = np.random.default_rng(1).uniform(-10, 10, X.shape[1])
+    return {"secret": X + r, "rotation": X @ rotation_of(words, X.shape[1]) + r}
+
+
+def _random_words(n: int) -> NDArray[np.uint64]:
+    return np.random.default_rng(2**70 + 3).integers(0, 1 << 64, size=n, dtype=np.uint64)
+
+
+def _held(X: F64, y: I64) -> dict[str, Rows]:
+    signs = np.where(y == y.max(), 1, -1).astype(np.int8)[:, None]
+    return {f"p{i + 1}": Rows(X[i::3], signs[i::3], np.ones(len(X[i::3]))) for i in range(3)}
+
+
+def _steps(top: int) -> list[int]:
+    return sorted({round(share * top) for share in (0.0, 0.25, 0.5, 0.75, 0.97, 1.0)})
+
+
+ATTACKS: dict[str, Attack] = {
+    attack.name: attack
+    for attack in (
+        Attack("gram_inversion", ("GramSVC",), "a gram matrix and known records give all others", "known records", ERROR, _gram_inversion),
+        Attack("landmark_exposure", ("PanSVC",), "landmarks of one record are that record", "landmarks, share of the rows",
+               "share of the landmarks that are records", _landmark_exposure),
+        Attack("cluster_difference", ("PanSVC",), "two sums of a cluster differ by the record that moved", "rounds", SHARE,
+               _cluster_difference),
+        Attack("few_violators", ("PanSVC",), "two cuts differ by one row, which is there to read", "C of the training", SHARE,
+               _few_violators),
+        Attack("chosen_iterate", ("PanSVC",), "a coordinator that picks iterates isolates a row", "number of the trial", ERROR,
+               _chosen_iterate),
+        Attack("weak_seed", ("GramSVC", "PanSVC"), "pads from a 32-bit seed are found by trying", "bits tried", "1 if found", _weak_seed),
+        Attack("elm_inversion", ("SecureELMClassifier", "SecureELMRegressor"), "known weights turn the hidden layer back into records",
+               "nodes", ERROR, _elm_inversion),
+        Attack("elm_known_records", ("SecureELMClassifier", "SecureELMRegressor"), "known records give private weights, and all others",
+               "known records", ERROR, _elm_known_records),
+        Attack("elm_row_space", ("SecureELMClassifier", "SecureELMRegressor"), "a sum over fewer rows than nodes gives the rows away",
+               "nodes", SHARE, _elm_row_space),
+        Attack("shift_one_record", ("ShiftSVC",), "one known record gives the shift; a few more the rotation", "known records", ERROR,
+               _shift_one_record),
+        Attack("shift_column_minimum", ("ShiftSVC",), "known column minima give the shift", "records known", ERROR,
+               _shift_column_minimum),
+        Attack("shift_initiator", ("ShiftSVC",), "P_0 reads all shifts but one off its two views", "records known", ERROR,
+               _shift_initiator),
+        Attack("ica", ("ShiftSVC",), "independent columns are found behind a rotation", "records known", ERROR, _ica),
+    )
+}  # fmt: skip
+
+
+def attack_of(name: str, estimator: str | None = None) -> Attack:
+    """The attack of that name, if it is against that estimator."""
+    if name not in ATTACKS:
+        raise LocalError(f"unknown attack '{name}': use one of {', '.join(ATTACKS)}")
+    found = ATTACKS[name]
+    if estimator is not None and estimator not in found.against:
+        fitting = _listed([a.name for a in ATTACKS.values() if estimator in a.against])
+        raise LocalError(f"{name} is against {_listed(found.against)}, not '{estimator}': against that there is {fitting}")
+    return found
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names) or "none"
