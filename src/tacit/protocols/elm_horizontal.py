@@ -209,7 +209,8 @@ def check_targets(part: Records, classify: bool, me: str) -> None:  # noqa: FBT0
 
 def check_classes(part: Records, classes: tuple[Any, ...], me: str) -> None:
     """New rows are of the classes that the model knows."""
-    unknown = [] if part.y is None or not classes else [name for name in np.unique(part.y).tolist() if name not in classes]
+    names = np.unique(part.y[counting(part)]).tolist() if part.y is not None and classes else []
+    unknown = [name for name in names if name not in classes]
     if unknown:
         raise LocalError(f"{me} has records of {len(unknown)} classes that the model does not know, such as {unknown[0]!r}: fit anew")
 

@@ -245,6 +245,15 @@ def test_weights_stand_for_repeats(cancer):
     np.testing.assert_allclose(again.decision_function(X), weighted.decision_function(X), atol=1e-8)
 
 
+def test_a_class_without_weight_is_no_class(iris):
+    X, y = iris
+    weight = (y != "setosa").astype(float)
+    model = SecureELMClassifier(n_hidden=20, random_state=1).fit(X, y, sample_weight=weight)
+    without = SecureELMClassifier(n_hidden=20, random_state=1).fit(X[50:], y[50:])
+    assert model.classes_.tolist() == without.classes_.tolist() == ["versicolor", "virginica"]
+    np.testing.assert_allclose(model.decision_function(X), without.decision_function(X), atol=1e-8)
+
+
 # Risks are said first
 
 
