@@ -27,12 +27,12 @@ class Halves(Message, tells="two halves"):
     halves: tuple[float, float]
 
 
-class Planes(State):
+class Gathered(State):
     normals: F64
 
 
 class Held(Message, tells="planes"):
-    planes: Planes
+    planes: Gathered
 
 
 def test_each_party_of_a_role_computes_on_its_own_values(outcomes):
@@ -159,7 +159,7 @@ def test_a_field_of_another_type_is_the_senders_own_error_before_anything_is_sen
 
 def test_a_field_of_another_type_inside_a_state_is_the_senders_own_error_too(together):
     def text(run):
-        by_send(run, Held, lambda: Held(Planes("hunter2")))
+        by_send(run, Held, lambda: Held(Gathered("hunter2")))
 
     with pytest.raises(ChoreographyError, match="that hub sends is not of its declared type"):
         together(text)
@@ -194,7 +194,7 @@ def test_a_step_that_gives_what_has_no_wire_form_is_refused(outcomes, make, kind
 @pytest.mark.parametrize(
     "make",
     [
-        lambda: Planes([1.0, 2.0]),
+        lambda: Gathered([1.0, 2.0]),
         lambda: np.complex128(1j),
         lambda: {frozenset({1}): 1.0},
         lambda: np.ma.masked_array([1.0, 31337.0], mask=[False, True]),
@@ -251,7 +251,7 @@ def test_a_step_cannot_write_into_an_array_it_was_given(together, source):
     [
         (lambda: (np.zeros(2),), lambda v: v[0]),
         (lambda: {"k": np.zeros(2)}, lambda v: v["k"]),
-        (lambda: Planes(np.zeros(2)), lambda v: v.normals),
+        (lambda: Gathered(np.zeros(2)), lambda v: v.normals),
     ],
     ids=["tuple", "dict", "state"],
 )
