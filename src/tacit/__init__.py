@@ -9,18 +9,34 @@ from tacit.errors import LocalError, PeerError, TacitError
 
 if TYPE_CHECKING:
     from tacit.data import Federation
-    from tacit.estimators import GramSVC, PanSVC, ShiftSVC, load
+    from tacit.estimators import FilterWrapperSelector, GramSVC, PanSVC, ShiftSVC, VotedWrapperSelector, load
     from tacit.report import Report
 
-__all__ = ["Federation", "GramSVC", "LocalError", "PanSVC", "PeerError", "Report", "ShiftSVC", "TacitError", "load"]
+__all__ = [
+    "Federation",
+    "FilterWrapperSelector",
+    "GramSVC",
+    "LocalError",
+    "PanSVC",
+    "PeerError",
+    "Report",
+    "ShiftSVC",
+    "TacitError",
+    "VotedWrapperSelector",
+    "load",
+]
 
 # imported when first asked for: the command line must not wait for scikit-learn to print its help
 _HOMES = {
     "Federation": "tacit.data",
+    "FilterWrapperSelector": "tacit.estimators",
     "GramSVC": "tacit.estimators",
     "PanSVC": "tacit.estimators",
     "Report": "tacit.report",
+    "SecureELMClassifier": "tacit.estimators",
+    "SecureELMRegressor": "tacit.estimators",
     "ShiftSVC": "tacit.estimators",
+    "VotedWrapperSelector": "tacit.estimators",
     "load": "tacit.estimators",
 }
 

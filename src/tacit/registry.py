@@ -11,8 +11,12 @@ from typing import Any
 from tacit.choreo import At, Entropy, Holder, Ledger, Role, Roster, Run, entries_of
 from tacit.crypto.entropy import RootEntropy
 from tacit.errors import LocalError
+from tacit.protocols.elm_horizontal import elm_horizontal
+from tacit.protocols.elm_vertical import elm_predict, elm_vertical
 from tacit.protocols.gram_vertical import gram_predict, gram_vertical
 from tacit.protocols.pan_svm import pan_svm
+from tacit.protocols.select_filter import select_filter
+from tacit.protocols.select_wrapper import select_wrapper
 from tacit.protocols.shift_ring import shift_ring, shift_ring_predict
 from tacit.protocols.shift_secret import (
     shift_secret_columns,
@@ -27,6 +31,11 @@ PROTOCOLS: dict[str, Callable[..., Any]] = {
     "gram_vertical": gram_vertical,
     "gram_predict": gram_predict,
     "pan_svm": pan_svm,
+    "elm_horizontal": elm_horizontal,
+    "elm_vertical": elm_vertical,
+    "elm_predict": elm_predict,
+    "select_wrapper": select_wrapper,
+    "select_filter": select_filter,
     "shift_ring": shift_ring,
     "shift_ring_predict": shift_ring_predict,
     "shift_vertical": shift_vertical,
@@ -38,7 +47,7 @@ PROTOCOLS: dict[str, Callable[..., Any]] = {
 }
 
 # protocols that a job between organisations may name, and who brings a table along under which name
-INPUTS: dict[str, dict[str, Role]] = {"gram_vertical": {"data": Holder}}
+INPUTS: dict[str, dict[str, Role]] = {"gram_vertical": {"data": Holder}, "pan_svm": {"data": Holder}, "elm_horizontal": {"data": Holder}}
 
 Inputs = Mapping[str, tuple[Role, Mapping[str, Any]]]
 Progress = Callable[[str, int, int], None]

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from sklearn.svm import SVC
 
+from conformance import elm_reference as elm
+from conformance import selection_reference as selection
 from conformance.landmark_oracle import in_order, joint_oracle, local_oracle, rows_of
 from conformance.pan_oracle import check_pan, check_planes, parts_at, play_pan, play_planes, rows_at
 from tacit.choreo import Asker, At, Coordinator, Holder, Labeller, Message, Role, Roster, Run, choreography
@@ -224,27 +226,6 @@ def landmark_case(name: str, source: str, *, share: float | None = None, count: 
     return Case(f"landmarks_{name}", landmark_rows, partial(play_landmarks, **asked, **protection), partial(check_landmarks, **asked))
 
 
-# cutting_plane and pan_svm
-
-
-def planes_case(name: str = "", *, classes: int = 2, multi_class: str = "ovr", **params: Any) -> Case:
-    def inputs(roster: Roster) -> Inputs:
-        return {"rows": (Holder, rows_at(roster[Holder], classes, multi_class))}
-
-    return Case(
-        f"cutting_plane{name}", inputs, partial(play_planes, **params), partial(check_planes, classes=classes, multi_class=multi_class)
-    )
-
-
-def pan_case(name: str, source: str, *, classes: int = 2, **params: Any) -> Case:
-    def inputs(roster: Roster) -> Inputs:
-        return {"data": (Holder, parts_at(roster[Holder], classes))}
-
-    asked = {"landmark_source": "local" if source == "identity" else source, "landmarks": 12, **params}
-    check = partial(check_pan, classes=classes, multi_class=params.get("multi_class", "ovr"), source=source)
-    return Case(f"pan_svm_{name}", inputs, partial(play_pan, **asked), check)
-
-
 # shared shift
 
 
@@ -292,6 +273,53 @@ def shift_case(name: str, train: Any, ask: Any, *, kernel: str = "rbf", by_rows:
     )
 
 
+# cutting_plane and pan_svm
+
+
+def planes_case(name: str = "", *, classes: int = 2, multi_class: str = "ovr", **params: Any) -> Case:
+    def inputs(roster: Roster) -> Inputs:
+        return {"rows": (Holder, rows_at(roster[Holder], classes, multi_class))}
+
+    return Case(
+        f"cutting_plane{name}", inputs, partial(play_planes, **params), partial(check_planes, classes=classes, multi_class=multi_class)
+    )
+
+
+def pan_case(name: str, source: str, *, classes: int = 2, **params: Any) -> Case:
+    def inputs(roster: Roster) -> Inputs:
+        return {"data": (Holder, parts_at(roster[Holder], classes))}
+
+    asked = {"landmark_source": "local" if source == "identity" else source, "landmarks": 12, **params}
+    check = partial(check_pan, classes=classes, multi_class=params.get("multi_class", "ovr"), source=source)
+    return Case(f"pan_svm_{name}", inputs, partial(play_pan, **asked), check)
+
+
+# extreme learning machines
+
+
+def elm_rows_case(name: str, task: str, activation: str, ridge: float | str, **protection: Any) -> Case:
+    play = partial(elm.play_rows, task=task, activation=activation, ridge=ridge, **protection)
+    return Case(f"elm_horizontal_{name}", partial(elm.rows, task=task), play, partial(elm.check_rows, task=task, activation=activation))
+
+
+def elm_columns_case(name: str, task: str, activation: str, ridge: float | str, weights: str, **protection: Any) -> Case:
+    play = partial(elm.play_columns, task=task, activation=activation, ridge=ridge, weights=weights, protection=protection)
+    return Case(f"elm_vertical_{name}", partial(elm.columns, task=task), play, partial(elm.check_columns, task=task, activation=activation))
+
+
+# feature selection
+
+
+def selection_case(name: str, play: Any, check: Any, *, classes: int = 2, columns: int = 4, **params: Any) -> Case:
+    def inputs(roster: Roster) -> Inputs:
+        return {"data": (Holder, selection.parts_for(roster[Holder], classes, columns))}
+
+    def accepts(result: Any, given: Inputs) -> None:
+        check(result, given["data"][1], **params)
+
+    return Case(name, inputs, partial(play, **params), accepts)
+
+
 CASES = {
     case.name: case
     for case in (
@@ -336,5 +364,16 @@ CASES = {
         shift_case("shift_secret_rows_rotated", shift_secret_rows, shift_secret_rows_predict, kernel="linear", rotation=True),
         shift_case("shift_secret_columns", shift_secret_columns, shift_secret_columns_predict, by_rows=False),
         shift_case("shift_secret_columns_rotated", shift_secret_columns, shift_secret_columns_predict, by_rows=False, rotation=True),
+        elm_rows_case("sigmoid", "2", "sigmoid", "gcv"),
+        elm_rows_case("tanh_pinv", "2", "tanh", 0.0),
+        elm_rows_case("rbf_3_classes", "3", "rbf", 1.0),
+        elm_rows_case("relu_number_ring", "number", "relu", "gcv", method="ring"),
+        elm_columns_case("sign_master", "2", "sign", 1.0, "master"),
+        elm_columns_case("sigmoid_ring", "2", "sigmoid", 0.5, "master", method="ring"),
+        elm_columns_case("rbf_private", "3", "rbf", "gcv", "private"),
+        elm_columns_case("tanh_number", "number", "tanh", "gcv", "private"),
+        selection_case("select_wrapper_rbf", selection.play_wrapper, selection.check_wrapper, columns=6, kernel="rbf", step=2),
+        selection_case("select_wrapper_3_classes", selection.play_wrapper, selection.check_wrapper, classes=3, kernel="linear", step=1),
+        selection_case("select_filter_rbf", selection.play_filter, selection.check_filter, kernel="rbf"),
     )
 }

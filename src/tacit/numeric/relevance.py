@@ -79,7 +79,7 @@ def rsvm(sums: F64) -> F64:
 def margin_sums(e: Expansion, X: F64, signs: I8, offset: F64 | float = 0.0, slack: float = 0.0, block: int = BLOCK) -> F64:
     """(K x 2 x 1+2d): moments of the rows with y f <= 1 + slack, of sign +1 and of sign -1."""
     inside = signs * decision(e, X, block) <= 1.0 + slack
-    return _moments(X, _sides(signs) * inside[..., None], offset)
+    return moments(X, _sides(signs) * inside[..., None], offset)
 
 
 def margin_t(sums: F64, error: float = 0.0) -> F64:
@@ -92,7 +92,7 @@ def margin_t(sums: F64, error: float = 0.0) -> F64:
 
 def class_sums(X: F64, codes: I64, classes: int, offset: F64 | float = 0.0) -> F64:
     """(c x 1+2d): moments of every class; `codes` are 0 .. c-1."""
-    return _moments(X, (codes[:, None] == np.arange(classes)).astype(np.float64), offset)
+    return moments(X, (codes[:, None] == np.arange(classes)).astype(np.float64), offset)
 
 
 def welch(sums: F64, error: float = 0.0) -> F64:
@@ -257,7 +257,7 @@ def _sides(signs: I8) -> F64:
     return np.stack([signs > 0, signs < 0], axis=2).astype(np.float64)
 
 
-def _moments(X: F64, member: F64, offset: F64 | float) -> F64:
+def moments(X: F64, member: F64, offset: F64 | float) -> F64:
     """[n, sum (x - o), sum (x - o)^2] of every group of rows; `member` is n x groups, of any shape, 0 or 1."""
     centred = X - offset
     n, s, q = (np.tensordot(member, part, axes=(0, 0)) for part in (np.ones((len(X), 1)), centred, centred**2))
