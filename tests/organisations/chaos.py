@@ -14,7 +14,8 @@ from organisations.sites import CLEARING, Sites
 from tacit.errors import TacitError
 
 SERVER = "the server"
-PATIENCE = 180.0  # seconds for a run to get on: what counts is how it ends, on however busy a machine
+AWAY = 300.0  # seconds after which a party is given up, as in the configuration that sites start from
+PATIENCE = 360.0  # seconds for a run to get on: what counts is how it ends, on however busy a machine
 log = logging.getLogger("chaos")
 
 
@@ -32,7 +33,7 @@ class Chaos:
 def chaos(folder: Path, runs: int, *, kills: int = 2, pace: float = 0.03, hospitals: int = 3) -> Iterator[Chaos]:
     """Each run is disturbed `kills` times, and must end with the model of the undisturbed one; what became of them so far."""
     identical, start = 0, time.monotonic()
-    with Sites(folder, hospitals, options=("--pace", str(pace))) as sites:
+    with Sites(folder, hospitals, timeout=AWAY, options=("--pace", str(pace))) as sites:
         undisturbed = sites.model(sites.run())
         for run in range(runs):
             try:
@@ -87,7 +88,7 @@ def cut_off(folder: Path, seconds: float, *, hospitals: int = 3) -> Cut:
     """All hospitals lose the server for so long in the middle of a run, and find it again by themselves."""
     with Forwarder() as line:
         dials = {f"h{i + 1}": line.port for i in range(hospitals)}
-        sites = Sites(folder, hospitals, timeout=seconds + 60.0, dials=dials, options=("--pace", "0.03"))
+        sites = Sites(folder, hospitals, timeout=AWAY, dials=dials, options=("--pace", "0.03"))
         line.target = sites.port
         with sites, sites.analyst() as analyst:
             undisturbed = sites.model(sites.run())
