@@ -1,6 +1,7 @@
-# make demo   the main job, on a fresh machine with Python 3.11 or newer
-# make test   lint, types, layers, and every test
-# make bench  the figures; make bench QUICK=1 for under five minutes
+# make demo     the main job, on a fresh machine with Python 3.11 or newer
+# make test     lint, types, layers, and every test
+# make bench    the figures; make bench QUICK=1 for under five minutes
+# make figures  drawings of paper 004, into build/figures; QUICK=1 for fewer points
 
 PYTHON ?= python3
 VENV   := .venv
@@ -9,7 +10,7 @@ READY  := $(VENV)/.ready
 TESTS  := $(VENV)/.ready-tests
 QUICK  ?=
 
-.PHONY: demo test lint bench ledgers docs clean
+.PHONY: demo test lint bench figures ledgers docs clean
 
 demo: $(READY)
 	$(BIN)/tacit demo
@@ -25,6 +26,9 @@ lint: $(TESTS)
 
 bench: $(TESTS)
 	$(BIN)/python benchmarks/run.py $(if $(QUICK),--quick)
+
+figures: $(TESTS)
+	$(BIN)/python benchmarks/drawings.py $(if $(QUICK),--quick)
 
 # golden ledgers: read the diff before you commit it, each line is a disclosure
 ledgers: $(TESTS)
