@@ -20,7 +20,13 @@ from tacit.models.gram import GramModel
 from tacit.report import Report
 
 # what a file keeps of a fitted estimator beside classes, model and report
-KEPT = {"GramSVC": "support_", "PanSVC": "n_iter_", "ShiftSVC": "n_iter_"}
+KEPT = {
+    "GramSVC": "support_",
+    "PanSVC": "n_iter_",
+    "ShiftSVC": "n_iter_",
+    "SecureELMClassifier": "n_features_in_",
+    "SecureELMRegressor": "n_features_in_",
+}
 
 
 class Saved(State):
@@ -50,7 +56,7 @@ def save(estimator: Any, path: str | Path) -> Path:
     saved = Saved(
         estimator=name,
         params=params,
-        classes=tuple(estimator.classes_.tolist()),
+        classes=tuple(getattr(estimator, "classes_", np.empty(0)).tolist()),  # a regression has none
         kept=getattr(estimator, KEPT[name]),
         model=estimator.model_,
         partition=fed.partition,
@@ -81,7 +87,9 @@ def load(path: str | Path) -> Any:
         raise LocalError(f"{path} holds a {header.get('estimator', 'thing')} that this version does not know: upgrade tacit")
     estimator = getattr(estimators, saved.estimator)(**saved.params)
     estimator.federation_ = _federation(saved)
-    estimator.classes_, estimator.model_ = np.array(saved.classes), _aligned(saved.model)
+    estimator.model_ = _aligned(saved.model)
+    if saved.classes:
+        estimator.classes_ = np.array(saved.classes)
     setattr(estimator, KEPT[saved.estimator], saved.kept)
     if isinstance(saved.model, GramModel):
         estimator.n_iter_ = saved.model.dual.iterations
