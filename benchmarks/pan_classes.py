@@ -57,7 +57,7 @@ def _five(studies: tuple[Study, ...]) -> Iterator[Figure | Step | Table]:
         for study in studies
     })  # fmt: skip
     found |= random
-    title = "Table 4.1: accuracy in %, five folds, the paper's C and gamma; DNA as published (0, 1), the others on [-1, 1]"
+    title = "Table 4.1: accuracy in %, five folds, the paper's C, gamma; DNA 0, 1, others on [-1, 1]; *: the least share near LIBSVM"
     columns = ("", "rows, seeds", LIBSVM, FEW, *SHARES.values(), FOURIER, LINEAR)
     yield Table(title, tuple(c.replace(", ", "\n") for c in columns), tuple(_row(found, s, len(data[s].X)) for s in studies))
     yield from _bars(found, [study.task for study in studies])

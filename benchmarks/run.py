@@ -18,7 +18,7 @@ from rich.table import Table as RichTable
 
 from figures import Figure, MissingDataError, Step, Table
 
-SUITES = ("secure_sum", "gram", "pan_tables", "pan_classes", "pan_speed", "shift", "elm", "network")
+SUITES = ("secure_sum", "gram", "pan_tables", "pan_classes", "pan_speed", "pan_selection", "shift", "elm", "network")
 
 
 def main() -> int:
