@@ -42,15 +42,20 @@ class Record:
     @classmethod
     def field_names(cls) -> tuple[str, ...]:
         """Names of the fields, in the order of the class text."""
-        return tuple(f.name for f in dataclasses.fields(typing.cast("Any", cls)))
+        return _names(cls)  # type: ignore[arg-type]  # classes hash, whatever their instances do
 
     @classmethod
     def field_types(cls) -> Mapping[str, Any]:
         """Annotations, resolved."""
-        return _hints(cls)  # type: ignore[arg-type]  # classes hash, whatever their instances do
+        return _hints(cls)  # type: ignore[arg-type]  # as above
 
 
 @cache  # every message that arrives is checked against them
+def _names(kind: type[Record]) -> tuple[str, ...]:
+    return tuple(f.name for f in dataclasses.fields(typing.cast("Any", kind)))
+
+
+@cache
 def _hints(kind: type[Record]) -> Mapping[str, Any]:
     return get_type_hints(kind)
 

@@ -10,6 +10,7 @@ import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 from tacit.choreo.at import At, Carry, Scope, carried, entries_of, held_in, lift
@@ -42,6 +43,20 @@ class Present(Message, tells="who answered in this round"):
     parties: tuple[str, ...]
 
 
+@dataclass(frozen=True, repr=False)
+class Work:
+    """A step with the arguments of one party, to be done where that party is."""
+
+    label: str
+    step: Callable[..., Any]
+    args: tuple[Any, ...]
+    named: Mapping[str, Any]
+
+    def __call__(self) -> Any:
+        """Do it."""
+        return sealed(self.step(*self.args, **self.named), f"step {self.label}")
+
+
 class Run(ABC):
     """One run of a choreography, as seen from one process."""
 
@@ -67,7 +82,7 @@ class Run(ABC):
     # What a runtime supplies
 
     @abstractmethod
-    def _each(self, place: str, work: Mapping[str, Callable[[], Any]]) -> dict[str, Any]:
+    def _each(self, place: str, work: Mapping[str, Work]) -> dict[str, Any]:
         """Do the work of every present party."""
 
     @abstractmethod
@@ -76,6 +91,11 @@ class Run(ABC):
 
         Returns all frames seen here: those sent and those that arrived. A frame to oneself arrives without moving.
         """
+
+    def _brought(self, kind: type[Message], value: At[Any]) -> Mapping[str, Any]:
+        """What the senders that are present give: a runtime that keeps values elsewhere fetches them."""
+        del kind
+        return entries_of(value)
 
     def _resumed(self, base: str, carry: Carry) -> int:
         """The first round to play: a runtime that keeps checkpoints restores the carry of the one before."""
@@ -106,10 +126,8 @@ class Run(ABC):
         for value in (*args, *kwargs.values()):
             self._check(value, self.roster[role], f"step {label} at {role}")
 
-        def work(party: str) -> Callable[[], Any]:
-            mine = [_entry(a, party) for a in args]
-            named = {k: _entry(v, party) for k, v in kwargs.items()}
-            return lambda: sealed(step(*mine, **named), f"step {label}")
+        def work(party: str) -> Work:
+            return Work(label, step, tuple(_entry(a, party) for a in args), {k: _entry(v, party) for k, v in kwargs.items()})
 
         return self._at(role, self._each(place, {p: work(p) for p in self._here(role)}))
 
@@ -238,10 +256,11 @@ class Run(ABC):
     def _published(self, kind: type[M], value: At[Any]) -> dict[str, M]:
         place = self._placed(kind.__name__)
         authors = self._senders(value, None, f"publish {kind.__name__}")
-        if any(isinstance(m, Each) for m in entries_of(value).values()):
+        brought = self._brought(kind, value)
+        if any(isinstance(m, Each) for m in brought.values()):
             raise ChoreographyError(f"publish {kind.__name__} tells everyone the same: Each is for send")
         pairs = [(a, p) for a in authors for p in self.roster.parties]
-        seen = self._move(kind, place, value, pairs, missing=None)
+        seen = self._move(kind, place, brought, pairs, missing=None)
         for party in self.present:
             for author in authors:
                 link = self.transcript[party] + f"{place} {author} ".encode() + seen[author, party].digest
@@ -256,7 +275,7 @@ class Run(ABC):
         senders = self._senders(value, self.roster[channel.source], f"send {kind.__name__} from {channel.source}")
         others_only = channel.source == channel.target and not channel.source.single
         pairs = [(s, r) for s in senders for r in self.roster[channel.target] if s != r or not others_only]
-        return place, pairs, self._move(kind, place, value, pairs, missing)
+        return place, pairs, self._move(kind, place, self._brought(kind, value), pairs, missing)
 
     def _senders(self, value: At[Any], senders: Sequence[str] | None, where: str) -> Sequence[str]:
         if not isinstance(value, At):
@@ -264,14 +283,18 @@ class Run(ABC):
         self._check(value, senders or value.owners, where)
         return senders or value.owners
 
-    def _move(self, kind: type[M], place: str, value: At[Any], pairs: Sequence[Pair], missing: int | None) -> dict[Pair, Frames]:
+    def _move(
+        self, kind: type[M], place: str, brought: Mapping[str, Any], pairs: Sequence[Pair], missing: int | None
+    ) -> dict[Pair, Frames]:
         """Encode at the senders and exchange; everyone reads back its own bytes too."""
         outbox: dict[Pair, Frames] = {}
-        encoded: dict[int, Frames] = {}
+        encoded: dict[int, Frames] = {}  # what goes to many is checked and written once
         for s, r in pairs:
             if s in self.present:
-                message = _for(entries_of(value)[s], r, kind, s)
-                outbox[s, r] = encoded[id(message)] = encoded.get(id(message)) or encode(message)
+                message = _for(brought[s], r)
+                if id(message) not in encoded:
+                    encoded[id(message)] = encode(_checked(message, kind, s, r))
+                outbox[s, r] = encoded[id(message)]
         return self._exchange(place, outbox, [pair for pair in pairs if pair[1] in self.present], missing)
 
     def _inboxes(self, kind: type[M], place: str, target: Role, seen: Seen) -> dict[str, dict[str, M]]:
@@ -299,11 +322,14 @@ class Run(ABC):
     def _write(self, kind: type[M], place: str, pairs: Sequence[Pair], seen: Seen, channel: Channel | None, at: int | None = None) -> None:
         """A row for every message that crossed a border, known here or not."""
         rows = []
+        known: dict[int, tuple[tuple[int, ...], ...]] = {}  # of messages that went to many
         for s, r in pairs:
             if s == r:
                 continue
             frames = seen.get((s, r))
-            shape, size = (shapes(decode_as(kind, frames)), frames.nbytes) if frames else (None, None)
+            if frames and id(frames) not in known:
+                known[id(frames)] = shapes(decode_as(kind, frames))
+            shape, size = (known[id(frames)], frames.nbytes) if frames else (None, None)
             roles = (channel.source.name, channel.target.name) if channel else (self.roster.role_of(s), Everyone.name)
             digest = None if channel else seen[s, self.present[0]].digest.hex()
             rows.append(Row(place, s, r, *roles, kind.__name__, kind.tells, shape, size, digest))
@@ -319,8 +345,11 @@ def _answered(messages: Mapping[str, Message]) -> Present:
     return Present(tuple(messages))
 
 
-def _for(value: Any, receiver: str, kind: type[M], sender: str) -> M:
-    message = value.get(receiver) if isinstance(value, Each) else value
+def _for(value: Any, receiver: str) -> Any:
+    return value.get(receiver) if isinstance(value, Each) else value
+
+
+def _checked(message: Any, kind: type[M], sender: str, receiver: str) -> M:
     if type(message) is not kind:
         raise ChoreographyError(f"{sender} should send {kind.__name__} to {receiver}, its step gave {type(message).__name__}")
     if wrong := misfit(message):

@@ -19,7 +19,9 @@ def train(
     parties: Annotated[
         int | None, Option(min=1, metavar="N", help="Between how many simulated parties one file is split; 3 by default.")
     ] = None,
-    estimator: Annotated[str, Option(metavar="NAME", help="What is trained: GramSVC (vertical) or PanSVC (horizontal).")] = "GramSVC",
+    estimator: Annotated[
+        str, Option(metavar="NAME", help="What is trained: GramSVC, PanSVC, SecureELMClassifier or ShiftSVC.")
+    ] = "GramSVC",
     settings: Annotated[list[str] | None, Option("--set", metavar="NAME=VALUE", help="A parameter of the estimator; repeatable.")] = None,
     out: Annotated[Path, Option(metavar="FILE", help="The model file to write.")] = Path("model.tacit"),
     label: Annotated[str, Option(metavar="COLUMN", help="The column that holds the classes.")] = "label",
@@ -31,10 +33,14 @@ def train(
     compare: Annotated[bool, Option("--compare", help="Also train the centralised learner and report the gap.")] = False,
     report: Annotated[Path | None, Option(metavar="FILE", help="Write the report to this file, as a web page.")] = None,
     as_json: Annotated[bool, Option("--json", help="Print the summary as one JSON object.")] = False,
+    accept_risk: Annotated[
+        bool, Option("--accept-risk", help="Accept what the estimator says it gives away; ShiftSVC and others ask for it.")
+    ] = False,
     allow_two_parties: Annotated[bool, Option("--allow-two-parties", help="Accept that sums over two parties hide nothing.")] = False,
 ) -> None:
     """Train together on one file per party, or on one file split up."""
     from tacit.cli import training  # noqa: PLC0415 - scikit-learn takes a second to import: only who trains waits
 
     source = training.Source(tuple(data), partition, parties, label, labeller, tuple(drop or ()), seed, allow_two_parties)
-    training.run(source, estimator, settings or (), compare=compare, out=out, page=report, as_json=as_json)
+    chosen = (*(settings or ()), *(("accept_risk=true",) if accept_risk else ()))
+    training.run(source, estimator, chosen, compare=compare, out=out, page=report, as_json=as_json)

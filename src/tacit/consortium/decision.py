@@ -136,6 +136,11 @@ def _least(c: _Case) -> Iterator[Problem]:
             yield Problem("least", f"{least}, the job has {value}: propose it with more, or ask that party")
 
 
+def _risk(c: _Case) -> Iterator[Problem]:
+    if c.job.params.get("accept_risk") and not c.policy.accept_risk:
+        yield Problem("accept_risk", f"policy {c.policy.file}: accept_risk = false, the job sets it: propose it without, or ask that party")
+
+
 def _columns(c: _Case) -> Iterator[Problem]:
     offered = c.policy.columns.get(c.job.dataset)
     if offered is None or c.facts is None:
@@ -194,5 +199,5 @@ def _unlike_earlier(c: _Case) -> Iterator[Problem]:
         yield Problem("register", text, f"the earlier one is job {earlier.id} of {earlier.at:%Y-%m-%d}")
 
 
-RULES: tuple[Callable[[_Case], Iterator[Problem]], ...] = (_expiry, _taking_part, _lists, _limits, _least, _columns, _never)
+RULES: tuple[Callable[[_Case], Iterator[Problem]], ...] = (_expiry, _taking_part, _lists, _limits, _least, _risk, _columns, _never)
 LAST_RULES: tuple[Callable[[_Case], Iterator[Problem]], ...] = (_honest, _unlike_earlier)

@@ -76,6 +76,7 @@ minimum_parties = 3
 minimum_rows = 50                        # of ours in a job; also by how many two jobs must differ
 maximum_retention_days = 365
 secure_sums = ["pairwise", "ring", "threshold"]
+accept_risk = false                      # true: a job may open what a known attack makes use of
 submitters = "any"                       # or a list of names
 disclosures = {'"any"                      # ' if automatic else "[]                         # "}digests of approved ledger templates
 automatic = {str(automatic).lower()}                        # true: accept what meets every rule, without people

@@ -33,6 +33,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     disclosures: digests of the ledger templates that were read and approved, or "any"; others wait for people.
     never: phrases that may not be opened, by reader: coordinator, holder, labeller, asker or anyone.
     minimum_rows: of this party in a job; also by how many rows two jobs must differ.
+    accept_risk: whether a job may set accept_risk, which lets a protocol open what a known attack makes use of.
     least: parameters of a protocol that may not be smaller, where it has them: how many records a landmark or a sum stands for.
     file: where it was read, for the texts; not a key to write.
     """
@@ -53,6 +54,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     legal_bases: Some = "any"
     maximum_retention_days: Count = 365
     secure_sums: Some = ("pairwise", "ring", "threshold")
+    accept_risk: bool = False
     file: str = "policy"
 
     @classmethod

@@ -21,6 +21,7 @@ from tacit.errors import LocalError
 from tacit.estimators import CLASSIFIERS
 from tacit.registry import INPUTS, Inputs
 
+WEAK = "a few known records give all of its data away (tacit attack shows it)"
 LIFETIME = timedelta(days=14)
 PROTECTED_BY = ("method", "segments", "threshold", "fraction_bits")
 ELSEWHERE = ("partition", "n_parties", "runtime", "random_state")  # the first has its own key; the others split plain arrays
@@ -52,7 +53,8 @@ def propose(
     now = now or datetime.now(UTC)
     check_params(protocol, params)
     if protocol not in INPUTS:
-        raise LocalError(f"protocol {protocol!r} cannot be run between organisations yet: use one of {', '.join(INPUTS)}")
+        weak = WEAK if protocol.startswith(("shift_", "elm_vertical")) else "its inputs and answers are not those of a job"
+        raise LocalError(f"protocol {protocol!r} runs in simulation only, since {weak}: use one of {', '.join(INPUTS)}")
     if coordinator in parties:
         raise LocalError(f"{coordinator!r} is both coordinator and a data holder: between organisations name a site without data")
     names, given, declared = tuple(parties), dict(columns or {}), dict(rows or {})

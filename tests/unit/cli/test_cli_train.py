@@ -38,6 +38,11 @@ def test_the_gap_to_the_centralised_learner_is_printed_when_asked(tacit):
     assert "relative gap of the dual objective" in tacit("train", "whole.csv", "--compare").out
 
 
+def test_a_risk_is_accepted_only_when_asked(tacit, refused):
+    assert "accept_risk" in refused("train", "whole.csv", "--estimator", "ShiftSVC")
+    assert "training accuracy" in tacit("train", "whole.csv", "--estimator", "ShiftSVC", "--accept-risk").out
+
+
 def test_two_parties_are_accepted_only_when_asked(tacit):
     result = tacit("train", "bank.csv", "life.csv", "--allow-two-parties", "--json")
     assert "only 2 parties hold data" in result.json["warnings"][0]

@@ -45,7 +45,7 @@ def test_known_classes_and_numbers_can_be_rehearsed():
 
 def test_columns_cannot_be_proposed(federation):
     asked = {"classify": True, "activation": "tanh", "n_hidden": 4, "scale": 1.0, "ridge": 1.0}
-    with pytest.raises(LocalError, match="protocol 'elm_vertical' cannot be run between organisations yet"):
+    with pytest.raises(LocalError, match="protocol 'elm_vertical' runs in simulation only, since a few known records"):
         propose("elm_vertical", asked, partition="vertical", parties=("a", "b", "c"), coordinator="site", dataset="d", submitter="x",
                 purpose="study", legal_basis="consent", labeller="a", columns={}, rows={}, retention_days=3)  # fmt: skip
     federation.__class__ = type("Elsewhere", (Federation,), {"simulated": False})

@@ -175,7 +175,7 @@ def test_the_cost_is_close_to_what_a_run_takes(federation):
 
 def test_a_prediction_can_be_rehearsed_but_not_yet_proposed():
     params = {"squares": True, "support": 1000}
-    with pytest.raises(LocalError, match="protocol 'gram_predict' cannot be run between organisations yet: use one of gram_vertical"):
+    with pytest.raises(LocalError, match="protocol 'gram_predict' runs in simulation only, since its inputs .*: use one of gram_vertical"):
         made(params, protocol="gram_predict", rows={"north": 50_000})
     roster = made().roster
     assert "gram_predict: asker: the decision values" in disclosure_of("gram_predict", params)

@@ -134,6 +134,19 @@ def test_landmarks_and_sums_of_too_few_records_are_refused(tmp_path, register, p
     assert words in decision.reason
 
 
+def test_a_job_that_accepts_a_risk_is_refused_unless_the_policy_does(tmp_path, register):
+    path = tmp_path / "north.toml"
+    params = {"classify": True, "activation": "tanh", "n_hidden": 40, "scale": 1.0, "ridge": "gcv", "accept_risk": True}
+    asked = job(protocol="elm_horizontal", params=params, partition="horizontal")
+    verdicts = {}
+    for said in ("false", "true"):
+        path.write_text(example_policy(automatic=True).replace("accept_risk = false", f"accept_risk = {said}"))
+        decision = decide(asked, Policy.from_toml(path), facts_of(register), register, party="north", now=NOW)
+        verdicts[said] = decision.rule
+    assert verdicts["false"] == "accept_risk"
+    assert verdicts["true"] != "accept_risk"
+
+
 def test_columns_that_exist_and_are_not_offered_are_refused(tmp_path, register):
     path = tmp_path / "strict.toml"
     path.write_text(example_policy(automatic=True).replace('cohort = "all"', 'cohort = ["age"]'))
