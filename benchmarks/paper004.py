@@ -10,7 +10,7 @@ from sklearn.preprocessing import MinMaxScaler
 from figures import Data, dataset
 
 AS_THE_PAPER = {"min_cluster": 1, "min_count": 1}  # a landmark may be a record, and a sum may be of one row
-SPLICE_GAMMA = 2.0**-5  # the paper's 0.5 gives LIBSVM 64 % on [-1, 1] data, CORRECTIONS.md 44
+SPLICE_GAMMA = 2.0**-5  # the paper's 0.5 gives LIBSVM 64 % on [-1, 1] data
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,6 @@ I64 = NDArray[np.int64]
 
 BLOCK = 1 << 22  # distances held at once: 32 MiB
 ITERATIONS = 25  # of (1); later ones change the objective by less than a tenth of a percent
-STARTS = 5  # of a k-means of cells, which are few
 POWER = 10  # steps towards the longest axis in (3); a rough one will do
 
 
@@ -45,18 +44,26 @@ def centres_of_cells(cells: F64, size: I64, k: int, seed: int) -> F64:
         return cells
     weight = size.astype(np.float64)
     shifted = cells - np.average(cells, axis=0, weights=weight)
-    best, least = cells, np.inf
-    for start in range(STARTS):
-        used, label = np.unique(k_means(shifted, weight, k, seed + start), return_inverse=True)
-        found = grouped(cells * weight[:, None], label, len(used)) / np.bincount(label, weights=weight)[:, None]
-        off = float(weight @ np.square(cells - found[label]).sum(axis=1))
-        best, least = (found, off) if off < least else (best, least)
-    return best
+    used, label = np.unique(k_means(shifted, weight, k, seed), return_inverse=True)
+    centre: F64 = grouped(cells * weight[:, None], label, len(used)) / np.bincount(label, weights=weight)[:, None]
+    return centre
 
 
 def k_means(X: F64, weight: F64, k: int, seed: int) -> I64:
-    """(1) from k-means++ seeds: a label below k for every record; some of the k may be used by none."""
-    middle = X[seeds(X, weight, k, np.random.default_rng(seed))]
+    """The better of two: seeds drawn by distance serve few clusters well, seeds far apart serve many."""
+    starts = (seeds(X, weight, k, np.random.default_rng(seed)), spread(X, k))
+    return min((lloyd(X, weight, start) for start in starts), key=lambda label: within(X, weight, label, k))
+
+
+def within(X: F64, weight: F64, label: I64, k: int) -> float:
+    """What (1) makes small: weighted squares about the means, less those about 0."""
+    total = np.maximum(np.bincount(label, weights=weight, minlength=k), np.finfo(np.float64).tiny)
+    return -float((np.square(grouped(X * weight[:, None], label, k)).sum(axis=1) / total).sum())
+
+
+def lloyd(X: F64, weight: F64, start: I64) -> I64:
+    """(1) from the records numbered in `start`: the number of its cluster for every record; some clusters may be used by none."""
+    middle = X[start]
     label = nearest(X, middle)
     for _ in range(ITERATIONS):
         total = np.bincount(label, weights=weight, minlength=len(middle))
@@ -83,6 +90,16 @@ def seeds(X: F64, weight: F64, k: int, draw: np.random.Generator) -> I64:
             break
         at = min(draw.random() * odds[-1], np.nextafter(odds[-1], 0.0))
         chosen.append(int(np.searchsorted(odds, at, side="right")))
+    return np.array(chosen, dtype=np.int64)
+
+
+def spread(X: F64, k: int) -> I64:
+    """Each next seed is the record farthest from those before, the first the one nearest to 0: no region is left without."""
+    chosen = [int(np.square(X).sum(axis=1).argmin())]
+    far = np.square(X - X[chosen[0]]).sum(axis=1)
+    while len(chosen) < k and far.max() > 0:
+        chosen.append(int(far.argmax()))
+        np.minimum(far, np.square(X - X[chosen[-1]]).sum(axis=1), out=far)
     return np.array(chosen, dtype=np.int64)
 
 

@@ -12,7 +12,7 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.preprocessing import MinMaxScaler
 
 from tacit.numeric import landmarks
-from tacit.numeric.landmarks import centres, centres_of_cells, cut, k_means, merged, nearest
+from tacit.numeric.landmarks import centres, centres_of_cells, cut, k_means, lloyd, merged, nearest, seeds, spread
 
 
 @pytest.fixture(scope="module")
@@ -123,3 +123,22 @@ def test_centres_of_cells_are_the_means_of_all_their_records(wdbc):
     assert len(middle) == 20
     assert objective(wdbc, middle) < 1.1 * libraries(wdbc, 20)
     np.testing.assert_array_equal(centres_of_cells(means, size, 80, seed=0), means)
+
+
+def test_seeds_are_spread_until_every_record_is_one_of_them(wdbc):
+    chosen = spread(wdbc, 30)
+    covered = [np.sqrt(np.square(wdbc[:, None] - wdbc[chosen[:k]][None]).sum(axis=2).min(axis=1).max()) for k in (1, 10, 30)]
+    assert covered[0] > covered[1] > covered[2]
+    assert len(set(chosen.tolist())) == 30
+    assert len(spread(np.repeat(wdbc[:3], 4, axis=0), 12)) == 3
+
+
+def test_of_two_starts_the_better_counts(wdbc):
+    weight, spent = np.ones(len(wdbc)), {}
+    for k in (20, 200):
+        starts = seeds(wdbc, weight, k, np.random.default_rng(0)), spread(wdbc, k)
+        spent[k] = [objective(wdbc, landmarks.means(wdbc, lloyd(wdbc, weight, start))[0]) for start in starts]
+        found = objective(wdbc, landmarks.means(wdbc, k_means(wdbc, weight, k, 0))[0])
+        assert found == pytest.approx(min(spent[k]), rel=1e-3)
+    assert spent[20][0] < spent[20][1]
+    assert spent[200][0] > spent[200][1]
