@@ -1,7 +1,7 @@
 # make demo     the main job, on a fresh machine with Python 3.11 or newer
 # make test     lint, types, layers, and every test
 # make bench    the figures; make bench QUICK=1 for under five minutes
-# make figures  drawings of papers 003 and 004, into build/figures; QUICK=1 for fewer points
+# make figures  drawings of papers 000, 003 and 004, into build/figures; QUICK=1 for fewer points
 
 PYTHON ?= python3
 VENV   := .venv
@@ -30,6 +30,7 @@ bench: $(TESTS)
 figures: $(TESTS)
 	$(BIN)/python benchmarks/drawings.py $(if $(QUICK),--quick)
 	$(BIN)/python benchmarks/elm_drawing.py build/figures $(if $(QUICK),--quick)
+	$(BIN)/python benchmarks/consensus_drawing.py build/figures $(if $(QUICK),--quick)
 
 # golden ledgers: read the diff before you commit it, each line is a disclosure
 ledgers: $(TESTS)

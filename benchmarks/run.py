@@ -18,7 +18,26 @@ from rich.table import Table as RichTable
 
 from figures import Figure, MissingDataError, Step, Table
 
-SUITES = ("secure_sum", "gram", "pan_tables", "pan_classes", "pan_speed", "pan_selection", "shift", "elm", "network")
+SUITES = (
+    "secure_sum",
+    "secure_product",
+    "gram",
+    "gram_partitions",
+    "align",
+    "pan_tables",
+    "pan_classes",
+    "pan_speed",
+    "pan_selection",
+    "grid_search",
+    "shift",
+    "elm",
+    "consensus",
+    "network",
+    "spark",
+    "preparing",
+    "metrics",
+    "study",
+)
 
 
 def main() -> int:

@@ -11,10 +11,23 @@ from typing import Any
 from tacit.choreo import At, Entropy, Holder, Ledger, Role, Roster, Run, entries_of
 from tacit.crypto.entropy import RootEntropy
 from tacit.errors import LocalError
+from tacit.protocols.align import align
+from tacit.protocols.column_extremes import column_extremes
+from tacit.protocols.column_moments import column_moments
+from tacit.protocols.column_quantiles import column_quantiles
+from tacit.protocols.consensus_horizontal import consensus_horizontal
+from tacit.protocols.consensus_rest import consensus_predict
+from tacit.protocols.consensus_vertical import consensus_vertical, consensus_vertical_predict
 from tacit.protocols.elm_horizontal import elm_horizontal
 from tacit.protocols.elm_vertical import elm_predict, elm_vertical
+from tacit.protocols.fill_values import fill_values
+from tacit.protocols.gram_arbitrary import gram_arbitrary, gram_arbitrary_predict
+from tacit.protocols.gram_search import gram_search
 from tacit.protocols.gram_vertical import gram_predict, gram_vertical
+from tacit.protocols.own_columns import checked_columns, own_columns
+from tacit.protocols.pan_search import pan_search
 from tacit.protocols.pan_svm import pan_svm
+from tacit.protocols.score_counts import labeller_counts, score_counts
 from tacit.protocols.select_filter import select_filter
 from tacit.protocols.select_wrapper import select_wrapper
 from tacit.protocols.shift_ring import shift_ring, shift_ring_predict
@@ -25,15 +38,35 @@ from tacit.protocols.shift_secret import (
     shift_secret_rows_predict,
 )
 from tacit.protocols.shift_vertical import shift_vertical, shift_vertical_predict
+from tacit.runtimes.layers import Partitions
+from tacit.runtimes.spark import Spark
+from tacit.runtimes.spark_session import session
 from tacit.runtimes.together import Together
 
 PROTOCOLS: dict[str, Callable[..., Any]] = {
+    "align": align,
+    "column_moments": column_moments,
+    "column_extremes": column_extremes,
+    "column_quantiles": column_quantiles,
+    "fill_values": fill_values,
+    "own_columns": own_columns,
+    "checked_columns": checked_columns,
     "gram_vertical": gram_vertical,
     "gram_predict": gram_predict,
+    "gram_arbitrary": gram_arbitrary,
+    "gram_arbitrary_predict": gram_arbitrary_predict,
+    "gram_search": gram_search,
     "pan_svm": pan_svm,
+    "pan_search": pan_search,
+    "consensus_horizontal": consensus_horizontal,
+    "consensus_predict": consensus_predict,
+    "consensus_vertical": consensus_vertical,
+    "consensus_vertical_predict": consensus_vertical_predict,
     "elm_horizontal": elm_horizontal,
     "elm_vertical": elm_vertical,
     "elm_predict": elm_predict,
+    "score_counts": score_counts,
+    "labeller_counts": labeller_counts,
     "select_wrapper": select_wrapper,
     "select_filter": select_filter,
     "shift_ring": shift_ring,
@@ -47,7 +80,9 @@ PROTOCOLS: dict[str, Callable[..., Any]] = {
 }
 
 # protocols that a job between organisations may name, and who brings a table along under which name
-INPUTS: dict[str, dict[str, Role]] = {"gram_vertical": {"data": Holder}, "pan_svm": {"data": Holder}, "elm_horizontal": {"data": Holder}}
+INPUTS: dict[str, dict[str, Role]] = {
+    name: {"data": Holder} for name in ("gram_vertical", "gram_search", "pan_svm", "pan_search", "elm_horizontal", "consensus_horizontal")
+}
 
 Inputs = Mapping[str, tuple[Role, Mapping[str, Any]]]
 Progress = Callable[[str, int, int], None]
@@ -88,15 +123,30 @@ def execute_together(
         return Outcome(opened(result), run.ledger, run.history, time.perf_counter() - start, dict(run.cpu))
 
 
-RUNTIMES: dict[str, Callable[..., Outcome]] = {"together": execute_together}
+def execute_spark(
+    roster: Roster, protocol: str, inputs: Inputs, params: Mapping[str, Any], *, progress: Progress | None = None, spark: Any = None
+) -> Outcome:
+    """Run a protocol with each holder at a partition and this process as its driver; what is on the cluster already stays there."""
+    simulated = not any(isinstance(entries, Partitions) for _, entries in inputs.values())
+    if not simulated and params.get("method") == "ring":
+        raise LocalError("secure_sum='ring' hands values from party to party, and on Spark the driver would read them: use 'pairwise'")
+    sc, start, job = session(spark).sparkContext, time.perf_counter(), secrets.token_bytes(16)
+    with Spark(roster, roster[Holder], sc=sc, job=job, simulated=simulated, progress=progress) as run:
+        result = play(run, protocol, inputs, params)
+        run.finish()
+        found = opened(result, run.opened if simulated else run.here)
+        return Outcome(found, run.ledger, run.history, time.perf_counter() - start, dict(run.cpu))
 
 
-def opened(result: Any) -> Any:
+RUNTIMES: dict[str, Callable[..., Outcome]] = {"together": execute_together, "spark": execute_spark}
+
+
+def opened(result: Any, held: Callable[[At[Any]], Mapping[str, Any]] = entries_of) -> Any:
     """A result with every `At` replaced by {party: value}: for whoever simulates all parties."""
     if isinstance(result, At):
-        return dict(entries_of(result))
+        return dict(held(result))
     if isinstance(result, dict):
-        return {k: opened(v) for k, v in result.items()}
+        return {k: opened(v, held) for k, v in result.items()}
     if type(result) is tuple:
-        return tuple(opened(v) for v in result)
+        return tuple(opened(v, held) for v in result)
     return result

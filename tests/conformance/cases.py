@@ -10,7 +10,15 @@ from typing import Any
 import numpy as np
 from sklearn.svm import SVC
 
+from conformance import cells_reference as cells
+from conformance import column_oracle as column
+from conformance import consensus_columns_reference as consensus_columns
+from conformance import consensus_rows_reference as consensus_rows
 from conformance import elm_reference as elm
+from conformance import intersection_reference as intersection
+from conformance import product_reference as product
+from conformance import score_reference as scores
+from conformance import search_reference as searching
 from conformance import selection_reference as selection
 from conformance.landmark_oracle import in_order, joint_oracle, local_oracle, rows_of
 from conformance.pan_oracle import check_pan, check_planes, parts_at, play_pan, play_planes, rows_at
@@ -112,6 +120,16 @@ def sum_case(name: str, shape: tuple[int, ...], *, least: int = 2, to: Role = Co
     )
 
 
+# products in shares
+
+
+def product_case(name: str, play: Any, check: Any, by: str) -> Case:
+    def inputs(roster: Roster) -> Inputs:
+        return {"x": (Holder, product.matrices(roster[Holder]))}
+
+    return Case(f"secure_product_{name}", inputs, partial(play, by=by), lambda result, given: check(result, given["x"][1]))
+
+
 # the template and a gather
 
 
@@ -174,8 +192,8 @@ def columns(roster: Roster, classes: int = 2) -> Inputs:
 KERNEL = {"gamma": "scale", "degree": 3, "coef0": 1.0, "C": 4.0, "tol": 1e-8}
 
 
-def play_gram(run: Run, data: At[Any], *, kernel: str, **protection: Any) -> Any:
-    model = gram_vertical(run, data, kernel=kernel, band=500, **KERNEL, **protection)
+def play_gram(run: Run, data: At[Any], *, kernel: str, probability: bool = False, **protection: Any) -> Any:
+    model = gram_vertical(run, data, kernel=kernel, band=500, **KERNEL, probability=probability, **protection)
     answer = gram_predict(
         run, data, model["dual"], model["columns"], squares=kernel == "rbf", support=len(model["support"]), band=300, **protection
     )
@@ -198,6 +216,21 @@ def gram_case(name: str, kernel: str, *, least: int = 2, classes: int = 2, **pro
         partial(check_gram, kernel=kernel, classes=classes),
         least,
     )
+
+
+# gram_arbitrary
+
+
+def cells_case(name: str) -> Case:
+    partition, kernel, target, how = cells.CELL_CASES[name]
+
+    def inputs(roster: Roster) -> Inputs:
+        return {"data": (Holder, cells.parts(roster[Holder], partition, target))}
+
+    def accepts(result: Any, given: Inputs) -> None:
+        cells.check(result, given["data"][1], partition=partition, kernel=kernel, target=target)
+
+    return Case(f"gram_arbitrary_{name}", inputs, partial(cells.play, partition=partition, kernel=kernel, **how), accepts)
 
 
 # landmarks
@@ -294,6 +327,35 @@ def pan_case(name: str, source: str, *, classes: int = 2, **params: Any) -> Case
     return Case(f"pan_svm_{name}", inputs, partial(play_pan, **asked), check)
 
 
+# consensus over rows
+
+
+def consensus_rows_case(name: str) -> Case:
+    _, check, how = consensus_rows.ROW_CASES[name]
+
+    def inputs(roster: Roster) -> Inputs:
+        return {"data": (Holder, consensus_rows.inputs_for(name, roster[Holder]))}
+
+    def accepts(result: Any, given: Inputs) -> None:
+        consensus_rows.CHECKS[check](result, given["data"][1])
+
+    return Case(f"consensus_horizontal_{name}", inputs, partial(consensus_rows.play, **how), accepts, 3 if "method" in how else 2)
+
+
+# consensus over columns
+
+
+def consensus_columns_case(name: str, kernel: str, *, classes: int = 2, method: str = "pairwise", admm: bool = False) -> Case:
+    how = {"rho": consensus_columns.RHO, "over_relaxation": 1.0, "max_rounds": consensus_columns.ROUNDS} if admm else {"tol": 1e-9}
+    check = consensus_columns.check_admm if admm else consensus_columns.check
+
+    def accepts(result: Any, given: Inputs) -> None:
+        check(result, given["data"][1], kernel=kernel)
+
+    play = partial(consensus_columns.play, problems=1 if classes == 2 else classes, kernel=kernel, protection={"method": method}, **how)
+    return Case(f"consensus_vertical_{name}", partial(columns, classes=classes), play, accepts)
+
+
 # extreme learning machines
 
 
@@ -320,6 +382,96 @@ def selection_case(name: str, play: Any, check: Any, *, classes: int = 2, column
     return Case(name, inputs, partial(play, **params), accepts)
 
 
+# columns: scaling and filling in
+
+
+def column_case(name: str) -> Case:
+    play, check, vertical = column.COLUMN_CASES[name]
+
+    def inputs(roster: Roster) -> Inputs:
+        return {"data": (Holder, column.parts_at(roster[Holder], vertical=vertical))}
+
+    return Case(name, inputs, play, lambda result, _: check(result))
+
+
+def or_case() -> Case:
+    def inputs(roster: Roster) -> Inputs:
+        return {"data": (Holder, column.parts_at(roster[Holder]))}
+
+    return Case("secure_or", inputs, column.play_or, lambda result, given: column.check_or(result, given["data"][1]))
+
+
+# metrics and probabilities
+
+
+def counts_case(name: str, *, classes: int = 2, sites: str = "", **how: Any) -> Case:
+    def inputs(roster: Roster) -> Inputs:
+        return {"scored": (Holder, scores.parts(roster[Holder], classes))}
+
+    play = partial(scores.play_counts, classes=classes, sites=sites, **how)
+    return Case(f"score_counts_{name}", inputs, play, partial(scores.check_counts, classes=classes, sites=sites))
+
+
+def alone_case(name: str, *, classes: int = 2) -> Case:
+    def inputs(roster: Roster) -> Inputs:
+        return {"scored": (Holder, {p: scores.cut(scores.pooled(classes), slice(None if p == "p1" else 0)) for p in roster[Holder]})}
+
+    return Case(
+        f"labeller_counts_{name}", inputs, partial(scores.play_alone, classes=classes), partial(scores.check_alone, classes=classes)
+    )
+
+
+def platt_case(name: str, *, classes: int = 2, **how: Any) -> Case:
+    def inputs(roster: Roster) -> Inputs:
+        return {"scores": (Holder, scores.score_parts(roster[Holder], classes))}
+
+    return Case(f"platt{name}", inputs, partial(scores.play_platt, classes=classes, **how), partial(scores.check_platt, classes=classes))
+
+
+# searches for parameters
+
+
+def pan_search_case(name: str, *, classes: int = 2, **params: Any) -> Case:
+    def inputs(roster: Roster) -> Inputs:
+        return {"data": (Holder, parts_at(roster[Holder], classes))}
+
+    def accepts(result: Any, given: Inputs) -> None:
+        searching.check_pan_search(result, given["data"][1])
+
+    return Case(f"pan_search_{name}", inputs, partial(searching.play_pan_search, **params), accepts)
+
+
+def gram_search_case(name: str, *, classes: int = 2, **params: Any) -> Case:
+    def accepts(result: Any, given: Inputs) -> None:
+        del given
+        searching.check_gram_search(result, *table(classes))
+
+    return Case(f"gram_search_{name}", partial(columns, classes=classes), partial(searching.play_gram_search, **params), accepts)
+
+
+# sets
+
+
+def align_case(name: str, **params: Any) -> Case:
+    def inputs(roster: Roster) -> Inputs:
+        return {"ids": (Holder, intersection.id_sets(roster[Holder]))}
+
+    def accepts(result: Any, given: Inputs) -> None:
+        intersection.check_align(result, given["ids"][1], **params)
+
+    return Case(f"align{name}", inputs, partial(intersection.play_align, **params), accepts)
+
+
+def intersection_case(partition: str) -> Case:
+    def inputs(roster: Roster) -> Inputs:
+        return {"data": (Holder, intersection.binary(partition, roster[Holder]).parts)}
+
+    def accepts(result: Any, given: Inputs) -> None:
+        intersection.check_intersection(result, given["data"][1], partition=partition)
+
+    return Case(f"gram_intersection_{partition}", inputs, partial(intersection.play_intersection, partition=partition), accepts)
+
+
 CASES = {
     case.name: case
     for case in (
@@ -335,6 +487,9 @@ CASES = {
         sum_case("ring_segments_to_holder", (3, 4), method="ring", segments=2, to=P1, least=5),
         sum_case("threshold", (17,), method="threshold"),
         sum_case("threshold_to_holder", (4, 4), method="threshold", to=P1, symmetric=True),
+        product_case("bfv", product.play_pair, product.check_pair, "bfv"),
+        product_case("paillier", product.play_pair, product.check_pair, "paillier"),
+        product_case("many", product.play_many, product.check_many, "bfv"),
         Case("template", ragged_rows, column_means, check_means),
         Case("gather", ragged_rows, row_count, check_count),
         gram_case("linear", "linear"),
@@ -342,6 +497,17 @@ CASES = {
         gram_case("poly", "poly"),
         gram_case("rbf_3_classes", "rbf", classes=3),
         gram_case("rbf_ring", "rbf", method="ring"),
+        *(cells_case(name) for name in cells.CELL_CASES),
+        counts_case("2_classes"),
+        counts_case("3_classes_ring", classes=3, method="ring"),
+        counts_case("by_site", sites="all", probability=False),
+        alone_case("3_classes", classes=3),
+        platt_case(""),
+        platt_case("_3_classes", classes=3),
+        platt_case("_witness", witness=True),
+        gram_case("probability", "rbf", probability=True),
+        pan_case("probability", "fourier", probability=True),
+        pan_case("probability_witness", "fourier", classes=3, probability=True, witness=True),
         landmark_case("local", "local", share=0.2),
         landmark_case("local_ring", "local", count=12, method="ring"),
         landmark_case("joint", "joint", count=7),
@@ -372,8 +538,27 @@ CASES = {
         elm_columns_case("sigmoid_ring", "2", "sigmoid", 0.5, "master", method="ring"),
         elm_columns_case("rbf_private", "3", "rbf", "gcv", "private"),
         elm_columns_case("tanh_number", "number", "tanh", "gcv", "private"),
+        *(consensus_rows_case(name) for name in consensus_rows.ROW_CASES),
+        consensus_columns_case("linear", "linear"),
+        consensus_columns_case("rbf_ring", "rbf", method="ring"),
+        consensus_columns_case("3_classes", "linear", classes=3),
+        consensus_columns_case("admm", "linear", admm=True),
+        consensus_columns_case("admm_rbf_3_classes", "rbf", classes=3, admm=True),
         selection_case("select_wrapper_rbf", selection.play_wrapper, selection.check_wrapper, columns=6, kernel="rbf", step=2),
         selection_case("select_wrapper_3_classes", selection.play_wrapper, selection.check_wrapper, classes=3, kernel="linear", step=1),
+        pan_search_case("local"),
+        pan_search_case("witness", witness=True),
+        pan_search_case("3_classes", classes=3, landmark_source="fourier"),
+        pan_search_case("halving", factor=2),
+        gram_search_case("grid"),
+        gram_search_case("halving_3_classes", classes=3, factor=2, method="ring"),
         selection_case("select_filter_rbf", selection.play_filter, selection.check_filter, kernel="rbf"),
+        align_case(""),
+        align_case("_count", count_only=True),
+        intersection_case("horizontal"),
+        intersection_case("vertical"),
+        intersection_case("arbitrary"),
+        or_case(),
+        *(column_case(name) for name in column.COLUMN_CASES),
     )
 }

@@ -112,6 +112,7 @@ class Enumerated:
     digits: Digits
     holders: tuple[str, ...]
     rings: tuple[tuple[str, ...], ...]
+    rounds: int = ROUNDS
 
     def input(self, party: str, t: int) -> Any:
         return self.digits.of(t * len(self.holders) + self.holders.index(party))
@@ -121,7 +122,7 @@ class Enumerated:
         members, n = set(coalition), self.digits.size
         columns = [m.words[:n] for s, r, m in self.run.seen if members & {s, r}]
         pads = {key: values for p in members for key, values in self.entropy.known[p].items()}
-        inputs = [self.input(p, t) for p in self.holders if p in members for t in range(ROUNDS)]
+        inputs = [self.input(p, t) for p in self.holders if p in members for t in range(self.rounds)]
         return self._code([*columns, *pads.values(), *inputs])
 
     def _code(self, columns: Sequence[Any]) -> Any:
@@ -135,14 +136,19 @@ class Enumerated:
     def depends_only_on(self, coalition: Iterable[str], allowed: Callable[[int], list[Any]]) -> bool:
         """Whether the view's distribution over the pads is the same for all inputs that agree on own inputs and `allowed`."""
         members = tuple(coalition)
-        own = [self.input(p, t) for p in self.holders if p in members for t in range(ROUNDS)]
-        known = [a for t in range(ROUNDS) for a in allowed(t)]
+        own = [self.input(p, t) for p in self.holders if p in members for t in range(self.rounds)]
+        known = [a for t in range(self.rounds) for a in allowed(t)]
         inputs = self.digits.q**self.digits.inputs
         # inputs are the low digits, so a row is one choice of pads and a column one input
         views = np.sort(self.view(members).reshape(-1, inputs), axis=0)
         groups = self._code([*own, *known]).reshape(-1, inputs)[0]
         _, first, group = np.unique(groups, return_index=True, return_inverse=True)
         return bool((views == views[:, first[group]]).all())
+
+    def tells(self, coalition: Iterable[str], party: str) -> bool:
+        """Whether any view of the first round leaves fewer than all values of the party's input possible."""
+        pair = self.view(coalition) * np.uint64(self.digits.q) + self.input(party, 0)
+        return np.unique(pair).size < self.digits.q * np.unique(self.view(coalition)).size
 
     def sums(self, parties: Iterable[str], t: int) -> Any:
         total: Any = sum((self.input(p, t) for p in parties), np.zeros(self.digits.size, dtype=np.uint64))
@@ -162,23 +168,26 @@ def enumerate_sums(
     segments: int = 1,
     entropy: type[EnumeratedEntropy] = EnumeratedEntropy,
     right: bool = True,
+    rounds: int = ROUNDS,
 ) -> Enumerated:
-    """Two sums over all inputs and all pads: a first run counts the pads, a second one enumerates them."""
+    """Two sums, or so many, over all inputs and all pads: a first run counts the pads, a second one enumerates them."""
     names = tuple(f"p{i + 1}" for i in range(holders))
     roster = Roster({Holder: names, Coordinator: ("coordinator",)})
-    digits = Digits(q, ROUNDS * holders)
+    digits = Digits(q, rounds * holders)
     for _ in ("count", "enumerate"):
         source = entropy(roster.parties, digits)
         with Tapped(roster, job=b"leak test", entropy=source) as run:
-            rings = _two_sums(run, digits, names, to, method, segments, Ring(q), right=right)
+            rings = _sums(run, digits, names, to, method, segments, Ring(q), right=right, rounds=rounds)
         digits.pads = len(source.numbers)
         digits.freeze()
-    return Enumerated(run, source, digits, names, rings)
+    return Enumerated(run, source, digits, names, rings, rounds)
 
 
-def _two_sums(run: Run, digits: Digits, names: Sequence[str], to: Role, method: str, segments: int, ring: Ring, *, right: bool) -> Any:
+def _sums(
+    run: Run, digits: Digits, names: Sequence[str], to: Role, method: str, segments: int, ring: Ring, *, right: bool, rounds: int
+) -> Any:
     by = protocol.protect(run, to=to, method=method, segments=segments)
-    for t in range(ROUNDS):
+    for t in range(rounds):
         x: At[Any] = run.hold(Holder, {p: digits.of(t * len(names) + i) for i, p in enumerate(names)})
         total = protocol.secure_sum(run, x, to=to, by=by, ring=ring)
         expected = sum(digits.of(t * len(names) + i) for i in range(len(names))) % np.uint64(ring.modulus)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import pairwise
+from itertools import combinations, pairwise
 from typing import Any
 
 import numpy as np
@@ -63,6 +63,19 @@ def test_the_view_of_every_coalition_depends_only_on_what_the_table_allows(name)
     to = (setting.get("to") or Coordinator).party or "coordinator"
     for coalition in coalitions(done.run.roster.parties):
         assert done.depends_only_on(coalition, allows(done, coalition, to)), coalition
+
+
+@pytest.mark.parametrize(("holders", "q"), [(3, 3), (4, 3), (5, 2)])
+def test_pairwise_pads_hide_every_honest_holder_s_value_from_coalitions_of_all_sizes_up_to_m_minus_2(holders, q):
+    """With the coordinator among them: they have the sum over the others, and no value of any of these. M - 1 have the last one's."""
+    done = enumerate_sums(holders, q, method="pairwise", rounds=1)
+    for size in range(holders):
+        for group in combinations(done.holders, size):
+            coalition, honest = ("coordinator", *group), [p for p in done.holders if p not in group]
+            assert done.depends_only_on(coalition, lambda t, honest=honest: [done.sums(honest, t)])
+            assert not done.depends_only_on(coalition, lambda _t: [])  # so it does see the sum
+            alone = done.tells(coalition, honest[0])
+            assert alone == (size == holders - 1), group
 
 
 def test_one_ring_gives_a_party_away_to_its_two_neighbours_and_two_rings_do_not():

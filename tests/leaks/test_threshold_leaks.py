@@ -211,7 +211,7 @@ def two_sums(
         source = entropy(roster.parties, digits)
         with Tapped(roster, job=b"leak test", entropy=source, absent=late) as run:
             by = dataclasses.replace(protect(run, to=to, method="threshold"), threshold=t)
-            done = kind(run, source, digits, names, (), t, to.party or to.name, entries_of(by.seeds))
+            done = kind(run, source, digits, names, (), ROUNDS, t, to.party or to.name, entries_of(by.seeds))
             for i in range(ROUNDS):
                 x = run.hold(Holder, {p: done.input(p, i) for p in names})
                 total, survivors = protocol.threshold_sum(run, x, to=to, by=by, ring=Ring(q))

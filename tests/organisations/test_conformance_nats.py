@@ -10,7 +10,10 @@ from conformance.cases import CASES, merged, of_party
 from organisations.relay import Meeting, Relay
 
 LEDGERS = Path(__file__).parent.parent / "ledgers"
-SIZES = [pytest.param(case, n, id=f"{case.name}-{n}") for case in CASES.values() for n in (2, 3, 5) if n >= case.least]
+# three parties for every case, and two or five in turn: the other harnesses take all
+SIZES = [
+    pytest.param(case, n, id=f"{case.name}-{n}") for i, case in enumerate(CASES.values()) for n in (3, (2, 5)[i % 2]) if n >= case.least
+]
 
 
 @pytest.fixture(scope="module")

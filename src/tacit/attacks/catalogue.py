@@ -12,6 +12,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.attacks.bfv_noise import bfv_noise
 from tacit.attacks.chosen_iterate import chosen_iterate
 from tacit.attacks.cluster_difference import cluster_difference, lloyd_sums
 from tacit.attacks.elm_inversion import elm_inversion
@@ -20,11 +21,18 @@ from tacit.attacks.elm_row_space import elm_row_space
 from tacit.attacks.few_violators import few_violators
 from tacit.attacks.gram_inversion import gram_inversion
 from tacit.attacks.ica import ica
+from tacit.attacks.iterate_differencing import Weights, iterate_differencing, overhear, recovered
 from tacit.attacks.landmark_exposure import landmark_exposure
 from tacit.attacks.shift_column_minimum import shift_column_minimum
 from tacit.attacks.shift_initiator import shift_initiator
 from tacit.attacks.shift_one_record import shift_one_record
+from tacit.attacks.small_exponent import play as exponents_found
+from tacit.attacks.token_frequency import token_frequency
+from tacit.attacks.two_party import mistaken, two_party
+from tacit.attacks.vertical_modes import nearest, vertical_modes
+from tacit.attacks.vertical_span import dealt, listen, vertical_span
 from tacit.attacks.weak_seed import numpy_pad, weak_seed
+from tacit.data.part import part_of
 from tacit.errors import LocalError, PeerError
 from tacit.numeric.landmarks import centres
 from tacit.numeric.shift import rotation_of
@@ -120,6 +128,24 @@ def _weak_seed(X: F64, _: I64) -> Iterator[Point]:
             yield Point(name, bits, float(weak_seed(vector, bound=bound, seeds=range(1 << bits)).seed is not None))
 
 
+def _bfv_noise(X: F64, _: I64) -> Iterator[Point]:
+    whole = _scaled(X[:, :4], 1 << 20)
+    for name, left_out in {"no mask": "masked", "no fresh encryption": "encrypted", "no flood": "flooded", "all three": ""}.items():
+        for rows in (2, 8):
+            guess = bfv_noise(whole[rows : rows + 100], whole[:rows], **({left_out: False} if left_out else {}))
+            yield Point(name, rows, min(1.0, guess.error))
+
+
+def _small_exponent(X: F64, _: I64) -> Iterator[Point]:
+    for name, randomised in (("Algorithm 1 as printed", False), ("re-randomised", True)):
+        for bits in (8, 12, 16):
+            yield Point(name, bits, exponents_found(_scaled(X[:20, 0], 1 << bits), randomised=randomised, bound=1 << bits))
+
+
+def _scaled(X: F64, top: int) -> I64:
+    return np.asarray(np.rint(X / np.abs(X).max() * top), np.int64)
+
+
 def _elm_inversion(X: F64, _: I64) -> Iterator[Point]:
     rng = np.random.default_rng(0)
     for nodes in _steps(2 * X.shape[1])[1:]:
@@ -171,6 +197,60 @@ def _ica(X: F64, _: I64) -> Iterator[Point]:
     yield Point("rotation", 0, ica(_moved(X)["rotation"], X).error)
 
 
+def _iterate_differencing(X: F64, y: I64) -> Iterator[Point]:
+    for parties in (2, 4, 8):
+        heard = _overheard(X, y, parties)
+        each = np.vstack([iterate_differencing(told, heard.average, heard.rho, parties) for told in heard.told.values()])
+        yield Point("every party's weights in clear", parties, recovered(each, X))
+        mixed = iterate_differencing(heard.average, heard.average, heard.rho, parties)
+        yield Point("the secure sum only", parties, recovered(mixed, X))
+
+
+def _two_party(X: F64, y: I64) -> Iterator[Point]:
+    for parties in (2, 3, 4):
+        heard = _overheard(X, y, parties)
+        own, other = list(heard.told.values())[:2]
+        yield Point("the secure sum only", parties, mistaken(two_party(own, heard.average, parties), other, heard.average))
+
+
+def _overheard(X: F64, y: I64, parties: int) -> Weights:
+    names = tuple(f"x{j}" for j in range(X.shape[1]))
+    held = {f"p{i + 1}": part_of(X[i::parties], y[i::parties], None, names) for i in range(parties)}
+    return overhear(held, C=1.0, rho=100.0, rounds=100)  # rho as in the paper
+
+
+def _vertical_span(X: F64, y: I64) -> Iterator[Point]:
+    d = X.shape[1]
+    for name, how in _COLUMN_RUNS.items():
+        _, sums = listen(dealt(X, y, np.array_split(np.arange(d), min(4, d))), C=50.0, **how)
+        for known in _steps(2 * d)[1:]:
+            yield Point(name, known, min(1.0, vertical_span(sums, X, np.arange(known)).error))
+
+
+def _vertical_modes(X: F64, y: I64) -> Iterator[Point]:
+    d = X.shape[1]
+    for name, how in _COLUMN_RUNS.items():
+        told, sums = listen(dealt(X, y, [np.array([0]), *np.array_split(np.arange(1, d), min(3, d - 1))]), C=50.0, **how)
+        for rounds in (d, 2 * d + 10, 4 * d, 10 * d):
+            seen = slice(min(rounds, sums.shape[1]))
+            yield Point(name, rounds, nearest(vertical_modes(told[:, seen], sums[:, seen], d, 0.2), X[:, 0]))
+
+
+def _token_frequency(X: F64, _: I64) -> Iterator[Point]:
+    table = np.hstack([cut < X for cut in (-0.5, 0.0, 0.5, 1.0)]).astype(np.float64)
+    truth, others = np.array_split(table[:, table.any(axis=0)], 2)
+    seen = truth[:, np.random.default_rng(0).permutation(truth.shape[1])]
+    for known in (25, 50, 100, 200):
+        for name, together in (("frequencies", False), ("frequencies and co-occurrence", True)):
+            yield Point(name, known, token_frequency(seen, others[:known], truth, together=together).ones)
+
+
+_COLUMN_RUNS: dict[str, dict[str, float | int]] = {
+    "ADMM, 300 rounds": {"rho": 0.2, "over_relaxation": 1.9, "max_rounds": 300, "tol": 0.0},
+    "rho='auto'": {},
+}
+
+
 def _moved(X: F64) -> dict[str, F64]:
     """As P_0 sees the records under a common shift, and under a rotation as well."""
     words = _random_words(X.shape[1] ** 2)
@@ -204,6 +284,10 @@ ATTACKS: dict[str, Attack] = {
         Attack("chosen_iterate", ("PanSVC",), "a coordinator that picks iterates isolates a row", "number of the trial", ERROR,
                _chosen_iterate),
         Attack("weak_seed", ("GramSVC", "PanSVC"), "pads from a 32-bit seed are found by trying", "bits tried", "1 if found", _weak_seed),
+        Attack("bfv_noise", ("GramSVC",), "the noise of a reply that lacks a protection gives the other side's matrix",
+               "rows of the other side in a reply", ERROR, _bfv_noise),
+        Attack("small_exponent", ("GramSVC",), "a power of one's own ciphertext gives away the exponent", "bits of the entries",
+               "share of the entries", _small_exponent),
         Attack("elm_inversion", ("SecureELMClassifier", "SecureELMRegressor"), "known weights turn the hidden layer back into records",
                "nodes", ERROR, _elm_inversion),
         Attack("elm_known_records", ("SecureELMClassifier", "SecureELMRegressor"), "known records give private weights, and all others",
@@ -217,6 +301,15 @@ ATTACKS: dict[str, Attack] = {
         Attack("shift_initiator", ("ShiftSVC",), "P_0 reads all shifts but one off its two views", "records known", ERROR,
                _shift_initiator),
         Attack("ica", ("ShiftSVC",), "independent columns are found behind a rotation", "records known", ERROR, _ica),
+        Attack("iterate_differencing", ("ConsensusSVC",), "weights of two rounds differ by the one record that moved", "parties", SHARE,
+               _iterate_differencing),
+        Attack("two_party", ("ConsensusSVC",), "of two parties each has the other's weights", "parties", ERROR, _two_party),
+        Attack("vertical_span", ("ConsensusSVC",), "the sums span the columns, and known records give all others", "known records", ERROR,
+               _vertical_span),
+        Attack("vertical_modes", ("ConsensusSVC",), "many rounds of ADMM give a party's column without a known record", "rounds", ERROR,
+               _vertical_modes),
+        Attack("token_frequency", ("GramSVC",), "public statistics name the columns of method='intersection'", "records of a public sample",
+               "share of the ones in their column", _token_frequency),
     )
 }  # fmt: skip
 

@@ -31,7 +31,7 @@ class Scope:
 class At(Generic[T]):
     """Held by `owners`, which is public; what they hold is for runtimes only (`entries_of`)."""
 
-    __slots__ = ("_entries", "owners", "scope")
+    __slots__ = ("__weakref__", "_entries", "owners", "scope")
 
     def __init__(self, owners: tuple[str, ...], entries: Mapping[str, Any], scope: Scope) -> None:
         self.owners = owners

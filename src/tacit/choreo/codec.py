@@ -14,9 +14,10 @@ import hashlib
 import itertools
 import math
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 import msgspec
@@ -91,12 +92,9 @@ def encode(value: object) -> Frames:
     return Frames(header, tuple(a.reshape(-1).view(np.uint8).data if a.size else memoryview(b"") for a in arrays))
 
 
-def decode(data: Frames | bytes | memoryview, *, limit: int = LIMIT) -> Any:
-    """Read back a value that is no message; anything else raises `PeerError`."""
-    value = _read(data, limit)
-    if _foreign(value):
-        raise PeerError("a message where a value was expected")
-    return value
+def decode(data: Frames | bytes | memoryview, *, limit: int = LIMIT, kinds: Mapping[str, type[Message]] = MappingProxyType({})) -> Any:
+    """Read back a value without messages, or with messages of the given classes, by name; anything else raises `PeerError`."""
+    return _known(_read(data, limit), kinds)
 
 
 def decode_as(kind: type[R], data: Frames | bytes | memoryview, *, limit: int = LIMIT) -> R:
@@ -209,9 +207,17 @@ class _Foreign:
         return _build(kind, self.fields)
 
 
-def _foreign(value: Any) -> bool:
-    parts = value.values() if isinstance(value, dict) else value if isinstance(value, tuple) else ()
-    return isinstance(value, _Foreign) or any(_foreign(part) for part in parts)
+def _known(value: Any, kinds: Mapping[str, type[Message]]) -> Any:
+    """The value with its messages made."""
+    if isinstance(value, tuple):
+        return tuple(_known(v, kinds) for v in value)
+    if isinstance(value, dict):
+        return {k: _known(v, kinds) for k, v in value.items()}
+    if isinstance(value, _Foreign):
+        if value.name not in kinds:
+            raise PeerError("a message where a value was expected")
+        return value.become(kinds[value.name])
+    return value
 
 
 def _unpack(tree: Any, arrays: Iterator[Array]) -> Any:

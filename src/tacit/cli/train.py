@@ -20,13 +20,17 @@ def train(
         int | None, Option(min=1, metavar="N", help="Between how many simulated parties one file is split; 3 by default.")
     ] = None,
     estimator: Annotated[
-        str, Option(metavar="NAME", help="What is trained: GramSVC, PanSVC, SecureELMClassifier or ShiftSVC.")
+        str, Option(metavar="NAME", help="What is trained: ConsensusSVC, GramSVC, PanSVC, SecureELMClassifier or ShiftSVC.")
     ] = "GramSVC",
     settings: Annotated[list[str] | None, Option("--set", metavar="NAME=VALUE", help="A parameter of the estimator; repeatable.")] = None,
     out: Annotated[Path, Option(metavar="FILE", help="The model file to write.")] = Path("model.tacit"),
     label: Annotated[str, Option(metavar="COLUMN", help="The column that holds the classes.")] = "label",
     labeller: Annotated[str | None, Option(metavar="NAME", help="The party whose labels count, where several files have some.")] = None,
     drop: Annotated[list[str] | None, Option(metavar="COLUMN", help="A column that is no feature; repeatable.")] = None,
+    id_column: Annotated[
+        str | None, Option("--id", metavar="COLUMN", help="The column of ids by which files are aligned: only common records stay.")
+    ] = None,
+    min_records: Annotated[int, Option(min=1, metavar="N", help="With --id: how many records must be common before any id opens.")] = 10,
     seed: Annotated[
         int, Option(min=0, metavar="N", help="Which columns or records go to whom when one file is split; feeds no secret.")
     ] = 0,
@@ -41,6 +45,8 @@ def train(
     """Train together on one file per party, or on one file split up."""
     from tacit.cli import training  # noqa: PLC0415 - scikit-learn takes a second to import: only who trains waits
 
-    source = training.Source(tuple(data), partition, parties, label, labeller, tuple(drop or ()), seed, allow_two_parties)
+    source = training.Source(
+        tuple(data), partition, parties, label, labeller, tuple(drop or ()), seed, allow_two_parties, id_column, min_records
+    )
     chosen = (*(settings or ()), *(("accept_risk=true",) if accept_risk else ()))
     training.run(source, estimator, chosen, compare=compare, out=out, page=report, as_json=as_json)

@@ -13,6 +13,7 @@ from tacit.cli.summary import figures, in_all
 from tacit.data import Federation, read
 from tacit.data.plan import Partition
 from tacit.errors import LocalError
+from tacit.registry import Progress
 from tacit.report.words import listing
 
 PARTIES = 3  # the fewest whose sums hide the single parts
@@ -30,18 +31,23 @@ class Source:
     drop: tuple[str, ...]
     seed: int
     allow_two_parties: bool
+    id: str | None
+    min_records: int
 
-    def federation(self) -> Federation:
+    def federation(self, progress: Progress) -> Federation:
         """One file is split between simulated parties, several are one party's each."""
         partition = cast("Partition", self.partition)  # another word is refused there
         if len(self.files) == 1:
+            if self.id is not None:
+                raise LocalError(f"--id {self.id} aligns the files of several parties, and there is one: --drop the column instead")
             whole, parties = read(self.files[0], self.label, self.drop), self.parties or PARTIES
             return Federation.simulate(whole, parties=parties, partition=partition, seed=self.seed, labeller=self.labeller)
         if self.parties not in {None, len(self.files)}:
             raise LocalError(f"{len(self.files)} files are as many parties, but --parties says {self.parties}: leave it out")
         return Federation.from_files(
             self.files, partition=partition, label=self.label, drop=self.drop, labeller=self.labeller,
-            allow_two_parties=self.allow_two_parties,
+            allow_two_parties=self.allow_two_parties, id=self.id, min_records=self.min_records,
+            progress=progress,
         )  # fmt: skip
 
 
@@ -51,7 +57,7 @@ def run(source: Source, estimator: str, settings: Sequence[str], *, compare: boo
     model = estimator_of(estimator, settings, source.partition)
     with steps(3) as bar:
         with bar.doing("reading"):
-            federation = source.federation()
+            federation = source.federation(bar.rounds)
             federation.progress = bar.rounds
         with bar.doing("training"):
             model.fit(federation, compare=compare)

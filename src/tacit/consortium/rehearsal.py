@@ -22,13 +22,16 @@ from tacit.numeric.elm import size_of
 from tacit.numeric.line_search import CUTS, STEPS
 from tacit.numeric.triangle import bands
 from tacit.protocols.elm_horizontal import nodes_of
-from tacit.protocols.gram_vertical import BAND, DualModel, SupportColumns
+from tacit.protocols.fold_scores import MOST as FOLDS
+from tacit.protocols.gram_model import DualModel, SupportColumns
+from tacit.protocols.gram_vertical import BAND
 from tacit.protocols.pan_svm import wanted
 from tacit.registry import PROTOCOLS, Inputs, execute_together
 
 Params = Mapping[str, Any]
 SMALL, LARGE = 8, 64  # records of the rehearsals
 USUAL, COLUMNS = 60, 20  # rounds of cutting planes, and columns, where neither is known
+AVERAGES = 150  # rounds of a consensus
 SUPPORT = 31  # enough to make the answers small beside the sums they come from
 
 
@@ -89,8 +92,34 @@ def _iterated(params: Params, roster: Roster, records: int) -> Cost:
     share, count = wanted(params["landmarks"], records)
     size = COLUMNS if params["kernel"] == "linear" else count or int((share or 0.0) * records)
     holders, site = len(roster[Holder]), roster[Coordinator][0]
-    each = 8 * (USUAL * (2 * len(STEPS) + 2 * size + len(CUTS) * USUAL // 2) + 2 * size * COLUMNS + size * size)
+    problems = 1 + (FOLDS if params.get("probability") else 0)
+    each = 8 * (USUAL * problems * (2 * len(STEPS) + 2 * size + len(CUTS) * USUAL // 2) + 2 * size * COLUMNS + size * size)
     rounds = short.rounds + (USUAL - 3) * (long.rounds - short.rounds)
+    return Cost(rounds=rounds, bytes={p: each * (holders if p == site else 1) for p in roster.parties})
+
+
+def _searched(params: Params, roster: Roster, records: int) -> Cost:
+    """As `_iterated`, of two classes: every price of a kernel takes the rounds of a training that has half of its cuts already."""
+    short, long = (_rehearse("pan_search", {**params, "max_rounds": n}, roster, LARGE, BAND) for n in (3, 4))
+    kernels = [tuple(sorted((name, value) for name, value in each.items() if name != "C")) for each in params["candidates"]]
+    prices, folds = max(map(kernels.count, kernels)), params.get("cv", FOLDS)
+    share, count = wanted(params["landmarks"], records)
+    size, pools = count or int((share or 0.0) * records), len(set(kernels)) * folds
+    rounds = USUAL * (1 + prices) // 2
+    each = 8 * (rounds * pools * (2 * len(STEPS) + 2 * folds * len(CUTS) + 2 * size) + 2 * size * COLUMNS + len(set(kernels)) * size * size)
+    holders, site = len(roster[Holder]), roster[Coordinator][0]
+    steps = round((long.rounds - short.rounds) / max(1, prices + int(params.get("refit", True))))  # of one round of cutting planes
+    return Cost(rounds=short.rounds + rounds * steps, bytes={p: each * (holders if p == site else 1) for p in roster.parties})
+
+
+def _averaged(params: Params, roster: Roster, records: int) -> Cost:
+    """How many rounds a consensus takes is not known before: told is the cost of `AVERAGES`, of one problem and `COLUMNS` columns."""
+    del records  # averages are as long as there are columns, or landmarks
+    width = COLUMNS if params.get("kernel", "linear") == "linear" else params.get("landmarks", COLUMNS)
+    short = _rehearse("consensus_horizontal", params, roster, SMALL, BAND)
+    holders, site = len(roster[Holder]), roster[Coordinator][0]
+    each = 8 * (AVERAGES * (2 * width + 10) + width * width)
+    rounds = short.rounds + (AVERAGES - 3) * 2
     return Cost(rounds=rounds, bytes={p: each * (holders if p == site else 1) for p in roster.parties})
 
 
@@ -207,6 +236,30 @@ SCRIPTS: dict[str, Script] = {
         _rows,
         {"C": 1.0, "tol": 1e-9, "landmarks": 3.0, "min_cluster": 1, "min_count": 1, "class_weight": None, "dtype": "float64"},
         _iterated,
+    ),
+    "gram_search": Script(
+        _columns,
+        {"C": 1.0, "tol": 1e-3, "max_iter": -1, "class_weight": None, "cv": 2, "scoring": "accuracy"},
+        partial(_banded, "gram_search", lambda n, _: n * (n + 1) // 2, _triangle_loops),
+    ),
+    "pan_search": Script(
+        _rows,
+        {
+            "tol": 1e-9,
+            "landmarks": 3.0,
+            "min_cluster": 1,
+            "min_count": 1,
+            "class_weight": None,
+            "dtype": "float64",
+            "cv": 2,
+            "scoring": "accuracy",
+        },
+        _searched,
+    ),
+    "consensus_horizontal": Script(
+        _rows,
+        {"C": 1.0, "tol": 1e-9, "max_rounds": 3, "landmarks": 3, "min_cluster": 1, "class_weight": None, "landmark_range": (-1.0, 1.0)},
+        _averaged,
     ),
     "elm_horizontal": Script(_rows, {"n_hidden": 3, "min_rows": 1, "scale": 1.0}, _one_sum),
 }

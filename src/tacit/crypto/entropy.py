@@ -30,12 +30,18 @@ def prf(key: bytes, *inputs: bytes) -> bytes:
 
 
 class RootEntropy:
-    """Fresh root keys for the given parties, or the given ones."""
+    """Fresh root keys for the given parties, or the given ones; `spent` are marks of pads that they put on elsewhere."""
 
-    def __init__(self, parties: Iterable[str], run: bytes, roots: Mapping[str, bytes] | None = None) -> None:
+    def __init__(
+        self,
+        parties: Iterable[str],
+        run: bytes,
+        roots: Mapping[str, bytes] | None = None,
+        spent: Mapping[str, Iterable[bytes]] | None = None,
+    ) -> None:
         self._roots = dict(roots) if roots else {p: secrets.token_bytes(32) for p in parties}
         self._run = run
-        self._spent: dict[str, set[bytes]] = {p: set() for p in self._roots}
+        self._spent: dict[str, set[bytes]] = {p: set((spent or {}).get(p, ())) for p in self._roots}
         self._lock = threading.Lock()
         self.words_drawn = 0
 
@@ -59,6 +65,10 @@ class RootEntropy:
                     f"{party} would put the same pad on two values, which gives away their difference: give each sum its own tag"
                 )
             self._spent[party].add(mark)
+
+    def marks(self, party: str) -> frozenset[bytes]:
+        """Of the pads that the party has put on; a mark tells nothing about its pad."""
+        return frozenset(self._spent[party])
 
     def count(self, words: int) -> None:
         """Account for words drawn, so that a test can see that nobody's pad is skipped."""

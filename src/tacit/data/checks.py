@@ -78,7 +78,11 @@ def check_weight(table: Table) -> None:
 
 def few_holders(parts: Mapping[str, Part]) -> str | None:
     """The warning about sums of so few parts that they hide nothing."""
-    holders = sum(part.holds_data for part in parts.values())
+    return too_few(sum(part.holds_data for part in parts.values()))
+
+
+def too_few(holders: int) -> str | None:
+    """The same, of so many holders."""
     if holders >= FEWEST:
         return None
     held = "only 1 party holds data" if holders == 1 else f"only {holders} parties hold data"

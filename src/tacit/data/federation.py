@@ -22,12 +22,14 @@ from tacit.data.checks import (
     choose_labeller,
     few_holders,
 )
-from tacit.data.frames import is_frame
+from tacit.data.frames import Categories, is_frame
+from tacit.data.ids import aligned, check_alignable, given_ids, id_columns
 from tacit.data.join import check_tables, given_tables, joint_features, joint_parts, joint_plan, place_labels, read_tables
 from tacit.data.part import Part, part_of
 from tacit.data.plan import Partition, Plan, Split, by_cells, by_columns, by_rows, extent, party_names, simulated
 from tacit.data.table import Table, as_table
 from tacit.errors import LocalError
+from tacit.protocols.align import ENOUGH
 from tacit.registry import RUNTIMES, Inputs, Outcome, Progress
 
 
@@ -44,6 +46,8 @@ class Federation:
     warnings: what the report has to say about this split.
     runtime: where protocols run.
     progress: called with a place, the rounds done there and the rounds to do, as a run goes on.
+    categories: of columns that were text, the texts that their numbers 0, 1, ... stand for.
+    alignment: the run that found the common records, if ids were given; the report of a model tells of it too.
     """
 
     partition: Partition
@@ -57,6 +61,8 @@ class Federation:
     warnings: list[str] = field(default_factory=list)
     runtime: str = "together"
     progress: Progress | None = None
+    categories: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    alignment: Outcome | None = None
 
     @classmethod
     def simulate(
@@ -74,6 +80,8 @@ class Federation:
         labeller: str | None = None,
         coordinator: str | None = None,
         runtime: str = "together",
+        allow_missing: bool = False,
+        categories: Categories | None = None,
     ) -> Federation:
         """Split one table between imagined parties.
 
@@ -91,9 +99,11 @@ class Federation:
             labeller: vertical, arbitrary: who holds the labels; the first party by default.
             coordinator: a separate site by default, or the name of a party.
             runtime: where protocols run.
+            allow_missing: carry missing values, as NaN, to a `FederatedImputer`; every other estimator refuses them.
+            categories: of text columns, the texts that may occur; such a column is carried as their numbers, 0, 1, ...
         """
         drop = [by] if split == "column" and isinstance(by, str) and is_frame(X) else []
-        table = as_table(X, y, sample_weight, drop=drop)
+        table = as_table(X, y, sample_weight, drop=drop, allow_missing=allow_missing, categories=categories)
         check_whole(*table.X.shape)
         check_weight(table)
         plan = simulated(table, parties, partition, split, alpha=alpha, by=by, seed=seed)
@@ -102,7 +112,10 @@ class Federation:
         site = choose_coordinator(names, coordinator)
         parts = plan.cut(table, labeller)
         warnings = [w for w in [few_holders(parts)] if w]
-        return cls(partition, parts, plan.rows, plan.columns, table.features, table.named, labeller, site, warnings, runtime)
+        return cls(
+            partition, parts, plan.rows, plan.columns, table.features, table.named, labeller, site, warnings, runtime,
+            categories=_texts(categories),
+        )  # fmt: skip
 
     @classmethod
     def from_parts(
@@ -116,6 +129,11 @@ class Federation:
         coordinator: str | None = None,
         allow_two_parties: bool = False,
         runtime: str = "together",
+        allow_missing: bool = False,
+        categories: Categories | None = None,
+        ids: Sequence[Any] | None = None,
+        min_records: int = ENOUGH,
+        progress: Progress | None = None,
     ) -> Federation:
         """Take the parts as they are: X, (X, y) or (X, y, sample_weight) for each party.
 
@@ -129,10 +147,18 @@ class Federation:
             coordinator: a separate site by default, or the name of a party.
             allow_two_parties: accept that sums over fewer than three holders hide nothing.
             runtime: where protocols run.
+            allow_missing: carry missing values, as NaN, to a `FederatedImputer`; every other estimator refuses them.
+            categories: of text columns, the texts that may occur; such a column is carried as their numbers, 0, 1, ...
+            ids: vertical: one list of ids per party: parts of different records are aligned, and those that all have are kept.
+            min_records: with ids: how many records must be common before any id opens.
+            progress: called as runs go on, the alignment's first.
         """
         names = party_names(len(parts) or ()) if names is None else check_names(names, len(parts))
-        tables = given_tables(dict(zip(names, parts, strict=True)), partition)
-        return cls._of_tables(tables, partition, y, labeller, coordinator, runtime, allow_two_parties=allow_two_parties)
+        tables = given_tables(dict(zip(names, parts, strict=True)), partition, allow_missing=allow_missing, categories=categories)
+        return cls._of_tables(
+            tables, partition, y, labeller, coordinator, runtime, categories, allow_two_parties=allow_two_parties,
+            ids=None if ids is None else given_ids(ids, names), min_records=min_records, progress=progress,
+        )  # fmt: skip
 
     @classmethod
     def from_files(
@@ -148,6 +174,11 @@ class Federation:
         coordinator: str | None = None,
         allow_two_parties: bool = False,
         runtime: str = "together",
+        allow_missing: bool = False,
+        categories: Categories | None = None,
+        id: str | None = None,  # noqa: A002 - what people call the column
+        min_records: int = ENOUGH,
+        progress: Progress | None = None,
     ) -> Federation:
         """Read one file per party (CSV, Parquet or LIBSVM); the file names' stems name the parties.
 
@@ -162,11 +193,22 @@ class Federation:
             coordinator: a separate site by default, or the name of a party.
             allow_two_parties: accept that sums over fewer than three holders hide nothing.
             runtime: where protocols run.
+            allow_missing: carry missing values, as NaN, to a `FederatedImputer`; every other estimator refuses them.
+            categories: of text columns, the texts that may occur; such a column is carried as their numbers, 0, 1, ...
+            id: vertical: the column with the records' ids: files of different records are aligned, and those that all have are kept.
+            min_records: with id: how many records must be common before any id opens.
+            progress: called as runs go on, the alignment's first.
         """
         files = [Path(p) for p in ([paths] if isinstance(paths, (str, Path)) else paths)]
         names = check_names([f.stem for f in files] if names is None else names, len(files))
-        tables = read_tables(dict(zip(names, files, strict=True)), partition, label, drop, n_features, labeller)
-        return cls._of_tables(tables, partition, None, labeller, coordinator, runtime, allow_two_parties=allow_two_parties)
+        tables = read_tables(
+            dict(zip(names, files, strict=True)), partition, label, drop, n_features, labeller,
+            allow_missing=allow_missing, categories=categories, ids=id,
+        )  # fmt: skip
+        return cls._of_tables(
+            tables, partition, None, labeller, coordinator, runtime, categories, allow_two_parties=allow_two_parties,
+            ids=None if id is None else id_columns(tables, id), min_records=min_records, progress=progress,
+        )  # fmt: skip
 
     @classmethod
     def _of_tables(
@@ -177,10 +219,19 @@ class Federation:
         labeller: str | None,
         coordinator: str | None,
         runtime: str,
+        categories: Categories | None,
         *,
         allow_two_parties: bool,
+        ids: Mapping[str, Any] | None,
+        min_records: int,
+        progress: Progress | None,
     ) -> Federation:
-        site = choose_coordinator(list(tables), coordinator)
+        site, alignment = choose_coordinator(list(tables), coordinator), None
+        if ids is not None:
+            check_alignable(partition, y)
+            place_labels(tables, partition, y, labeller)  # whatever can be refused is refused before anything is sent
+            joint_features(tables, partition)
+            tables, alignment = aligned(tables, ids, site, min_records=min_records, runtime=runtime, progress=progress)
         check_tables(tables, partition)
         tables, labeller = place_labels(tables, partition, y, labeller)
         features, named = joint_features(tables, partition)
@@ -189,7 +240,10 @@ class Federation:
         warning = few_holders(parts)
         if warning and not allow_two_parties:
             raise LocalError(f"{warning}; add a party, or accept it with allow_two_parties=True")
-        return cls(partition, parts, plan.rows, plan.columns, features, named, labeller, site, [warning] if warning else [], runtime)
+        return cls(
+            partition, parts, plan.rows, plan.columns, features, named, labeller, site, [warning] if warning else [], runtime,
+            progress, _texts(categories), alignment,
+        )  # fmt: skip
 
     @classmethod
     def connect(cls, path: str | Path) -> Federation:
@@ -198,10 +252,45 @@ class Federation:
         connected: Federation = import_module("tacit.consortium.analyst").connect(path)
         return connected
 
+    @classmethod
+    def spark(
+        cls,
+        data: Any,
+        *,
+        label: str,
+        site: str | None = None,
+        weight: str | None = None,
+        drop: Sequence[str] = (),
+        partitions: int | None = None,
+        allow_two_parties: bool = False,
+        session: Any = None,
+    ) -> Federation:
+        """Records on a Spark cluster, where they stay; the driver coordinates. Spark is one trust domain: see docs/spark.md.
+
+        Args:
+            data: a Spark DataFrame, or the path of a Parquet or CSV file on any file system that Spark reads.
+            label: the column with the labels.
+            site: a column whose values name the learners; without it every partition is one.
+            weight: a column with sample weights.
+            drop: columns that are no features.
+            partitions: how many learners the rows are dealt out to, without `site`.
+            allow_two_parties: accept that sums over fewer than three holders hide nothing.
+            session: the Spark session that reads a path; the active one by default, or one on this machine.
+        """
+        # looked up when it is needed: it stands on this module
+        made: Federation = import_module("tacit.data.spark").on_spark(
+            data, label=label, site=site, weight=weight, drop=drop, partitions=partitions, allow_two_parties=allow_two_parties,
+            spark=session,
+        )  # fmt: skip
+        return made
+
     @property
     def simulated(self) -> bool:
         """Whether all parties are in this process."""
         return True
+
+    def check_targets(self, *, numbers: bool) -> None:
+        """Refuse targets of the wrong kind where parties that are elsewhere have told; other parties check their own."""
 
     @property
     def roster(self) -> Roster:
@@ -229,7 +318,7 @@ class Federation:
         """Whole new records, cut the same way.
 
         Vertical: by the same columns. Horizontal: in equal numbers, in order. Arbitrary: by the pattern of owners
-        of the records at hand, repeated as often as needed.
+        of the records at hand, repeated as often as needed; all cells to the asker where there are no records at hand.
         """
         table = as_table(X)
         check_whole(*table.X.shape)
@@ -244,6 +333,9 @@ class Federation:
         if self.partition == "horizontal":
             shares = np.array_split(np.arange(n), len(self))
             return by_rows(dict(zip(self.parts, shares, strict=True)), self.n_features)
+        if not self.n_rows:
+            asker = self.labeller or next(iter(self.parts))
+            return by_cells({name: np.full((n, self.n_features), name == asker) for name in self.parts})
         pattern = np.arange(n) % self.n_rows
         return by_cells({name: part.owned[pattern] for name, part in self.parts.items() if part.owned is not None})
 
@@ -257,7 +349,7 @@ class Federation:
         """Who holds which features, and nothing else: what a model needs to know of the federation it was fitted on."""
         empty = {p: part_of(part.X[:0], None, None, part.features) for p, part in self.parts.items()}
         rows = {p: r[:0] for p, r in self.rows.items()}
-        return dataclasses.replace(self, parts=empty, rows=rows, progress=None)
+        return dataclasses.replace(self, parts=empty, rows=rows, progress=None, alignment=None)
 
     def pooled(self) -> tuple[F64, Array | None, F64 | None]:
         """All records in one place, with labels and weights: for comparison with the centralised learner only."""
@@ -281,6 +373,10 @@ class Federation:
         sizes = ", ".join(f"{name} {_size(part)}" for name, part in self.parts.items())
         labels = f", labels at {self.labeller}" if self.labeller else ""
         return f"<Federation: {self.partition}, {self.n_rows} x {self.n_features}: {sizes}{labels}; coordinator {self.coordinator}>"
+
+
+def _texts(categories: Categories | None) -> dict[str, tuple[str, ...]]:
+    return {name: tuple(texts) for name, texts in (categories or {}).items()}
 
 
 def _size(part: Part) -> str:

@@ -6,7 +6,7 @@ Rows are counted from 1 in every error. No error quotes a value: it may be a pat
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from tacit.choreo.message import F64, Array
 from tacit.errors import LocalError
 
 Columns = Mapping[str, Any]  # name -> pyarrow.ChunkedArray, in order
+Categories = Mapping[str, Sequence[str]]  # the texts that a column may hold
 
 
 def is_frame(data: object) -> bool:
@@ -44,11 +45,11 @@ def default_names(count: int) -> tuple[str, ...]:
     return tuple(f"x{j}" for j in range(count))
 
 
-def stack(columns: Columns, n: int, name: str) -> F64:
-    """Numeric columns side by side; missing values become NaN."""
-    X = np.empty((n, len(columns)))
+def stack(columns: Columns, n: int, name: str, categories: Categories | None = None) -> F64:
+    """Columns side by side; missing values become NaN, and texts that were declared their number among those declared."""
+    X, declared = np.empty((n, len(columns))), categories or {}
     for j, (label, column) in enumerate(columns.items()):
-        X[:, j] = _numbers(column, label, name)
+        X[:, j] = _codes(column, label, name, declared[label]) if label in declared else _numbers(column, label, name)
     return X
 
 
@@ -75,10 +76,25 @@ def _numbers(column: Any, label: str, name: str) -> F64:
         what = "text" if _is_text(column.type) else f"{column.type} values"
         raise LocalError(
             f"column '{label}' of {name} holds {what}, not numbers (first in row {_first_text(column)}): "
-            f"encode it as numbers, or leave it out with drop=['{label}']"
+            f"encode it as numbers (or declare its texts in categories=), or leave it out with drop=['{label}']"
         )
     numbers: F64 = column.cast(pa.float64(), safe=False).to_numpy()  # unsafe: integers over 2^53 are rounded, not refused
     return numbers
+
+
+def _codes(column: Any, label: str, name: str, declared: Sequence[str]) -> F64:
+    if not _is_text(column.type) and column.null_count < len(column):
+        raise LocalError(
+            f"column '{label}' of {name} holds {column.type} values, and texts were declared for it: write it as text there too"
+        )
+    numbers = {text: float(k) for k, text in enumerate(declared)}
+    codes = [np.nan if text is None else numbers.get(text, -1.0) for text in column.to_pylist()]
+    if -1.0 in codes:
+        raise LocalError(
+            f"column '{label}' of {name} has {codes.count(-1.0)} values that nobody declared (first in row {codes.index(-1.0) + 1}):"
+            " correct them, or declare them in categories at every party"
+        )
+    return np.array(codes, dtype=np.float64)
 
 
 def _is_numeric(kind: Any) -> bool:

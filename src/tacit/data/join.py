@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from tacit.data import checks
+from tacit.data.frames import Categories
 from tacit.data.part import Part, part_of
 from tacit.data.plan import SPLITS, Plan, by_cells, by_columns, by_rows, consecutive, extent
 from tacit.data.readers import read
@@ -19,26 +20,40 @@ from tacit.errors import LocalError
 Tables = Mapping[str, Table]
 
 
-def given_tables(parts: Mapping[str, Any], partition: str) -> Tables:
+def given_tables(parts: Mapping[str, Any], partition: str, *, allow_missing: bool = False, categories: Categories | None = None) -> Tables:
     """Each party's X, (X, y) or (X, y, sample_weight) as a table."""
     checks.check_choice("partition", partition, SPLITS)
-    return {name: _given(name, part, partition) for name, part in parts.items()}
+    missing = allow_missing or partition == "arbitrary"
+    return {name: _given(name, part, allow_missing=missing, categories=categories) for name, part in parts.items()}
 
 
-def _given(name: str, part: Any, partition: str) -> Table:
+def _given(name: str, part: Any, *, allow_missing: bool, categories: Categories | None) -> Table:
     fields = part if isinstance(part, tuple) else (part,)
     if not 1 <= len(fields) <= 3:  # noqa: PLR2004 - X, y, sample_weight
         raise LocalError(f"the part of party '{name}' is a tuple of {len(fields)}: give X, (X, y) or (X, y, sample_weight)")
-    return as_table(*fields, name=f"party '{name}'", allow_missing=partition == "arbitrary")
+    return as_table(*fields, name=f"party '{name}'", allow_missing=allow_missing, categories=categories)
 
 
 def read_tables(
-    files: Mapping[str, Path], partition: str, label: str | None, drop: Sequence[str], n_features: int | None, labeller: str | None
+    files: Mapping[str, Path],
+    partition: str,
+    label: str | None,
+    drop: Sequence[str],
+    n_features: int | None,
+    labeller: str | None,
+    *,
+    allow_missing: bool = False,
+    categories: Categories | None = None,
+    ids: str | None = None,
 ) -> Tables:
-    """Each party's file. Only a horizontal split needs the label, and every dropped column, in all of them."""
+    """Each party's file. Only a horizontal split needs the label, and every dropped column, in all of them; `ids` is no feature either."""
     checks.check_choice("partition", partition, SPLITS)
-    partial, blank = partition != "horizontal", partition == "arbitrary"
-    tables = {name: read(path, label, drop, n_features=n_features, partial=partial, allow_missing=blank) for name, path in files.items()}
+    partial, blank = partition != "horizontal", allow_missing or partition == "arbitrary"
+    apart = drop if ids is None else (*drop, ids)
+    tables = {
+        name: read(path, label, apart, n_features=n_features, partial=partial, allow_missing=blank, categories=categories)
+        for name, path in files.items()
+    }
     _check_found(tables, label, drop)
     if (
         partial and labeller in tables and tables[labeller].y is not None

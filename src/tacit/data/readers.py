@@ -12,7 +12,7 @@ import pyarrow as pa
 from pyarrow import csv, parquet
 from sklearn.datasets import load_svmlight_file
 
-from tacit.data.frames import Columns, arrow_columns, values
+from tacit.data.frames import Categories, Columns, arrow_columns, values
 from tacit.data.table import Table, as_table, check_column, check_finite, from_columns, from_matrix, with_labels
 from tacit.errors import LocalError
 
@@ -29,6 +29,7 @@ def read(
     n_features: int | None = None,
     partial: bool = False,
     allow_missing: bool = False,
+    categories: Categories | None = None,
 ) -> Table:
     """One file's records.
 
@@ -39,13 +40,14 @@ def read(
         n_features: width of a LIBSVM file, which does not write trailing zeros.
         partial: accept a file without the label or a dropped column: another party has it.
         allow_missing: keep missing values as NaN instead of refusing them.
+        categories: of text columns, the texts that may occur; a column then holds their numbers, 0, 1, ...
     """
     path = Path(path)
     _check_file(path)
     if path.suffix.lower() in LIBSVM:
         table = _read_libsvm(path, n_features, labelled=label is not None)
     else:
-        table = _table(_load(path), path.name, label, drop, partial=partial)
+        table = _table(_load(path), path.name, label, drop, partial=partial, categories=categories)
     if not len(table.X):
         raise LocalError(f"{path.name} has no records: the file is empty but for its header; give a file with at least one record")
     check_finite(table, allow_missing=allow_missing)
@@ -72,15 +74,15 @@ def _load(path: Path) -> Columns:
     return arrow_columns(table, path.name)
 
 
-def _table(columns: Columns, name: str, label: str | None, drop: Sequence[str], *, partial: bool) -> Table:
+def _table(columns: Columns, name: str, label: str | None, drop: Sequence[str], *, partial: bool, categories: Categories | None) -> Table:
     if partial:
         label = label if label in columns else None
         drop = [c for c in drop if c in columns]
     if label is None:
-        return from_columns(columns, drop=drop, name=name)
+        return from_columns(columns, drop=drop, name=name, categories=categories)
     check_column(label, columns, name, ", or pass label=None for records without labels")
     rest = {c: v for c, v in columns.items() if c != label}
-    table = from_columns(rest, drop=[c for c in drop if c != label], name=name)
+    table = from_columns(rest, drop=[c for c in drop if c != label], name=name, categories=categories)
     # a file of labels alone has no other column to count its records by
     X = table.X if rest else np.empty((len(columns[label]), 0))
     return with_labels(dataclasses.replace(table, X=X), values(columns[label]))

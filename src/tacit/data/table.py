@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 
 from tacit.choreo.message import F64, Array, Record
-from tacit.data.frames import Columns, default_names, frame_columns, is_frame, is_number, stack, values
+from tacit.data.frames import Categories, Columns, default_names, frame_columns, is_frame, is_number, stack, values
 from tacit.errors import LocalError
+
+IMPUTE = "impute them first (allow_missing=True lets FederatedImputer do it), or leave out those rows or that column"
 
 
 class Table(Record):
@@ -32,27 +34,36 @@ class Table(Record):
     name: str
 
 
-def as_table(X: Any, y: Any = None, weight: Any = None, *, drop: Sequence[str] = (), name: str = "X", allow_missing: bool = False) -> Table:
+def as_table(
+    X: Any,
+    y: Any = None,
+    weight: Any = None,
+    *,
+    drop: Sequence[str] = (),
+    name: str = "X",
+    allow_missing: bool = False,
+    categories: Categories | None = None,
+) -> Table:
     """Checked records from arrays, a data frame or another `Table`; dropped columns move to `columns`."""
     if isinstance(X, Table):
         table = X
     elif is_frame(X):
         columns, named = frame_columns(X, name)
-        table = from_columns(columns, drop=drop, name=name, named=named)
+        table = from_columns(columns, drop=drop, name=name, named=named, categories=categories)
     else:
         table = from_matrix(_matrix(X, name), name)
     check_finite(table, allow_missing=allow_missing)
     return with_labels(table, y, weight)
 
 
-def from_columns(columns: Columns, *, drop: Sequence[str], name: str, named: bool = True) -> Table:
+def from_columns(columns: Columns, *, drop: Sequence[str], name: str, named: bool = True, categories: Categories | None = None) -> Table:
     """A table without labels of the columns that are not dropped."""
     for label in drop:
         check_column(label, columns, name)
     n = len(next(iter(columns.values()))) if columns else 0
     kept = {c: v for c, v in columns.items() if c not in drop}
     others = {c: values(columns[c]) for c in drop}
-    return Table(stack(kept, n, name), None, None, tuple(kept), others, named, name)
+    return Table(stack(kept, n, name, categories), None, None, tuple(kept), others, named, name)
 
 
 def from_matrix(X: F64, name: str) -> Table:
@@ -78,7 +89,7 @@ def check_finite(table: Table, *, allow_missing: bool = False) -> None:
     """Refuse NaN and infinity, in scikit-learn's words, naming the column and the first row."""
     if not allow_missing:
         rule = "Input X contains NaN"
-        _refuse_cells(table, np.isnan(table.X), rule, "missing", "impute them first, or leave out those rows or that column")
+        _refuse_cells(table, np.isnan(table.X), rule, "missing", IMPUTE)
     rule = "Input X contains infinity or a value too large for dtype('float64')"
     _refuse_cells(table, np.isinf(table.X), rule, "infinite", "replace them with finite values first")
 

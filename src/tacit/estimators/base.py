@@ -15,6 +15,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from tacit.choreo import F64, I64, Array
 from tacit.data import Federation
+from tacit.data.columns import check_present
 from tacit.data.plan import Partition
 from tacit.errors import LocalError
 from tacit.estimators.saved import save
@@ -79,7 +80,9 @@ class Federated(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
                 f"{name}(partition={self.partition!r}) got a federation split {federation.partition}ly: set partition to match it"
             )
         if not federation.simulated:  # the labeller checks them
+            federation.check_targets(numbers=self.NUMBERS)
             return federation
+        check_present(federation)
         labels = [part.y for part in federation.parts.values() if part.y is not None]
         if not labels:
             raise LocalError(f"{name} needs labels, and no party of the federation holds any: give y= when you build it")
@@ -114,12 +117,15 @@ class Federated(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
     def _new_records(self, X: Any) -> Federation:
         if not isinstance(X, Federation):
             return self.federation_.split(validate_data(self, X, reset=False, dtype=np.float64))
+        if X.runtime == "spark" and not X.simulated:
+            raise LocalError("records on a cluster are not brought here: call predict in a function for DataFrame.mapInPandas")
         mine = self.federation_
         if set(X.parts) != set(mine.parts) or X.coordinator != mine.coordinator:
             raise LocalError(f"the new records must be between the same parties: {', '.join(mine.parts)}; coordinator {mine.coordinator}")
         for party, part in mine.parts.items():
             if X.parts[party].features != part.features:
                 raise LocalError(f"the new records are not split like the training records: {party!r} must hold {', '.join(part.features)}")
+        check_present(X)
         return X
 
 

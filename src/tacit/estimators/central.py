@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.metrics.pairwise import pairwise_kernels
-from sklearn.svm import SVC
+from sklearn.svm import SVC, SVR
 from sklearn.utils.class_weight import compute_sample_weight
 
 from tacit.choreo import F64, Array
@@ -21,6 +21,7 @@ class Central:
     values: F64
     objective: F64
     seconds: float
+    name: str = "scikit-learn's SVC on the pooled records"
 
 
 def central_svc(X: F64, y: Array, weight: F64 | None, params: Any) -> Central:
@@ -35,14 +36,33 @@ def central_svc(X: F64, y: Array, weight: F64 | None, params: Any) -> Central:
     return Central(values, np.array([_objective(svc) for svc in fitted]), seconds)
 
 
+def central_svr(X: F64, y: F64, weight: F64 | None, params: Any) -> Central:
+    """scikit-learn's SVR on whole records."""
+    start = time.perf_counter()
+    svr = SVR(**_named(params, "epsilon")).fit(X, y, sample_weight=weight)
+    values = svr.predict(X)[:, None]
+    seconds, coef = time.perf_counter() - start, svr.dual_coef_[0]
+    objective = _quadratic(svr) - y[svr.support_] @ coef + svr.epsilon * np.abs(coef).sum()
+    return Central(values, np.array([objective]), seconds, "scikit-learn's SVR on the pooled records")
+
+
 def _fitted(params: Any) -> SVC:
-    names = ("C", "kernel", "gamma", "degree", "coef0", "tol", "max_iter")
-    return SVC(**{name: getattr(params, name) for name in names if hasattr(params, name)})
+    return SVC(**_named(params))
+
+
+def _named(params: Any, *more: str) -> dict[str, Any]:
+    names = ("C", "kernel", "gamma", "degree", "coef0", "tol", "max_iter", *more)
+    return {name: getattr(params, name) for name in names if hasattr(params, name)}
 
 
 def _objective(svc: SVC) -> float:
     """1/2 a'Qa - e'a."""
-    coef, support = svc.dual_coef_[0], svc.support_vectors_
-    gamma = svc._gamma  # noqa: SLF001 - the number behind "scale"
-    K = pairwise_kernels(support, metric=svc.kernel, filter_params=True, gamma=gamma, degree=svc.degree, coef0=svc.coef0)
-    return float(0.5 * coef @ K @ coef - np.abs(coef).sum())
+    return _quadratic(svc) - float(np.abs(svc.dual_coef_[0]).sum())
+
+
+def _quadratic(machine: SVC | SVR) -> float:
+    """1/2 c'Kc."""
+    coef, support = machine.dual_coef_[0], machine.support_vectors_
+    gamma = machine._gamma  # noqa: SLF001 - the number behind "scale"
+    K = pairwise_kernels(support, metric=machine.kernel, filter_params=True, gamma=gamma, degree=machine.degree, coef0=machine.coef0)
+    return float(0.5 * coef @ K @ coef)

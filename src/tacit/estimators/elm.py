@@ -48,7 +48,7 @@ class SecureELM(Federated):
         "fraction_bits": (Number(0, 52, whole=True),),
         "partition": (OneOf(("horizontal", "vertical")),),
         "n_parties": (Number(1, whole=True),),
-        "runtime": (OneOf(("together",)),),
+        "runtime": (OneOf(("together", "spark")),),
         "random_state": (RandomState(),),
         "accept_risk": (OneOf((True, False)),),
     }

@@ -1,4 +1,4 @@
-"""GramSVC: the pooled SVM from securely summed gram matrices (paper 001)."""
+"""GramSVC and GramSVR: the pooled SVM from securely computed gram matrices (paper 001)."""
 
 from __future__ import annotations
 
@@ -6,30 +6,22 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tacit.choreo import F64, I64, Asker, Coordinator, Holder
+from tacit.choreo import F64
 from tacit.data import Federation
 from tacit.data.plan import Partition
-from tacit.errors import LocalError
-from tacit.estimators.base import FederatedClassifier, chosen
-from tacit.estimators.central import central_svc
-from tacit.estimators.parameters import Number, OneOf, RandomState, Rule, Weights, check
-from tacit.models.gram import GramModel, StoredModel
-from tacit.numeric.kernels import KERNELS
-from tacit.registry import Inputs
-from tacit.report import Report
-from tacit.report.outcome import report_on
-
-NOT_PROTECTED = (
-    "The coordinator's view: the gram matrix is every record up to one rotation; it gives them all away to whoever knows enough of them.",
-    "New records in the same way: the coordinator sees their dot products with the support vectors.",
-)
+from tacit.estimators.base import FederatedRegressor, chosen
+from tacit.estimators.central import Central, central_svc, central_svr
+from tacit.estimators.gram_base import GramMachine
+from tacit.estimators.parameters import Number, OneOf, Rule, Weights
+from tacit.estimators.probability import SupportVectorClassifier
+from tacit.registry import Outcome
 
 
-class GramSVC(FederatedClassifier):
-    """Support vector classifier over columns that several parties hold; equals the SVM of the pooled data.
+class GramSVC(GramMachine, SupportVectorClassifier):
+    """Support vector classifier over columns, rows or cells that several parties hold; equals the SVM of the pooled data.
 
-    Each party computes the gram matrix of its own columns; a coordinator that holds no data learns their sum and solves the dual
-    problem. `report_` says who learnt what.
+    A coordinator that holds no data learns the gram matrix, which is every record up to one unknown rotation, and solves the dual
+    problem; parties learn nothing of each other's cells. `report_` says who learnt what.
 
     Args:
         C: price of a margin violation.
@@ -38,41 +30,31 @@ class GramSVC(FederatedClassifier):
         degree: of "poly".
         coef0: of "poly" and "sigmoid".
         class_weight: None, "balanced", or {class: weight}.
+        probability: let `predict_proba` work: the coordinator fits Platt's sigmoids to the values of five models that each leave records
+            out, and publishes them.
         tol: of the dual solver.
         max_iter: of the dual solver; -1 for no limit.
+        method: how cells of two parties are multiplied: "product" (homomorphic, in shares), "algorithm1" (001's Algorithm 1, for up to 200
+            records) or "intersection" (of zeros and ones; needs accept_risk). Columns are never multiplied under "product".
+        engine: of "product": "bfv" or "paillier".
+        key_bits: of Paillier keys, 2048 or 3072.
+        feature_bits: of the integers that cells become where they are multiplied; None for as many as cost nothing, 20 or more.
+        feature_range: no value is larger; None lets the parties learn the smallest power of two that none exceeds.
         secure_sum: "pairwise" or "ring"; what each protects stands in the report.
         segments: with "ring", on how many edge-disjoint rings every value travels in shares.
         fraction_bits: of the fixed-point numbers that are summed.
-        partition: "vertical".
+        partition: "vertical", "horizontal" or "arbitrary".
         n_parties: between how many parties plain arrays are split.
         runtime: where plain arrays are trained.
-        random_state: which columns go to whom when plain arrays are split; it feeds no secret.
-        accept_risk: allow one of the data holders to be the coordinator.
+        random_state: what goes to whom when plain arrays are split; it feeds no secret.
+        accept_risk: allow one of the data holders to be the coordinator, and method="intersection".
     """
 
     RULES: ClassVar[dict[str, tuple[Rule, ...]]] = {
-        "C": (Number(0, open=True),),
-        "kernel": (OneOf(KERNELS),),
-        "gamma": (OneOf(("scale", "auto")), Number(0, open=True)),
-        "degree": (Number(0, whole=True),),
-        "coef0": (Number(),),
+        **GramMachine.RULES,
         "class_weight": (OneOf((None, "balanced")), Weights()),
-        "tol": (Number(0, open=True),),
-        "max_iter": (Number(-1, whole=True),),
-        "secure_sum": (OneOf(("pairwise", "ring")),),
-        "segments": (Number(1, whole=True),),
-        "fraction_bits": (Number(0, 52, whole=True),),
-        "partition": (OneOf(("vertical",)),),
-        "n_parties": (Number(1, whole=True),),
-        "runtime": (OneOf(("together",)),),
-        "random_state": (RandomState(),),
-        "accept_risk": (OneOf((True, False)),),
+        "probability": (OneOf((True, False)),),
     }
-
-    model_: GramModel | StoredModel
-    report_: Report
-    support_: I64
-    n_iter_: int
 
     def __init__(
         self,
@@ -83,8 +65,14 @@ class GramSVC(FederatedClassifier):
         degree: int = 3,
         coef0: float = 0.0,
         class_weight: dict[Any, float] | str | None = None,
+        probability: bool = False,
         tol: float = 1e-3,
         max_iter: int = -1,
+        method: str = "product",
+        engine: str = "bfv",
+        key_bits: int = 2048,
+        feature_bits: int | None = None,
+        feature_range: float | None = None,
         secure_sum: str = "pairwise",
         segments: int = 1,
         fraction_bits: int = 32,
@@ -100,8 +88,14 @@ class GramSVC(FederatedClassifier):
         self.degree = degree
         self.coef0 = coef0
         self.class_weight = class_weight
+        self.probability = probability
         self.tol = tol
         self.max_iter = max_iter
+        self.method = method
+        self.engine = engine
+        self.key_bits = key_bits
+        self.feature_bits = feature_bits
+        self.feature_range = feature_range
         self.secure_sum = secure_sum
         self.segments = segments
         self.fraction_bits = fraction_bits
@@ -111,62 +105,103 @@ class GramSVC(FederatedClassifier):
         self.random_state = random_state
         self.accept_risk = accept_risk
 
-    def _check_parameters(self) -> None:
-        check(self, self.RULES)
+    def _arguments(self) -> dict[str, Any]:
+        return {**super()._arguments(), "class_weight": self.class_weight, "probability": self.probability}
 
-    def _fit(self, federation: Federation, *, compare: bool) -> None:
-        if federation.coordinator in federation.parts and not self.accept_risk:
-            raise LocalError(
-                f"party {federation.coordinator!r} would coordinate and learn the gram matrix, from which it can work out the others'"
-                " columns if it knows enough records: name a site without data, or say accept_risk=True"
-            )
-        outcome = federation.execute(
-            "gram_vertical", {"data": (Holder, federation.parts)}, kernel=self.kernel, gamma=self.gamma, degree=self.degree,
-            coef0=float(self.coef0), C=float(self.C), class_weight=self.class_weight, tol=float(self.tol), max_iter=self.max_iter,
-            **self._protection(),
-        )  # fmt: skip
-        result = outcome.result
-        self.classes_ = np.array(result["classes"])
-        self.support_ = np.asarray(result["support"])
-        if federation.simulated:
-            self.model_ = GramModel(result["dual"][federation.coordinator], result["columns"])
-            self.n_iter_ = self.model_.dual.iterations
-        else:
-            self.model_ = StoredModel(result["stored"], (*federation.parts, federation.coordinator))
-        self.report_ = report_on(self, federation, outcome, not_protected=NOT_PROTECTED)
-        if compare and federation.simulated:
-            self.report_.comparison = self._gap(federation)
+    def _take(self, federation: Federation, outcome: Outcome) -> None:
+        self.classes_ = np.array(outcome.result["classes"])
+        super()._take(federation, outcome)
 
-    def _shares(self) -> GramModel:
-        if isinstance(self.model_, StoredModel):
-            raise LocalError(
-                f"this model is kept in shares by {', '.join(self.model_.parties)}, under job {self.model_.job}: prediction between"
-                " organisations is not in this version"
-            )
-        return self.model_
-
-    def _decide(self, federation: Federation) -> F64:
-        model = self._shares()
-        dual = {federation.coordinator: model.dual}
-        inputs: Inputs = {"data": (Holder, federation.parts), "dual": (Coordinator, dual), "columns": (Holder, model.columns)}
-        squares = self.kernel == "rbf"
-        outcome = federation.execute("gram_predict", inputs, squares=squares, support=len(self.support_), **self._protection())
-        values: F64 = outcome.result[federation.roster[Asker][0]]
-        return values
-
-    def _protection(self) -> dict[str, Any]:
-        return {"method": self.secure_sum, "segments": self.segments, "fraction_bits": self.fraction_bits}
-
-    def _gap(self, federation: Federation) -> dict[str, float | int | str]:
-        """Beside scikit-learn's SVC on the pooled records."""
+    def _central(self, federation: Federation) -> Central:
         X, y, weight = federation.pooled()
-        central = central_svc(X, np.asarray(y), weight, self)
-        values = self._decide(federation)
-        mine, theirs = self._shares().dual.objective, central.objective
-        return {
-            "reference": "scikit-learn's SVC on the pooled records",
-            "relative gap of the dual objective": float(np.max(np.abs(mine - theirs) / np.abs(theirs))),
-            "largest difference of decision values": float(np.abs(values - central.values).max()),
-            "training records labelled differently": int(np.sum(chosen(values) != chosen(central.values))),
-            "seconds of the reference": central.seconds,
-        }
+        return central_svc(X, np.asarray(y), weight, self)
+
+    def _told_apart(self, mine: F64, theirs: F64) -> dict[str, float | int | str]:
+        return {"training records labelled differently": int(np.sum(chosen(mine) != chosen(theirs)))}
+
+
+class GramSVR(GramMachine, FederatedRegressor):
+    """Support vector regression over columns, rows or cells that several parties hold; equals the SVR of the pooled data.
+
+    As `GramSVC`, on the same gram matrix: the coordinator learns every record up to one unknown rotation, and every target.
+
+    Args:
+        C: price of an error beyond `epsilon`.
+        epsilon: errors up to this cost nothing.
+        kernel: "linear", "rbf", "poly" or "sigmoid".
+        gamma: of all kernels but the linear one; "scale" and "auto" as in scikit-learn.
+        degree: of "poly".
+        coef0: of "poly" and "sigmoid".
+        tol: of the dual solver.
+        max_iter: of the dual solver; -1 for no limit.
+        method: as of `GramSVC`.
+        engine: as of `GramSVC`.
+        key_bits: as of `GramSVC`.
+        feature_bits: as of `GramSVC`.
+        feature_range: as of `GramSVC`.
+        secure_sum: "pairwise" or "ring"; what each protects stands in the report.
+        segments: with "ring", on how many edge-disjoint rings every value travels in shares.
+        fraction_bits: of the fixed-point numbers that are summed.
+        partition: "vertical", "horizontal" or "arbitrary".
+        n_parties: between how many parties plain arrays are split.
+        runtime: where plain arrays are trained.
+        random_state: what goes to whom when plain arrays are split; it feeds no secret.
+        accept_risk: as of `GramSVC`.
+    """
+
+    RULES: ClassVar[dict[str, tuple[Rule, ...]]] = {**GramMachine.RULES, "epsilon": (Number(0),)}
+    NUMBERS_TO_PASS: ClassVar[tuple[str, ...]] = (*GramMachine.NUMBERS_TO_PASS, "epsilon")
+
+    def __init__(
+        self,
+        *,
+        C: float = 1.0,
+        epsilon: float = 0.1,
+        kernel: str = "rbf",
+        gamma: float | str = "scale",
+        degree: int = 3,
+        coef0: float = 0.0,
+        tol: float = 1e-3,
+        max_iter: int = -1,
+        method: str = "product",
+        engine: str = "bfv",
+        key_bits: int = 2048,
+        feature_bits: int | None = None,
+        feature_range: float | None = None,
+        secure_sum: str = "pairwise",
+        segments: int = 1,
+        fraction_bits: int = 32,
+        partition: Partition = "vertical",
+        n_parties: int = 3,
+        runtime: str = "together",
+        random_state: Any = None,
+        accept_risk: bool = False,
+    ) -> None:
+        self.C = C
+        self.epsilon = epsilon
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.tol = tol
+        self.max_iter = max_iter
+        self.method = method
+        self.engine = engine
+        self.key_bits = key_bits
+        self.feature_bits = feature_bits
+        self.feature_range = feature_range
+        self.secure_sum = secure_sum
+        self.segments = segments
+        self.fraction_bits = fraction_bits
+        self.partition = partition
+        self.n_parties = n_parties
+        self.runtime = runtime
+        self.random_state = random_state
+        self.accept_risk = accept_risk
+
+    def _central(self, federation: Federation) -> Central:
+        X, y, weight = federation.pooled()
+        return central_svr(X, np.asarray(y, np.float64), weight, self)
+
+    def _told_apart(self, mine: F64, theirs: F64) -> dict[str, float | int | str]:
+        return {"root mean square difference of the answers": float(np.sqrt(np.mean((mine - theirs) ** 2)))}

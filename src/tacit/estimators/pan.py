@@ -16,15 +16,17 @@ from tacit.choreo import F64, Array, Holder
 from tacit.data import Federation
 from tacit.data.plan import Partition
 from tacit.errors import LocalError
-from tacit.estimators.base import FederatedClassifier, chosen
+from tacit.estimators.base import chosen
 from tacit.estimators.central import central_svc
 from tacit.estimators.parameters import Number, OneOf, RandomState, Rule, Weights, check
+from tacit.estimators.probability import SupportVectorClassifier
 from tacit.models.export import export, to_sklearn
 from tacit.models.pan import PanModel
 from tacit.numeric.kernels import KERNELS
 from tacit.protocols.cutting_plane import Solution, relative_gap
 from tacit.protocols.feature_map import SOURCES
 from tacit.protocols.pan_svm import CAP
+from tacit.registry import Outcome
 from tacit.report import Report
 from tacit.report.outcome import report_on
 
@@ -35,7 +37,7 @@ NOT_PROTECTED = (
 )
 
 
-class PanSVC(FederatedClassifier):
+class PanSVC(SupportVectorClassifier):
     """Support vector classifier over rows that several parties hold; equals the SVM of the pooled rows on the same feature map.
 
     The parties agree on landmarks; everyone maps its own records; the linear SVM on them is solved from masked sums. What results is
@@ -54,6 +56,8 @@ class PanSVC(FederatedClassifier):
         min_count: no sum over fewer rows, and no two sums that differ by fewer, are opened.
         multi_class: "ovr": each class against the rest; "ovo": each pair of classes.
         class_weight: None, "balanced", or {class: weight}.
+        probability: let `predict_proba` work: five models that each leave rows out are trained beside, in the same rounds, and Platt's
+            sigmoids fitted to what they say by masked sums.
         tol: relative gap between the objective and its lower bound at which a problem is solved.
         max_rounds: of the cutting planes.
         dtype: of the mapped records, "float64" or "float32", which needs half the memory.
@@ -80,6 +84,7 @@ class PanSVC(FederatedClassifier):
         "min_count": (Number(1, whole=True),),
         "multi_class": (OneOf(("ovr", "ovo")),),
         "class_weight": (OneOf((None, "balanced")), Weights()),
+        "probability": (OneOf((True, False)),),
         "tol": (Number(0, open=True),),
         "max_rounds": (Number(1, whole=True),),
         "dtype": (OneOf(("float64", "float32")),),
@@ -89,7 +94,7 @@ class PanSVC(FederatedClassifier):
         "fraction_bits": (Number(0, 52, whole=True),),
         "partition": (OneOf(("horizontal",)),),
         "n_parties": (Number(1, whole=True),),
-        "runtime": (OneOf(("together",)),),
+        "runtime": (OneOf(("together", "spark")),),
         "random_state": (RandomState(),),
         "accept_risk": (OneOf((True, False)),),
     }
@@ -112,6 +117,7 @@ class PanSVC(FederatedClassifier):
         min_count: int = 5,
         multi_class: str = "ovr",
         class_weight: dict[Any, float] | str | None = None,
+        probability: bool = False,
         tol: float = 1e-3,
         max_rounds: int = 500,
         dtype: str = "float64",
@@ -136,6 +142,7 @@ class PanSVC(FederatedClassifier):
         self.min_count = min_count
         self.multi_class = multi_class
         self.class_weight = class_weight
+        self.probability = probability
         self.tol = tol
         self.max_rounds = max_rounds
         self.dtype = dtype
@@ -159,27 +166,34 @@ class PanSVC(FederatedClassifier):
             )
 
     def _fit(self, federation: Federation, *, compare: bool) -> None:
+        self._check_site(federation)
+        self._take(federation, federation.execute("pan_svm", {"data": (Holder, federation.parts)}, **self._arguments()))
+        if compare and federation.simulated:
+            self.report_.comparison = self._gap(federation)
+
+    def _check_site(self, federation: Federation) -> None:
         if federation.coordinator in federation.parts and not self.accept_risk:
             raise LocalError(
                 f"party {federation.coordinator!r} would coordinate and learn the sums, from which it can subtract its own rows:"
                 " name a site without data, or say accept_risk=True"
             )
-        outcome = federation.execute("pan_svm", {"data": (Holder, federation.parts)}, **self._arguments())
+
+    def _take(self, federation: Federation, outcome: Outcome) -> None:
+        """The attributes of a fitted classifier."""
         result = outcome.result
         found = result["solution"]
         self.classes_ = np.array(result["classes"])
-        self.model_ = PanModel(result["map"], found.w, found.b, len(self.classes_), _pairs(result["pairs"]), self.min_cluster)
+        shape = (len(self.classes_), _pairs(result["pairs"]), self.min_cluster)
+        self.model_ = PanModel(result["map"], found.w, found.b, *shape, sigmoids=result["sigmoids"])
         self.n_iter_, self.n_features_in_ = found.rounds, result["columns"]
         self.report_ = report_on(self, federation, outcome, not_protected=NOT_PROTECTED)
         for concern in self._concerns(found, np.asarray(result["sizes"]), self.model_.map.source):
             self.report_.warnings.append(str(concern))
-            warnings.warn(concern, stacklevel=3)
-        if compare and federation.simulated:
-            self.report_.comparison = self._gap(federation)
+            warnings.warn(concern, stacklevel=4)
 
     def _arguments(self) -> dict[str, Any]:
-        names = ("kernel", "gamma", "degree", "landmark_source", "min_cluster", "min_count", "multi_class", "class_weight", "max_rounds",
-                 "dtype", "witness", "segments", "fraction_bits")  # fmt: skip
+        names = ("kernel", "gamma", "degree", "landmark_source", "min_cluster", "min_count", "multi_class", "class_weight", "probability",
+                 "max_rounds", "dtype", "witness", "segments", "fraction_bits")  # fmt: skip
         numbers = {name: float(getattr(self, name)) for name in ("C", "coef0", "landmarks", "tol")}
         return {**{name: getattr(self, name) for name in names}, **numbers, "method": self.secure_sum, "seed": self._seed()}
 

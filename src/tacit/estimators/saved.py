@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Mapping
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, cast
@@ -21,11 +22,16 @@ from tacit.report import Report
 
 # what a file keeps of a fitted estimator beside classes, model and report
 KEPT = {
+    "ConsensusSVC": "n_iter_",
     "GramSVC": "support_",
+    "GramSVR": "support_",
     "PanSVC": "n_iter_",
     "ShiftSVC": "n_iter_",
     "SecureELMClassifier": "n_features_in_",
     "SecureELMRegressor": "n_features_in_",
+    "FederatedScaler": "n_features_in_",
+    "FederatedImputer": "n_features_in_",
+    "FederatedEncoder": "n_features_in_",
 }
 
 
@@ -47,15 +53,45 @@ class Saved(State):
     report: str
 
 
+class SavedPipeline(State):
+    """A pipeline's steps by name, each as a file of its own would hold it."""
+
+    names: tuple[str, ...]
+    steps: tuple[Saved, ...]
+
+
 def save(estimator: Any, path: str | Path) -> Path:
     """Write a fitted estimator. The header names everyone whose records the file contains."""
-    fed, name = estimator.federation_, type(estimator).__name__
+    saved = _saved(estimator)
+    return files.write(path, _header(saved.estimator, [estimator], saved), saved)
+
+
+def save_pipeline(steps: Mapping[str, Any], path: str | Path) -> Path:
+    """Write the steps of a fitted pipeline, all of which have model files."""
+    saved = SavedPipeline(tuple(steps), tuple(_saved(step) for step in steps.values()))
+    return files.write(path, _header("Pipeline", steps.values(), saved.steps[-1]), saved)
+
+
+def _header(name: str, steps: Iterable[Any], last: Saved) -> dict[str, Any]:
+    records = {party: what for step in steps for party, what in step.model_.records_of().items()}
+    return {
+        "estimator": name,
+        "tacit": version("tacit"),
+        "contains_records_of": records,
+        "classes": list(last.classes),
+        "parties": list(last.holders),
+    }
+
+
+def _saved(estimator: Any) -> Saved:
+    name = type(estimator).__name__
     if name not in KEPT:
         raise LocalError(f"a {name} has no model file: save one of {', '.join(KEPT)}")
+    fed = estimator.federation_
     params = {**estimator.get_params(), "random_state": None}  # a seed's object has no wire form, and no fitted model needs it
-    saved = Saved(
+    return Saved(
         estimator=name,
-        params=params,
+        params=_wire(params),
         classes=tuple(getattr(estimator, "classes_", np.empty(0)).tolist()),  # a regression has none
         kept=getattr(estimator, KEPT[name]),
         model=estimator.model_,
@@ -68,23 +104,35 @@ def save(estimator: Any, path: str | Path) -> Path:
         coordinator=fed.coordinator,
         report=json.dumps(estimator.report_.to_dict()),
     )
-    header = {
-        "estimator": saved.estimator,
-        "tacit": version("tacit"),
-        "contains_records_of": estimator.model_.records_of(),
-        "classes": list(saved.classes),
-        "parties": list(saved.holders),
-    }
-    return files.write(path, header, saved)
+
+
+def _wire(value: Any) -> Any:
+    """Lists as tuples and numpy's numbers as Python's, as the codec has them."""
+    if isinstance(value, Mapping):
+        return {key: _wire(inner) for key, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return tuple(_wire(inner) for inner in value)
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def load(path: str | Path) -> Any:
-    """The fitted estimator of a model file."""
+    """The fitted estimator, or pipeline, of a model file."""
     from tacit import estimators  # noqa: PLC0415 - their `save` needs this module
 
     header, saved = files.read(path)
-    if not isinstance(saved, Saved) or saved.estimator not in KEPT:
+    steps = saved.steps if isinstance(saved, SavedPipeline) else (saved,)
+    if not all(isinstance(step, Saved) and step.estimator in KEPT for step in steps):
         raise LocalError(f"{path} holds a {header.get('estimator', 'thing')} that this version does not know: upgrade tacit")
+    if not isinstance(saved, SavedPipeline):
+        return _loaded(saved)
+    pipeline = estimators.Pipeline([(name, _loaded(step)) for name, step in zip(saved.names, steps, strict=True)])
+    pipeline.tell()
+    return pipeline
+
+
+def _loaded(saved: Saved) -> Any:
+    from tacit import estimators  # noqa: PLC0415 - as above
+
     estimator = getattr(estimators, saved.estimator)(**saved.params)
     estimator.federation_ = _federation(saved)
     estimator.model_ = _aligned(saved.model)
@@ -97,6 +145,8 @@ def load(path: str | Path) -> Any:
     if saved.named:
         estimator.feature_names_in_ = np.array(saved.features, dtype=object)
     estimator.report_ = Report.from_dict(json.loads(saved.report))
+    if isinstance(estimator, estimators.FederatedTransformer):
+        estimator.restore()
     return estimator
 
 

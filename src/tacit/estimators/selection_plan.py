@@ -1,12 +1,13 @@
-"""How much a selection can cost at most, known before it starts."""
+"""How much a selection of features or parameters can cost at most, known before it starts."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from tacit.numeric.elimination import sizes
+from tacit.numeric.grid import schedule
 
 
 @dataclass(frozen=True)
@@ -46,3 +47,26 @@ def _plan(learner: Any, s: int, eliminations: int, trainings: int, folds: int, o
 def _sum(learner: Any, parties: int) -> int:
     """Rounds of messages of one secure sum."""
     return 1 if learner.secure_sum == "pairwise" else int(learner.segments) * (parties + 1)
+
+
+@dataclass(frozen=True)
+class SearchPlan:
+    """Models trained over all folds and stages, and on all records; rounds of messages, at most."""
+
+    models: int
+    rounds: int
+
+    def __str__(self) -> str:
+        return f"{self.models} models, in at most {self.rounds} rounds of messages"
+
+
+def search_plan(learner: Any, candidates: Sequence[Mapping[str, Any]], cv: int, *, factor: int, refit: bool, parties: int) -> SearchPlan:
+    """Of `pan_search` and `gram_search`, whose rounds do not depend on the grid but for the number of prices C."""
+    s, plan = _sum(learner, parties), schedule(len(candidates), factor)
+    models = cv * sum(number for number, _ in plan) + int(refit)
+    if not hasattr(learner, "max_rounds"):
+        return SearchPlan(models, 8 + 2 * s)  # of a gram matrix in one band
+    kernels = [tuple(sorted((name, value) for name, value in each.items() if name != "C")) for each in candidates]
+    paths = len(plan) * max(map(kernels.count, kernels)) + int(refit)  # a pool goes through all prices of its kernel
+    before = 8 + 3 * s + 32 * (s + 1) + (s + 1)  # as of a selection, with the bases and the stages
+    return SearchPlan(models, before + paths * learner.max_rounds * (3 + 3 * s) + (len(plan) + 1) * (6 + 5 * s))

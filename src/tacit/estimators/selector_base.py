@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import warnings
 from abc import abstractmethod
 from typing import Any, Self
@@ -16,9 +15,9 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from tacit.choreo import F64, I64, Array, Holder
+from tacit.choreo import F64, I64, Holder
 from tacit.data import Federation
-from tacit.data.part import part_of
+from tacit.data.columns import recolumned
 from tacit.errors import LocalError
 from tacit.estimators.pan import PanSVC
 from tacit.estimators.parameters import Number, OneOf, Rule
@@ -205,10 +204,8 @@ def check_size(selector: Any, name: str, columns: int, size: int) -> int:
 
 def narrowed(federation: Federation, support: NDArray[np.bool_]) -> Federation:
     """The federation with these columns only."""
-    names: Array = np.array(federation.features, dtype=object)[support]
-    parts = {p: part_of(part.X[:, support], part.y, part.weight, tuple(names)) for p, part in federation.parts.items()}
-    columns = dict.fromkeys(parts, np.arange(len(names)))
-    return dataclasses.replace(federation, parts=parts, columns=columns, features=tuple(names), warnings=list(federation.warnings))
+    kept = np.flatnonzero(support)
+    return recolumned(federation, kept, tuple(federation.features[j] for j in kept), lambda X, _: X)
 
 
 def _held(outcome: Outcome, learner: PanSVC) -> list[str]:

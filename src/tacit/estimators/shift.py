@@ -13,9 +13,10 @@ from tacit.choreo import F64, I64, Asker, Coordinator, Holder
 from tacit.data import Federation
 from tacit.data.plan import Partition
 from tacit.errors import LocalError
-from tacit.estimators.base import FederatedClassifier, chosen
+from tacit.estimators.base import chosen
 from tacit.estimators.central import central_svc
 from tacit.estimators.parameters import Number, OneOf, RandomState, Rule, Weights, check
+from tacit.estimators.probability import SupportVectorClassifier
 from tacit.models.shift import ShiftModel
 from tacit.numeric.shift import CONFIDENCE, DISTRIBUTIONS, interval
 from tacit.protocols.shift_ring import KERNELS, check_kernel
@@ -53,7 +54,7 @@ class Widths:
         return "a tuple or array of them, one for each column"
 
 
-class ShiftSVC(FederatedClassifier):
+class ShiftSVC(SupportVectorClassifier):
     """Support vector classifier on records that are all moved by one vector; equals the SVM of the pooled data, and hides little.
 
     A study of paper 002's method, and of two ways to harden it. None of them protects records against somebody who knows a few of
@@ -70,6 +71,8 @@ class ShiftSVC(FederatedClassifier):
         distribution: of the shift: "uniform" on [-width, width], or "gaussian" with the standard deviation `width`.
         width: in the units of the records; one number, or a tuple or array with one for each column.
         class_weight: None, "balanced", or {class: weight}.
+        probability: let `predict_proba` work: the coordinator fits Platt's sigmoids to the values of five models that each leave records
+            out, and publishes them.
         tol: of the dual solver.
         max_iter: of the dual solver; -1 for no limit.
         partition: "horizontal" (Algorithms 1 and 2) or "vertical" (Algorithm 3).
@@ -88,6 +91,7 @@ class ShiftSVC(FederatedClassifier):
         "distribution": (OneOf(DISTRIBUTIONS),),
         "width": (Number(0, open=True), Widths()),
         "class_weight": (OneOf((None, "balanced")), Weights()),
+        "probability": (OneOf((True, False)),),
         "tol": (Number(0, open=True),),
         "max_iter": (Number(-1, whole=True),),
         "partition": (OneOf(("horizontal", "vertical")),),
@@ -112,6 +116,7 @@ class ShiftSVC(FederatedClassifier):
         distribution: str = "uniform",
         width: Any = 100.0,
         class_weight: dict[Any, float] | str | None = None,
+        probability: bool = False,
         tol: float = 1e-3,
         max_iter: int = -1,
         partition: Partition = "horizontal",
@@ -128,6 +133,7 @@ class ShiftSVC(FederatedClassifier):
         self.distribution = distribution
         self.width = width
         self.class_weight = class_weight
+        self.probability = probability
         self.tol = tol
         self.max_iter = max_iter
         self.partition = partition
@@ -161,7 +167,7 @@ class ShiftSVC(FederatedClassifier):
         outcome = seated.execute(self._protocol, inputs, **self._arguments())
         result = outcome.result
         self.classes_ = np.array(result["classes"])
-        self.model_ = ShiftModel(result["model"][seated.coordinator], result["shifts"], seated.coordinator)
+        self.model_ = ShiftModel(result["model"][seated.coordinator], result["shifts"], seated.coordinator, result["sigmoids"])
         self.n_iter_ = self.model_.core.iterations
         told = (f"Against whoever knows a little: this gives away {self._risk()}.",)
         self.report_ = report_on(self, seated, outcome, not_protected=told, protection=self._protection())
@@ -172,7 +178,7 @@ class ShiftSVC(FederatedClassifier):
 
     def _arguments(self) -> dict[str, Any]:
         turned = {"rotation": self.rotation} if self.shift == "secret" else {}
-        names = ("kernel", "gamma", "distribution", "class_weight", "max_iter")
+        names = ("kernel", "gamma", "distribution", "class_weight", "max_iter", "probability")
         return {**{name: getattr(self, name) for name in names}, "C": float(self.C), "tol": float(self.tol), **turned}
 
     def _seated(self, federation: Federation) -> Federation:

@@ -25,6 +25,7 @@ from tacit.numeric.feature_map import fourier_weights
 from tacit.protocols.feature_map import FeatureMap
 
 Names = Sequence[str] | Array | None
+SUFFIXES = (".onnx", ".skops")
 
 
 def to_sklearn(model: PanModel, classes: Array, n_features: int, names: Names = None) -> Pipeline:
@@ -37,29 +38,35 @@ def to_sklearn(model: PanModel, classes: Array, n_features: int, names: Names = 
     return Pipeline(steps)
 
 
-def export(model: PanModel, classes: Array, n_features: int, path: str | Path, names: Names = None) -> Path:
-    """Write a file that other programs read: `.onnx` or `.skops`."""
-    writers = {".onnx": _onnx, ".skops": _skops}
+def export(
+    model: PanModel, classes: Array, n_features: int, path: str | Path, names: Names = None, *, before: Sequence[Any] = (),
+    pipeline: Pipeline | None = None,
+) -> Path:  # fmt: skip
+    """Write a file that other programs read: `.onnx`, with the prepared columns `before` it, or `.skops`, of the `pipeline` if given."""
     suffix = Path(path).suffix.lower()
-    if suffix not in writers:
-        raise LocalError(f"{path} has the unknown suffix {suffix!r}: export to a file that ends in one of {', '.join(writers)}")
-    return write_whole(path, writers[suffix](model, classes, n_features, names), "the exported model")
+    if suffix not in SUFFIXES:
+        raise LocalError(f"{path} has the unknown suffix {suffix!r}: export to a file that ends in one of {', '.join(SUFFIXES)}")
+    if suffix == ".onnx":
+        content = _onnx(model, classes, n_features, names, before)
+    else:
+        content = _skops(pipeline or to_sklearn(model, classes, n_features, names))
+    return write_whole(path, content, "the exported model")
 
 
-def _onnx(model: PanModel, classes: Array, n_features: int, names: Names) -> bytes:
+def _onnx(model: PanModel, classes: Array, n_features: int, names: Names, before: Sequence[Any]) -> bytes:
     try:
         from tacit.models.onnx_graph import graph_of  # noqa: PLC0415 - an extra
     except ImportError:
         raise MissingExtraError("an .onnx file", "export") from None
-    return graph_of(model, classes, n_features, names)
+    return graph_of(model, classes, n_features, names, before)
 
 
-def _skops(model: PanModel, classes: Array, n_features: int, names: Names) -> bytes:
+def _skops(pipeline: Pipeline) -> bytes:
     try:
         from skops.io import dumps  # noqa: PLC0415 - an extra
     except ImportError:
         raise MissingExtraError("a .skops file", "export") from None
-    written: bytes = dumps(to_sklearn(model, classes, n_features, names))
+    written: bytes = dumps(pipeline)
     return written
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tacit.choreo import State
-from tacit.protocols.gram_vertical import DualModel, SupportColumns
+from tacit.choreo import F64, State
+from tacit.protocols.gram_model import DualModel, SupportColumns
 
 
 class GramModel(State):
@@ -11,6 +11,7 @@ class GramModel(State):
 
     dual: DualModel
     columns: dict[str, SupportColumns]
+    sigmoids: F64 | None = None  # Platt's A and B, a line per problem; public
 
     def records_of(self) -> dict[str, str]:
         """Whose records a file of this model contains."""
@@ -22,6 +23,7 @@ class StoredModel(State):
 
     job: str
     parties: tuple[str, ...]
+    sigmoids: F64 | None = None
 
     def records_of(self) -> dict[str, str]:
         """This file holds a reference only."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tacit.choreo import F64, State
+from tacit.numeric.folds import votes
 from tacit.protocols.feature_map import FeatureMap, map_records
 from tacit.protocols.pan_svm import Pairs
 
@@ -20,6 +21,7 @@ class PanModel(State):
     classes: int
     pairs: Pairs
     min_cluster: int
+    sigmoids: F64 | None = None  # Platt's A and B, a line per column of `decide`
 
     def values(self, X: F64) -> F64:
         """The value f of every record and problem, in blocks of records."""
@@ -40,14 +42,3 @@ class PanModel(State):
     def bare(self) -> bool:
         """Whether a landmark may be a record."""
         return self.min_cluster == 1 and len(self.map.centres) > 0
-
-
-def votes(values: F64, pairs: Pairs, classes: int) -> F64:
-    """One-versus-one: the number of duels won, and below one vote the sum of the values, as scikit-learn has it."""
-    won, sure = np.zeros((len(values), classes)), np.zeros((len(values), classes))
-    for k, (i, j) in enumerate(pairs):
-        won[:, i] += values[:, k] >= 0
-        won[:, j] += values[:, k] < 0
-        sure[:, i] += values[:, k]
-        sure[:, j] -= values[:, k]
-    return won + sure / (3.0 * (np.abs(sure) + 1.0))

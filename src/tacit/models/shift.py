@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tacit.choreo import State
+from tacit.choreo import F64, State
 from tacit.protocols.shift_ring import Shift, ShiftedSVM
 
 
@@ -12,6 +12,7 @@ class ShiftModel(State):
     core: ShiftedSVM
     shifts: dict[str, Shift]
     coordinator: str
+    sigmoids: F64 | None = None  # Platt's A and B, a line per problem; public
 
     def records_of(self) -> dict[str, str]:
         """Moved support vectors and the shifts that move them back are records in clear."""

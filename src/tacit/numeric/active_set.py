@@ -57,7 +57,7 @@ def _scaled(H: F64, c: F64, E: F64, r: F64, x: F64, free: NDArray[np.bool_]) -> 
     for _ in range(STEPS):
         at = np.flatnonzero(free)
         before = x[at]
-        target, multipliers = _equality(H[np.ix_(at, at)], c[at] + ridge[at] * before, E[:, at], r, ridge[at])
+        target, multipliers = _equality(H[at[:, None], at], c[at] + ridge[at] * before, E[:, at], r, ridge[at])
         blocked = _towards(x, at, target)
         if blocked is not None:
             free[blocked] = False
@@ -92,10 +92,10 @@ def _equality(H: F64, c: F64, E: F64, r: F64, ridge: F64) -> tuple[F64, F64]:
     """(2)."""
     n, k = len(c), len(r)
     K = np.zeros((n + k, n + k))
-    K[:n, :n] = H
-    K[range(n), range(n)] += ridge
-    K[:n, n:], K[n:, :n] = E.T, E
-    K[range(n, n + k), range(n, n + k)] = ~E.any(axis=1)  # an equality of none of these variables costs nothing
+    diagonal = K.reshape(-1)[:: n + k + 1]
+    K[:n, :n], K[:n, n:], K[n:, :n] = H, E.T, E
+    diagonal[:n] += ridge
+    diagonal[n:] = ~E.any(axis=1)  # an equality of none of these variables costs nothing
     right = np.concatenate([c, r])
     try:
         found = np.linalg.solve(K, right)

@@ -43,6 +43,11 @@ class FixedPoint:
         """Of an entry of the sum."""
         return self.terms * 2.0 ** -(self.bits + 1)
 
+    @property
+    def deviation(self) -> float:
+        """The standard deviation of that error, if what is cut off is uniform."""
+        return float(np.sqrt(self.terms / 12)) * 2.0**-self.bits
+
     def encode(self, x: F64, what: str, out: U64 | None = None) -> U64:
         """Encode into `out` (or a new vector of the same shape); `what` names the array in an error."""
         flat = np.ascontiguousarray(x, dtype=np.float64).reshape(-1)

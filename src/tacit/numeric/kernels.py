@@ -47,6 +47,13 @@ class Kernel:
         dots += self.coef0
         return np.power(dots, self.degree, out=dots) if self.name == "poly" else np.tanh(dots, out=dots)
 
+    def slopes(self, norms: F64) -> F64:
+        """Numbers s with |dK_ij| <= sqrt(s_i s_j) |dG_ij| where x_i . x_i = norms_i; 0 for sigmoid, which is indefinite by itself."""
+        if self.name == "poly" and self.degree:
+            return np.asarray(self.degree * self.gamma * (self.gamma * np.abs(norms) + abs(self.coef0)) ** (self.degree - 1))
+        # a distance is made of three dot products, one of them twice
+        return np.full(len(norms), {"linear": 1.0, "rbf": 4.0 * self.gamma}.get(self.name, 0.0))
+
 
 def gamma_of(gamma: float | str, columns: int, cells: int, total: float, squares: float) -> float:
     """scikit-learn's 'scale' and 'auto' as a number, from how many cells there are, their sum and their sum of squares."""

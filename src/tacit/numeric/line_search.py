@@ -11,6 +11,8 @@ in every round to save hardly any.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -22,13 +24,13 @@ BEYOND = 0.1  # how far beyond the best step towards the new model a cut is take
 
 
 def along(margin: F64, ahead: F64, weight: F64, steps: F64 = STEPS) -> tuple[F64, F64]:
-    """n(k) and R(k) of (1) at every step."""
+    """n(k) and R(k) of (1) at every step, for one line or many: the last axis is over the rows."""
     slope = ahead - margin
     still = slope == 0.0
     crossing = np.where(still, np.where(margin < 1.0, np.inf, -np.inf), (1.0 - margin) / np.where(still, 1.0, slope))
     rising = slope >= 0.0  # violates before its crossing, the others after it
     at = np.where(rising, np.searchsorted(steps, crossing), np.searchsorted(steps, crossing, side="right"))
-    count = _until(at, rising, np.ones(len(margin)), len(steps))
+    count = _until(at, rising, np.ones(margin.shape), len(steps))
     level = _until(at, rising, weight * (1.0 - margin), len(steps))
     tilt = _until(at, rising, weight * slope, len(steps))
     return count, np.maximum(level - steps * tilt, 0.0)
@@ -36,10 +38,13 @@ def along(margin: F64, ahead: F64, weight: F64, steps: F64 = STEPS) -> tuple[F64
 
 def _until(at: NDArray[np.intp], rising: NDArray[np.bool_], values: F64, steps: int) -> F64:
     """Sum of values over the rows that violate at each step."""
-    change = np.bincount(at, np.where(rising, -values, values), minlength=steps + 1).astype(np.float64)
-    change[0] += values[rising].sum()
-    summed: F64 = np.cumsum(change)[:steps]
-    return summed
+    lines = values.reshape(math.prod(values.shape[:-1]), values.shape[-1])
+    bins = at.reshape(lines.shape) + np.arange(len(lines))[:, None] * (steps + 1)
+    change = np.bincount(bins.ravel(), np.where(rising, -values, values).ravel(), minlength=len(lines) * (steps + 1)).astype(np.float64)
+    change = change.reshape(-1, steps + 1)
+    change[:, 0] += [line[up].sum() for line, up in zip(lines, rising.reshape(lines.shape), strict=True)]
+    summed: F64 = np.cumsum(change, axis=1)[:, :steps]
+    return summed.reshape(*values.shape[:-1], steps)
 
 
 def violating(margin: F64, ahead: F64, step: float | F64) -> NDArray[np.bool_]:

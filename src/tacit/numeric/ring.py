@@ -46,5 +46,11 @@ class Ring:
             self.add(out, [part])
         return out
 
+    def centred(self, words: U64) -> NDArray[np.int64]:
+        """The integers of least size: what a sum is, if it is smaller than half the modulus."""
+        if self.modulus == 1 << 64:
+            return words.view(np.int64)
+        return np.where(words >= np.uint64(self.modulus + 1 >> 1), words - np.uint64(self.modulus), words).view(np.int64)
+
 
 Z64 = Ring()

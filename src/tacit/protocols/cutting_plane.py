@@ -46,12 +46,13 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.choreo import F64, I64, Array, At, Coordinator, Everyone, Holder, Message, PeerError, Run, State, choreography
+from tacit.choreo import F64, I64, Array, At, Coordinator, Everyone, Holder, Message, PeerError, Role, Run, State, choreography
 from tacit.errors import LocalError
 from tacit.numeric.active_set import solve
 from tacit.numeric.fixed_point import FixedPoint
@@ -155,6 +156,35 @@ class Planes(State):
         return float(relative_gap(self.objective, self.bound))
 
 
+@dataclass(frozen=True)
+class Voice:
+    """How holders and coordinator speak in a run: with `witness` everyone sees the sums and repeats the coordinator's steps."""
+
+    run: Run
+    by: Protection
+    fixed: FixedPoint
+    witness: bool
+
+    @property
+    def who(self) -> Role:
+        """Who reads the sums."""
+        return Everyone if self.witness else Coordinator
+
+    def added(self, step: Callable[..., F64], *args: Any) -> Any:
+        """The sum of what the holders' steps give."""
+        x = self.run.local(Holder, step, *args)
+        if self.witness:
+            return open_sum(self.run, x, by=self.by, fixed=self.fixed)
+        return secure_sum(self.run, x, to=Coordinator, by=self.by, fixed=self.fixed)
+
+    def told(self, kind: type[M], step: Callable[..., M], *args: Any) -> M:
+        """What the coordinator's step gives, published."""
+        message = self.run.publish(kind, self.run.local(Coordinator, step, *args))
+        if self.witness:
+            self.run.local(Holder, confirm, self.run.local(Holder, step, *args), message)
+        return message
+
+
 @choreography(
     opens={
         Coordinator: "how many rows each class has; along every line of the search, how many rows are within the margin and by how many"
@@ -177,18 +207,8 @@ def cutting_plane(
     classes: int = 0,
 ) -> Solution:
     """Solve (1) for all problems at once; everyone learns the models. The first `classes` are one class each against the rest."""
-    who = Everyone if witness else Coordinator
-
-    def added(step: Callable[..., F64], *args: Any) -> Any:
-        x = run.local(Holder, step, *args)
-        return open_sum(run, x, by=by, fixed=fixed) if witness else secure_sum(run, x, to=Coordinator, by=by, fixed=fixed)
-
-    def told(kind: type[M], step: Callable[..., M], *args: Any) -> M:
-        message = run.publish(kind, run.local(Coordinator, step, *args))
-        if witness:
-            run.local(Holder, confirm, run.local(Holder, step, *args), message)
-        return message
-
+    voice = Voice(run, by, fixed, witness)
+    added, told, who = voice.added, voice.told, voice.who
     sizes = added(class_sizes, rows)
     start = told(Start, may_start, sizes, min_count)
     s = run.carry(
@@ -226,25 +246,35 @@ def class_sums(rows: Rows, both: I64) -> F64:
     problems = np.repeat(np.arange(len(both)), 2)
     V = np.stack([y > 0 if two else y != 0 for y, two in zip(rows.signs.T, both, strict=True)], axis=1)
     W = np.stack([(y < 0) & bool(two) for y, two in zip(rows.signs.T, both, strict=True)], axis=1)
-    return _sums(rows, problems, np.stack([V, W], axis=2).reshape(len(rows.F), len(problems)))
+    return sums_of(rows, problems, np.stack([V, W], axis=2).reshape(len(rows.F), len(problems)))
 
 
 def at_origin(rows: Rows, both: I64) -> Standing:
     """At w = 0, b = 0; nothing but the classes is summed."""
     nothing = np.zeros(len(rows.F), bool)
     sets = [[nothing, y != 0, *([y > 0, y < 0] if both[k] else [])] for k, y in enumerate(rows.signs.T)]
-    margin = np.where(rows.signs == 0, OUTSIDE, 0.0)
+    margin = origin(rows)
     none = np.empty((0, len(STEPS)))
     return Standing(margin, margin[:, :0], none, none, tuple(bits(np.array(each)) for each in sets))
 
 
+def origin(rows: Rows) -> F64:
+    """Margins at w = 0, b = 0."""
+    return np.where(rows.signs == 0, OUTSIDE, 0.0)
+
+
 def look_ahead(rows: Rows, standing: Standing, go: Direction) -> Standing:
     """Margins at w_a, and counts and losses on the way there."""
-    values = (rows.F @ go.w.T.astype(rows.F.dtype)).astype(np.float64) + go.b
-    signs = rows.signs[:, go.live]
-    ahead = np.where(signs == 0, OUTSIDE, signs * values)
-    line = [along(standing.margin[:, k], ahead[:, i], rows.weight) for i, k in enumerate(go.live)]
-    return dataclasses.replace(standing, ahead=ahead, counts=np.stack([n for n, _ in line]), losses=np.stack([R for _, R in line]))
+    ahead = margins(rows, go.live, go.w, go.b)
+    counts, losses = along(standing.margin[:, go.live].T, ahead.T, rows.weight)
+    return dataclasses.replace(standing, ahead=ahead, counts=counts, losses=losses)
+
+
+def margins(rows: Rows, problems: I64, w: F64, b: F64) -> F64:
+    """Of every row, in every one of these problems under its model."""
+    values = (rows.F @ w.T.astype(rows.F.dtype)).astype(np.float64) + b
+    signs = rows.signs[:, problems]
+    return np.where(signs == 0, OUTSIDE, signs * values)
 
 
 def counted(rows: Rows, standing: Standing, live: I64, classes: int) -> F64:
@@ -278,10 +308,10 @@ def lost(standing: Standing, allowed: Allowed) -> F64:
 def cut_sums(rows: Rows, standing: Standing, live: I64, step: Step) -> F64:
     """(2) at the step of the next cut, where there is one."""
     cuts = np.flatnonzero(step.cut >= 0)
-    return _sums(rows, live[cuts], violating(standing.margin[:, live[cuts]], standing.ahead[:, cuts], STEPS[step.cut[cuts]]))
+    return sums_of(rows, live[cuts], violating(standing.margin[:, live[cuts]], standing.ahead[:, cuts], STEPS[step.cut[cuts]]))
 
 
-def _sums(rows: Rows, problems: I64, V: NDArray[np.bool_]) -> F64:
+def sums_of(rows: Rows, problems: I64, V: NDArray[np.bool_]) -> F64:
     """a, d and c of (2), a line for each column of V, all in one pass over F."""
     weight = np.where(V, rows.weight[:, None], 0.0)
     signed = weight * rows.signs[:, problems]
@@ -348,14 +378,16 @@ def _cut(planes: Planes, sums: F64) -> Planes:
 
 def _with(planes: Planes, a: F64, d: float, c: float, e: float) -> Planes:
     """One more variable of (3)."""
-    beside = planes.a @ a
+    n, H = len(planes.c), np.empty((len(planes.c) + 1,) * 2)
+    H[:n, :n], H[n, n] = planes.H, a @ a
+    H[:n, n] = H[n, :n] = planes.a @ a
     return dataclasses.replace(
         planes,
-        a=np.vstack([planes.a, a]),
+        a=np.concatenate([planes.a, a[None]]),
         c=np.append(planes.c, c),
         d=np.append(planes.d, d),
         e=np.append(planes.e, e),
-        H=np.block([[planes.H, beside[:, None]], [beside[None, :], np.array([[a @ a]])]]),
+        H=H,
         x=np.append(planes.x, 0.0),
         free=np.append(planes.free, False),
     )
@@ -363,10 +395,11 @@ def _with(planes: Planes, a: F64, d: float, c: float, e: float) -> Planes:
 
 def minimise(planes: tuple[Planes, ...], C: float, tol: float) -> tuple[Planes, ...]:
     """(3), from where it was solved last."""
-    return tuple(p if p.stuck or p.gap <= tol else _minimum(p, C) for p in planes)
+    return tuple(p if p.stuck or p.gap <= tol else minimum(p, C) for p in planes)
 
 
-def _minimum(planes: Planes, C: float) -> Planes:
+def minimum(planes: Planes, C: float) -> Planes:
+    """(3) of one problem."""
     found = solve(planes.H, planes.c, np.stack([planes.e, planes.d]), np.array([C, 0.0]), planes.x, planes.free)
     w = found.x @ planes.a
     bound = max(planes.bound, float(planes.c @ found.x - 0.5 * w @ w))
@@ -411,24 +444,32 @@ def choose(planes: tuple[Planes, ...], losses: F64, go: Direction, allowed: Allo
 
 
 def _objectives(planes: tuple[Planes, ...], losses: F64, go: Direction, C: float) -> Iterator[F64]:
-    """J of (1) at every step; at step 0 it is known."""
     for i, k in enumerate(go.live):
-        w, D = planes[k].w, go.w[i] - planes[k].w
-        J = 0.5 * (w @ w + 2 * STEPS * (w @ D) + STEPS**2 * (D @ D)) + C * losses[i]
-        J[0] = planes[k].objective
-        yield J
+        yield objectives(planes[k], go.w[i], losses[i], C)
+
+
+def objectives(planes: Planes, ahead: F64, losses: F64, C: float) -> F64:
+    """J of (1) at every step towards `ahead`; at step 0 it is known."""
+    w, D = planes.w, ahead - planes.w
+    J = 0.5 * (w @ w + 2 * STEPS * (w @ D) + STEPS**2 * (D @ D)) + C * losses
+    J[0] = planes.objective
+    return J
 
 
 def advance(planes: tuple[Planes, ...], losses: F64, sums: F64, go: Direction, step: Step, C: float) -> tuple[Planes, ...]:
     """Go to the best step, take up the cut; a problem that can do neither is stuck."""
     after, cuts = list(planes), iter(sums)
     for i, (k, J) in enumerate(zip(go.live, _objectives(planes, losses, go, C), strict=True)):
-        best, length = step.best[i], float(STEPS[step.best[i]])
-        w, b = planes[k].w + length * (go.w[i] - planes[k].w), planes[k].b + length * (float(go.b[i]) - planes[k].b)
-        stuck = bool(best == 0 and step.cut[i] < 0)
-        p = dataclasses.replace(planes[k], w=w, b=b, objective=float(J[best]), stuck=stuck)
-        after[k] = _cut(p, next(cuts)) if step.cut[i] >= 0 else p
+        after[k] = advanced(planes[k], go.w[i], float(go.b[i]), J, step.best[i], next(cuts) if step.cut[i] >= 0 else None)
     return tuple(after)
+
+
+def advanced(planes: Planes, w: F64, b: float, J: F64, best: int, cut: F64 | None) -> Planes:
+    """One problem, on its way to w, b."""
+    length = float(STEPS[best])
+    at, bias = planes.w + length * (w - planes.w), planes.b + length * (b - planes.b)
+    moved = dataclasses.replace(planes, w=at, b=bias, objective=float(J[best]), stuck=bool(best == 0 and cut is None))
+    return moved if cut is None else _cut(moved, cut)
 
 
 def models(planes: tuple[Planes, ...], rounds: int, tol: float) -> Models:

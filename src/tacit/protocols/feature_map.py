@@ -81,13 +81,31 @@ def feature_map(
         return FeatureMap("identity", *numbers, none, none, seed, columns)
     if source == "fourier":
         return FeatureMap(source, *numbers, none, none, seed, count or max(1, int((share or 0.0) * rows)))
-    if rows < min_cluster * len(run.roster[Holder]):  # on average no holder has the records that a landmark of its own stands for
-        source = "joint"
-    centres = landmarks(run, data, source=source, share=share, count=count, rows=rows, min_cluster=min_cluster, by=by, fixed=fixed)
+    source, centres = centres_of(
+        run, data, source=source, share=share, count=count, rows=rows, min_cluster=min_cluster, by=by, fixed=fixed
+    )  # fmt: skip
     basis = run.publish(Basis, run.local(Coordinator, basis_at, centres, kernel)).matrix
     if witness:
         run.local(Holder, check_basis, basis, centres, kernel)
     return FeatureMap(source, *numbers, centres, basis, seed, basis.shape[1])
+
+
+def centres_of(
+    run: Run,
+    data: At[Any],
+    *,
+    source: str,
+    share: float | None,
+    count: int | None,
+    rows: int,
+    min_cluster: int,
+    by: Protection,
+    fixed: FixedPoint,
+) -> tuple[str, F64]:
+    """Landmarks, and by which source: of all together, if on average no holder has the records that one of its own stands for."""
+    if rows < min_cluster * len(run.roster[Holder]):
+        source = "joint"
+    return source, landmarks(run, data, source=source, share=share, count=count, rows=rows, min_cluster=min_cluster, by=by, fixed=fixed)
 
 
 def check_source(source: str, kernel: str) -> None:

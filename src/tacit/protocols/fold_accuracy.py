@@ -32,7 +32,7 @@ from tacit.choreo import F64, I64, At, Coordinator, Everyone, Holder, Message, R
 from tacit.errors import LocalError
 from tacit.numeric.elimination import best
 from tacit.numeric.folds import chosen, dealt
-from tacit.protocols.cutting_plane import Rows, Solution
+from tacit.protocols.cutting_plane import Rows, Solution, Voice
 from tacit.protocols.secure_sum import secure_sum
 from tacit.protocols.subset_svm import Ground, classes_at, mapped, solve, subset_map
 
@@ -70,9 +70,9 @@ NO_FOLDS = Folds(0, None)
 def deal(run: Run, data: At[Any], *, ground: Ground, most: int, seed: int) -> Folds:
     """Every holder deals its rows to at most `most` folds."""
     codes = run.local(Holder, classes_at, data, ground.classes, ground.weights)
-    counts = run.local(Holder, fold_sizes, codes, len(ground.classes), most, seed, run.who(Holder))
-    total = secure_sum(run, counts, to=Coordinator, by=ground.by, fixed=ground.fixed, what="fold sizes")
-    number = run.publish(FoldNumber, run.local(Coordinator, largest, total, len(ground.classes), most, ground.svm.min_count)).folds
+    voice = Voice(run, ground.by, ground.fixed, ground.svm.witness)
+    total = voice.added(fold_sizes, codes, len(ground.classes), most, seed, run.who(Holder))
+    number = voice.told(FoldNumber, largest, total, len(ground.classes), most, ground.svm.min_count).folds
     return Folds(number, run.local(Holder, dealt_here, codes, max(1, number), seed, run.who(Holder)))
 
 

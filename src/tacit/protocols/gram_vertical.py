@@ -28,19 +28,18 @@ Source: 001 section 3, eqs 3 to 6; testing as in section 3.3, with the model at 
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
 from typing import Any, Protocol
 
 import numpy as np
 
-from tacit.choreo import F64, I64, Array, Asker, At, Coordinator, Everyone, Holder, Labeller, Message, Run, State, choreography
+from tacit.choreo import F64, I64, Array, Asker, At, Coordinator, Everyone, Holder, Labeller, Message, Run, choreography
 from tacit.errors import LocalError
-from tacit.numeric.dual_svm import solve
 from tacit.numeric.fixed_point import FixedPoint
-from tacit.numeric.kernels import Kernel, gamma_of
-from tacit.numeric.triangle import bands, pack, unpack
-from tacit.protocols.secure_sum import protect, secure_sum
+from tacit.numeric.kernels import Kernel
+from tacit.numeric.triangle import bands, pack
+from tacit.protocols.gram_model import DualModel, Extent, Gram, Learner, SupportColumns, decided, learnt, numbers_of, numbers_to_coordinator
+from tacit.protocols.secure_sum import Protection, protect, secure_sum
 
 BAND = 1 << 22  # packed entries summed at once: 32 MiB
 
@@ -73,36 +72,10 @@ class Labels(Message, tells="the class and the weight of every record, in clear"
     weight: F64 | None
 
 
-class Support(Message, tells="which records are support vectors"):
-    """Row numbers."""
-
-    rows: I64
-
-
 class Decision(Message, tells="the decision values of the records asked about"):
     """f(z), a column per problem."""
 
     values: F64
-
-
-class DualModel(State):
-    """The coordinator's share: coefficients, biases, kernel, and x_i . x_i of the support vectors."""
-
-    coef: F64
-    bias: F64
-    norms: F64
-    objective: F64
-    iterations: int
-    kernel: str
-    gamma: float
-    degree: int
-    coef0: float
-
-
-class SupportColumns(State):
-    """A holder's share: its columns of the support vectors."""
-
-    X: F64
 
 
 @choreography(
@@ -121,46 +94,76 @@ def gram_vertical(
     degree: int,
     coef0: float,
     C: float,
+    epsilon: float | None = None,
     class_weight: dict[Any, float] | str | None = None,
     tol: float = 1e-3,
     max_iter: int = -1,
+    probability: bool = False,
     method: str = "pairwise",
     segments: int = 1,
     fraction_bits: int = 32,
     band: int = BAND,
 ) -> dict[str, Any]:
-    """Train; the coordinator ends with a `DualModel`, every holder with its `SupportColumns`."""
+    """Train; the coordinator ends with a `DualModel`, every holder with its `SupportColumns`. With `epsilon`, targets are numbers."""
+    gram = summed_gram(
+        run, data, class_weight=class_weight, cells=gamma == "scale" and kernel != "linear", method=method, segments=segments,
+        fraction_bits=fraction_bits, band=band, numbers=epsilon is not None,
+    )  # fmt: skip
+    return learnt(
+        run, gram, shape=Kernel(kernel, degree=degree, coef0=coef0), gamma=gamma, learner=Learner(C, tol, max_iter, epsilon),
+        probability=probability, keep=lambda rows: run.local(Holder, keep, data, rows),
+    )  # fmt: skip
+
+
+def summed_gram(
+    run: Run,
+    data: At[Any],
+    *,
+    class_weight: dict[Any, float] | str | None,
+    cells: bool,
+    method: str,
+    segments: int,
+    fraction_bits: int,
+    band: int,
+    numbers: bool = False,
+) -> Gram:
+    """What every training over a gram matrix begins with: labels and (2) at the coordinator; `cells`: the sum of all cells too."""
     # whatever can be refused is refused before anything is sent
-    if method == "threshold":
-        raise LocalError("secure_sum='threshold' lets holders stay away, and a gram matrix without their columns is wrong: use 'pairwise'")
-    shape = Kernel(kernel, degree=degree, coef0=coef0)
+    check_method(method)
     fixed = FixedPoint(fraction_bits, terms=len(run.roster[Holder]))
-    found = run.local(Labeller, class_names, data)
+    found = run.local(Labeller, numbers_of, data, run.who(Labeller)) if numbers else run.local(Labeller, class_names, data)
     run.local(Holder, check_range, data, fixed, run.who(Holder))
     by = protect(run, to=Coordinator, method=method, segments=segments)
-    classes = run.publish(Classes, found)
+    classes = () if numbers else run.publish(Classes, found).names
     records, columns = sizes(run, data)
-    labels = run.send(Labels, Labeller >> Coordinator, run.local(Labeller, labels_of, data, classes.names, class_weight))
-    if gamma == "scale" and kernel != "linear":
-        cells = secure_sum(run, run.local(Holder, cell_sum, data), to=Coordinator, by=by, fixed=fixed, what="sum of all cells")
-    else:
-        cells = run.local(Coordinator, float)
+    labels = numbers_to_coordinator(run, data, by_rows=False) if numbers else labels_to_coordinator(run, data, classes, class_weight)
+    total = cells_to_coordinator(run, data, by=by, fixed=fixed, wanted=cells)
+    summed = run.carry(bands=run.local(Coordinator, tuple))
     cuts = bands(records, band)
-    s = run.carry(bands=run.local(Coordinator, tuple))
-    for t in run.rounds(len(cuts), s):
+    for t in run.rounds(len(cuts), summed):
         part = run.local(Holder, gram_band, data, *cuts[t])
-        total = secure_sum(run, part, to=Coordinator, by=by, fixed=fixed, what="gram matrix")  # (2)
-        s.bands = run.local(Coordinator, append, s.bands, total)
+        opened = secure_sum(run, part, to=Coordinator, by=by, fixed=fixed, what="gram matrix")
+        summed.bands = run.local(Coordinator, append, summed.bands, opened)
         run.note(band=t + 1, records=cuts[t][1])
-    model = run.local(Coordinator, fit, s.bands, records, columns, labels, cells, shape, gamma, C, tol, max_iter)
-    support = run.publish(Support, run.local(Coordinator, support_of, model))
-    run.note(support_vectors=len(support.rows))
-    return {
-        "classes": classes.names,
-        "support": support.rows,
-        "dual": run.local(Coordinator, compact, model, support.rows),
-        "columns": run.local(Holder, keep, data, support.rows),
-    }
+    return Gram(classes, Extent(records, columns, fixed.deviation), labels, total, summed.bands)
+
+
+def check_method(method: str) -> None:
+    """Refuse a sum that may lack holders."""
+    if method == "threshold":
+        raise LocalError("secure_sum='threshold' lets holders stay away, and a gram matrix without their columns is wrong: use 'pairwise'")
+
+
+def labels_to_coordinator(run: Run, data: At[Any], classes: tuple[Any, ...], class_weight: dict[Any, float] | str | None) -> At[Labels]:
+    """From the party that has them all."""
+    return run.send(Labels, Labeller >> Coordinator, run.local(Labeller, labels_of, data, classes, class_weight))
+
+
+def cells_to_coordinator(run: Run, data: At[Any], *, by: Protection, fixed: FixedPoint, wanted: bool) -> At[Any]:
+    """The sum of all cells, if it is wanted."""
+    if not wanted:
+        return run.local(Coordinator, float)
+    return secure_sum(run, run.local(Holder, cell_sum, data), to=Coordinator, by=by, fixed=fixed, what="sum of all cells")
 
 
 @choreography(
@@ -287,46 +290,10 @@ def append(done: tuple[F64, ...], band: F64) -> tuple[F64, ...]:
     return (*done, band)
 
 
-def fit(
-    packed: tuple[F64, ...],
-    records: int,
-    columns: int,
-    labels: Labels,
-    cells: Any,
-    shape: Kernel,
-    gamma: float | str,
-    C: float,
-    tol: float,
-    max_iter: int,
-) -> DualModel:
-    """Solve (1) on the kernel matrix of G; `coef` over all records still."""
-    if len(labels.codes) != records:
-        raise LocalError(f"{len(labels.codes)} labels for {records} records: the labeller must hold one label per record")
-    G = unpack(packed, records)
-    norms = G.diagonal().copy()
-    number = gamma_of(gamma, columns, records * columns, float(np.sum(cells)), float(norms.sum()))
-    kernel = Kernel(shape.name, number, shape.degree, shape.coef0)
-    K = kernel.from_dots(G, norms, norms)
-    found = solve(K, labels.codes, labels.weight, C=C, tol=tol, max_iter=max_iter)
-    numbers = (kernel.name, number, kernel.degree, kernel.coef0)
-    return DualModel(found.coef, found.bias, norms, found.objective, found.iterations, *numbers)
-
-
-def support_of(model: DualModel) -> Support:
-    """Records with a coefficient in any problem."""
-    return Support(np.flatnonzero(np.any(model.coef, axis=0)))
-
-
-def compact(model: DualModel, rows: I64) -> DualModel:
-    """The model on its support vectors only."""
-    return dataclasses.replace(model, coef=model.coef[:, rows], norms=model.norms[rows])
-
-
 def decide(model: DualModel, total: F64, squares: bool) -> Decision:  # noqa: FBT001 - a step
     """f(z) from (3)."""
     products, own = (total[:, :-1].copy(), total[:, -1]) if squares else (total.copy(), np.empty(0))
-    kernel = Kernel(model.kernel, model.gamma, model.degree, model.coef0)
-    return Decision(kernel.from_dots(products, own, model.norms) @ model.coef.T + model.bias)
+    return Decision(decided(model, products, own))
 
 
 # Steps at the asker

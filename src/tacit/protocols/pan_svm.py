@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
+from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
@@ -31,10 +32,11 @@ from tacit.choreo import F64, Array, At, Coordinator, Everyone, Holder, Message,
 from tacit.errors import LocalError
 from tacit.numeric.fixed_point import FixedPoint
 from tacit.numeric.kernels import Kernel, gamma_of
-from tacit.protocols.cutting_plane import Rows, confirm, cutting_plane
+from tacit.protocols.cutting_plane import Rows, Voice, cutting_plane
 from tacit.protocols.feature_map import FeatureMap, Records, check_source, feature_map, map_records
 from tacit.protocols.landmarks import refuse_share
-from tacit.protocols.secure_sum import open_sum, protect, secure_sum
+from tacit.protocols.platt import platt
+from tacit.protocols.secure_sum import Protection, protect
 
 CAP = 1000  # landmarks, if their number is given as a share of the rows: the map costs their square per row
 NEVER = -1e9  # the decision value of a class that took no part
@@ -59,6 +61,17 @@ class Points(State):
     """Records that count, without their labels."""
 
     X: F64
+
+
+@dataclass(frozen=True)
+class Agreed:
+    """What holds for the whole run: protection of the sums, classes, the number of columns, `Facts`."""
+
+    by: Protection
+    fixed: FixedPoint
+    classes: tuple[Any, ...]
+    columns: int
+    facts: Facts
 
 
 @choreography(
@@ -91,6 +104,7 @@ def pan_svm(
     dtype: str = "float64",
     seed: int = 0,
     witness: bool = False,
+    probability: bool = False,
     method: str = "pairwise",
     segments: int = 1,
     fraction_bits: int = 32,
@@ -99,35 +113,58 @@ def pan_svm(
     check_source(landmark_source, kernel)
     if landmarks < 1 and landmark_source != "fourier" and kernel != "linear":
         refuse_share(landmarks, min_cluster)
-    shape = Kernel(kernel, degree=degree, coef0=coef0)
-    fixed = FixedPoint(fraction_bits, terms=len(run.roster[Holder]))
-    run.local(Holder, check_range, data, fixed, run.who(Holder))
-    by = protect(run, to=Coordinator, method=method, segments=segments)
-    classes, columns = labelled(run, data)
-    first = run.local(Holder, facts_of, data, classes, gamma == "scale" and kernel != "linear")
-    if witness:
-        told = open_sum(run, first, by=by, fixed=fixed, what="class sizes")
-    else:
-        told = secure_sum(run, first, to=Coordinator, by=by, fixed=fixed, what="class sizes")
-    facts = run.publish(Facts, run.local(Coordinator, facts_from, told, columns, gamma))
-    if witness:
-        run.local(Holder, confirm, run.local(Holder, facts_from, told, columns, gamma), facts)
+    first = prepare(
+        run, data, kernel=Kernel(kernel, degree=degree, coef0=coef0), gamma=gamma, method=method, segments=segments,
+        fraction_bits=fraction_bits, witness=witness,
+    )  # fmt: skip
+    by, fixed, classes, columns, facts = first.by, first.fixed, first.classes, first.columns, first.facts
     rows = round(float(facts.sizes.sum()))
     share, count = wanted(landmarks, rows)
     the_map = feature_map(
-        run, run.local(Holder, points, data), source=landmark_source, kernel=Kernel(kernel, facts.gamma, shape.degree, shape.coef0),
+        run, run.local(Holder, points, data), source=landmark_source, kernel=Kernel(kernel, facts.gamma, degree, coef0),
         share=share, count=count, rows=rows, columns=columns, min_cluster=min_cluster, seed=seed, by=by, fixed=fixed, witness=witness,
     )  # fmt: skip
     pairs = problems(len(classes), multi_class)
     few = left_out(facts.sizes, min_count)
     weights = np.where(few, 0.0, class_weights(classes, facts.sizes, class_weight))
     held = run.local(Holder, rows_of, data, the_map, classes, pairs, weights, dtype)
-    found = cutting_plane(
-        run, held, by=by, fixed=fixed, C=C, tol=tol, max_rounds=max_rounds, min_count=min_count, witness=witness,
-        classes=against_the_rest(pairs),
-    )  # fmt: skip
+    AB = None
+    if probability:
+        from tacit.protocols.fold_scores import fold_scores  # noqa: PLC0415 - it is built on this file
+
+        found, scores = fold_scores(
+            run, data, held, names=classes, weights=weights, pairs=pairs, width=the_map.size, by=by, fixed=fixed, C=C, tol=tol,
+            max_rounds=max_rounds, min_count=min_count, witness=witness, seed=seed,
+        )  # fmt: skip
+        AB = platt(run, scores, sizes=np.where(weights > 0, facts.sizes, 0.0), by=by, fixed=fixed, witness=witness)
+    else:
+        found = cutting_plane(
+            run, held, by=by, fixed=fixed, C=C, tol=tol, max_rounds=max_rounds, min_count=min_count, witness=witness,
+            classes=against_the_rest(pairs),
+        )  # fmt: skip
     found = dataclasses.replace(found, b=np.where([few[k] and rest < 0 for k, rest in pairs], NEVER, found.b))
-    return {"classes": classes, "pairs": pairs, "map": the_map, "solution": found, "columns": columns, "sizes": facts.sizes}
+    return {
+        "classes": classes,
+        "pairs": pairs,
+        "map": the_map,
+        "solution": found,
+        "columns": columns,
+        "sizes": facts.sizes,
+        "sigmoids": AB,
+    }
+
+
+def prepare(
+    run: Run, data: At[Any], *, kernel: Kernel, gamma: float | str, method: str, segments: int, fraction_bits: int, witness: bool
+) -> Agreed:
+    """What every training of a PAN-SVM begins with: keys, classes and their sizes, gamma as a number."""
+    fixed = FixedPoint(fraction_bits, terms=len(run.roster[Holder]))
+    run.local(Holder, check_range, data, fixed, run.who(Holder))
+    by = protect(run, to=Coordinator, method=method, segments=segments)
+    classes, columns = labelled(run, data)
+    voice = Voice(run, by, fixed, witness)
+    told = voice.added(facts_of, data, classes, gamma == "scale" and kernel.name != "linear")
+    return Agreed(by, fixed, classes, columns, voice.told(Facts, facts_from, told, columns, gamma))
 
 
 @choreography(opens={Everyone: "which classes each party has, and how many columns"})

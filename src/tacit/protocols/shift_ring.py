@@ -37,13 +37,14 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from tacit.choreo import F64, I64, U64, Array, At, Coordinator, Each, Everyone, Holder, Message, PeerError, Run, State, choreography
+from tacit.choreo import F64, I64, U64, Array, At, Coordinator, Each, Everyone, Holder, Message, PeerError, Role, Run, State, choreography
 from tacit.crypto.pads import stream
 from tacit.errors import LocalError
-from tacit.numeric.dual_svm import solve
+from tacit.numeric.dual_svm import out_of_fold, solve
 from tacit.numeric.kernels import Kernel, gamma_of
 from tacit.numeric.shift import narrow, shift_of
 from tacit.protocols.gram_vertical import Classes
+from tacit.protocols.platt import Scores, own_platt
 
 KERNELS = ("linear", "rbf")
 Blocks = tuple[F64, ...]
@@ -161,6 +162,7 @@ def shift_ring(
     class_weight: dict[Any, float] | str | None = None,
     tol: float = 1e-3,
     max_iter: int = -1,
+    probability: bool = False,
 ) -> dict[str, Any]:
     """Train; the coordinator ends with a `ShiftedSVM`, every holder with its `Shift`. `width`: of each column's shift."""
     check_kernel(kernel)
@@ -168,8 +170,12 @@ def shift_ring(
     shifts = run.local(Holder, own_shift, run.random(Holder), width, distribution)
     blocks = two_passes(run, data, shifts)
     labels, names = gather_labels(run, data, class_weight)
-    model = run.local(Coordinator, fit, run.local(Coordinator, np.concatenate, blocks), labels, kernel, gamma, C, tol, max_iter)
-    return {"classes": names, "model": model, "shifts": shifts, "narrow": run.local(Holder, narrow_columns, data, width, distribution)}
+    return {
+        "classes": names,
+        **train(run, run.local(Coordinator, np.concatenate, blocks), labels, kernel, gamma, C, tol, max_iter, probability=probability),
+        "shifts": shifts,
+        "narrow": run.local(Holder, narrow_columns, data, width, distribution),
+    }
 
 
 @choreography(
@@ -220,6 +226,12 @@ def answers(run: Run, model: At[ShiftedSVM], blocks: At[Blocks]) -> At[Any]:
     """To each holder the values of its own block."""
     values = run.local(Coordinator, decided, model, blocks, run.roster[Holder])
     return run.local(Holder, values_of, run.send(OwnDecisions, Coordinator >> Holder, values))
+
+
+def train(run: Run, table: At[F64], labels: At[Any], *dual: Any, probability: bool, to: Role = Coordinator) -> dict[str, Any]:
+    """The model at `to`, and with `probability` what turns decision values into probabilities, for everyone."""
+    model = run.local(to, fit, table, labels, *dual)
+    return {"model": model, "sigmoids": own_platt(run, run.local(to, left_out, table, labels, *dual), at=to) if probability else None}
 
 
 def check_kernel(kernel: str) -> None:
@@ -355,15 +367,27 @@ def fit(X: F64, labels: Any, kernel: str, gamma: float | str, C: float, tol: flo
         raise LocalError(f"{len(labels.codes)} labels for {len(X)} records: there must be one label per record")
     centre = X.mean(axis=0)
     Z = X - centre
+    K, number = _kernel_matrix(X, Z, kernel, gamma)
+    found = solve(K, labels.codes, labels.weight, C=C, tol=tol, max_iter=max_iter)
+    used = np.flatnonzero(np.any(found.coef, axis=0))
+    coef = np.ascontiguousarray(found.coef[:, used])
+    return ShiftedSVM(Z[used], centre, coef, found.bias, found.objective, found.iterations, kernel, number)
+
+
+def left_out(X: F64, labels: Any, kernel: str, gamma: float | str, C: float, tol: float, max_iter: int) -> Scores:
+    """Decision values of every record from a model that did not see it."""
+    K, _ = _kernel_matrix(X, X - X.mean(axis=0), kernel, gamma)
+    return Scores(*out_of_fold(K, labels.codes, labels.weight, C=C, tol=tol, max_iter=max_iter))
+
+
+def _kernel_matrix(X: F64, Z: F64, kernel: str, gamma: float | str) -> tuple[F64, float]:
+    """Of the centred rows; with gamma as a number."""
     norms = np.einsum("ij,ij->i", Z, Z)
     the_kernel = Kernel(kernel, spread_gamma(gamma, Z, norms, X))
     K = the_kernel.from_dots(Z @ Z.T, norms, norms)
     # LIBSVM keeps all but the diagonal in single precision: there too the last digits, which the shift spoils, must break no tie
     np.fill_diagonal(K, K.diagonal().astype(np.float32))
-    found = solve(K, labels.codes, labels.weight, C=C, tol=tol, max_iter=max_iter)
-    used = np.flatnonzero(np.any(found.coef, axis=0))
-    coef = np.ascontiguousarray(found.coef[:, used])
-    return ShiftedSVM(Z[used], centre, coef, found.bias, found.objective, found.iterations, kernel, the_kernel.gamma)
+    return K, the_kernel.gamma
 
 
 def spread_gamma(gamma: float | str, Z: F64, norms: F64, X: F64) -> float:

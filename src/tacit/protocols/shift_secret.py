@@ -48,10 +48,10 @@ from tacit.protocols.shift_ring import (
     answers,
     check_kernel,
     check_labels,
-    fit,
     gather_labels,
     move,
     narrow_columns,
+    train,
     words_of,
 )
 from tacit.protocols.shift_vertical import draw_columns, shift_vertical_predict, train_on_columns
@@ -96,6 +96,7 @@ def shift_secret_rows(
     class_weight: dict[Any, float] | str | None = None,
     tol: float = 1e-3,
     max_iter: int = -1,
+    probability: bool = False,
 ) -> dict[str, Any]:
     """Train; the coordinator ends with a `ShiftedSVM`, every holder with the common `Shift`."""
     check_kernel(kernel)
@@ -104,8 +105,12 @@ def shift_secret_rows(
     shifts = run.local(Holder, common_shift, agree(run), width, distribution, rotation)
     blocks = upload(run, data, shifts)
     labels, names = gather_labels(run, data, class_weight)
-    model = run.local(Coordinator, fit, run.local(Coordinator, np.concatenate, blocks), labels, kernel, gamma, C, tol, max_iter)
-    return {"classes": names, "model": model, "shifts": shifts, "narrow": run.local(Holder, narrow_columns, data, width, distribution)}
+    return {
+        "classes": names,
+        **train(run, run.local(Coordinator, np.concatenate, blocks), labels, kernel, gamma, C, tol, max_iter, probability=probability),
+        "shifts": shifts,
+        "narrow": run.local(Holder, narrow_columns, data, width, distribution),
+    }
 
 
 @choreography(opens={Coordinator: "the new records, moved as in training", Holder: "the decision values of its own records"})
@@ -135,13 +140,14 @@ def shift_secret_columns(
     class_weight: dict[Any, float] | str | None = None,
     tol: float = 1e-3,
     max_iter: int = -1,
+    probability: bool = False,
 ) -> dict[str, Any]:
     """Train; the coordinator, a site without data, ends with a `ShiftedSVM`, every holder with its `Shift`."""
     check_apart(run)
     shifts = draw_columns(run, width, distribution=distribution, rotation=rotation)
     return train_on_columns(
         run, data, width, shifts, kernel=kernel, gamma=gamma, C=C, distribution=distribution, class_weight=class_weight, tol=tol,
-        max_iter=max_iter,
+        max_iter=max_iter, probability=probability,
     )  # fmt: skip
 
 

@@ -30,7 +30,7 @@ import numpy as np
 from tacit.choreo import F64, Asker, At, Coordinator, Holder, Labeller, Message, Role, Run, choreography
 from tacit.numeric.shift import rotation_of, shift_of
 from tacit.protocols.gram_vertical import Classes, Columns, Decision, Labels, class_names, labels_of, sizes
-from tacit.protocols.shift_ring import Shift, ShiftedSVM, check_kernel, fit, move, narrow_columns, words_of
+from tacit.protocols.shift_ring import Shift, ShiftedSVM, check_kernel, move, narrow_columns, train, words_of
 
 
 class MovedColumns(
@@ -60,13 +60,14 @@ def shift_vertical(
     class_weight: dict[Any, float] | str | None = None,
     tol: float = 1e-3,
     max_iter: int = -1,
+    probability: bool = False,
     to: Role = Coordinator,
 ) -> dict[str, Any]:
     """Train; `to`, a holder or a site without data, ends with a `ShiftedSVM`, every holder with its `Shift`."""
     shifts = draw_columns(run, width, distribution=distribution, to=to)
     return train_on_columns(
         run, data, width, shifts, kernel=kernel, gamma=gamma, C=C, distribution=distribution, class_weight=class_weight, tol=tol,
-        max_iter=max_iter, to=to,
+        max_iter=max_iter, probability=probability, to=to,
     )  # fmt: skip
 
 
@@ -105,6 +106,7 @@ def train_on_columns(
     class_weight: dict[Any, float] | str | None,
     tol: float,
     max_iter: int,
+    probability: bool,
     to: Role = Coordinator,
 ) -> dict[str, Any]:
     """(1), and the SVM on (2)."""
@@ -113,9 +115,8 @@ def train_on_columns(
     sizes(run, data)
     labels = run.send(Labels, Labeller >> to, run.local(Labeller, labels_of, data, classes.names, class_weight))
     table = run.local(to, side_by_side, run.send(MovedColumns, Holder >> to, run.local(Holder, moved, data, shifts)))
-    model = run.local(to, fit, table, labels, kernel, gamma, C, tol, max_iter)
-    thin = run.local(Holder, narrow_columns, data, width, distribution)
-    return {"classes": classes.names, "model": model, "shifts": shifts, "narrow": thin}
+    found = train(run, table, labels, kernel, gamma, C, tol, max_iter, probability=probability, to=to)
+    return {"classes": classes.names, **found, "shifts": shifts, "narrow": run.local(Holder, narrow_columns, data, width, distribution)}
 
 
 # Steps

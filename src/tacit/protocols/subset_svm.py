@@ -32,26 +32,22 @@ from tacit.errors import LocalError
 from tacit.numeric.fixed_point import FixedPoint
 from tacit.numeric.kernels import Kernel
 from tacit.numeric.relevance import Expansion
-from tacit.protocols.cutting_plane import Rows, Solution, confirm, cutting_plane
-from tacit.protocols.feature_map import Basis, FeatureMap, Records, basis_at, check_basis
-from tacit.protocols.landmarks import landmarks, refuse_share
+from tacit.protocols.cutting_plane import Rows, Solution, cutting_plane
+from tacit.protocols.feature_map import Basis, FeatureMap, Records, basis_at, centres_of, check_basis
+from tacit.protocols.landmarks import refuse_share
 from tacit.protocols.pan_svm import (
     NEVER,
-    Facts,
     Pairs,
     against_the_rest,
-    check_range,
     class_weights,
-    facts_from,
-    facts_of,
-    labelled,
     left_out,
+    prepare,
     problems,
     rows_of,
     signs_of,
     wanted,
 )
-from tacit.protocols.secure_sum import Protection, open_sum, protect, secure_sum
+from tacit.protocols.secure_sum import Protection
 
 
 class Columns(State):
@@ -80,6 +76,7 @@ class Svm:
     dtype: str = "float64"
     seed: int = 0
     witness: bool = False
+    probability: bool = False  # of the last model only
     method: str = "pairwise"
     segments: int = 1
     fraction_bits: int = 32
@@ -131,17 +128,18 @@ class Ground:
 def agree(run: Run, data: At[Any], *, svm: Svm) -> Ground:
     """Keys, classes, gamma; no landmarks yet."""
     check_svm(svm)
-    fixed = FixedPoint(svm.fraction_bits, terms=len(run.roster[Holder]))
-    run.local(Holder, check_range, data, fixed, run.who(Holder))
-    by = protect(run, to=Coordinator, method=svm.method, segments=svm.segments)
-    classes, columns = labelled(run, data)
-    first = run.local(Holder, facts_of, data, classes, svm.gamma == "scale" and svm.kernel != "linear")
-    told = open_sum(run, first, by=by, fixed=fixed) if svm.witness else secure_sum(run, first, to=Coordinator, by=by, fixed=fixed)
-    facts = run.publish(Facts, run.local(Coordinator, facts_from, told, columns, svm.gamma))
-    if svm.witness:
-        run.local(Holder, confirm, run.local(Holder, facts_from, told, columns, svm.gamma), facts)
-    pairs = problems(len(classes), svm.multi_class)
-    return Ground(svm, by, fixed, classes, pairs, facts.sizes, facts.gamma, columns, np.arange(columns), np.empty((0, columns)))
+    return grounded(run, data, svm=svm)
+
+
+def grounded(run: Run, data: At[Any], *, svm: Svm) -> Ground:
+    """As `agree`, for any parameters."""
+    first = prepare(
+        run, data, kernel=Kernel(svm.kernel, degree=svm.degree, coef0=svm.coef0), gamma=svm.gamma, method=svm.method,
+        segments=svm.segments, fraction_bits=svm.fraction_bits, witness=svm.witness,
+    )  # fmt: skip
+    pairs, columns = problems(len(first.classes), svm.multi_class), np.arange(first.columns)
+    facts, none = first.facts, np.empty((0, first.columns))
+    return Ground(svm, first.by, first.fixed, first.classes, pairs, facts.sizes, facts.gamma, first.columns, columns, none)
 
 
 @choreography(opens={Everyone: "the landmarks, of the features still in question; none with a linear kernel"})
@@ -151,9 +149,8 @@ def settle(run: Run, data: At[Any], features: I64, *, ground: Ground) -> Ground:
     if svm.kernel == "linear":
         return ground
     share, count = wanted(svm.landmarks, rows)
-    source = "joint" if rows < svm.min_cluster * len(run.roster[Holder]) else svm.landmark_source  # as `feature_map` has it
-    centres = landmarks(
-        run, run.local(Holder, columns_of, data, features), source=source, share=share, count=count, rows=rows,
+    _, centres = centres_of(
+        run, run.local(Holder, columns_of, data, features), source=svm.landmark_source, share=share, count=count, rows=rows,
         min_cluster=svm.min_cluster, by=ground.by, fixed=ground.fixed,
     )  # fmt: skip
     return dataclasses.replace(ground, has=features, centres=centres)

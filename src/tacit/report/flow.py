@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -17,6 +18,7 @@ from tacit.report.words import listing
 Point = tuple[float, float]
 WIDE, HIGH = 3.4, 1.9  # half axes of the ellipse the sites stand on; one unit is about one inch
 STEP = 0.22  # from one line of text to the next
+ACROSS = 92  # letters of a line
 GAP = 0.07  # between the axis of a pair and each of its two arrows
 STEEP = 0.3
 MANY = 24  # beyond this the names overlap, and the table says it better
@@ -133,7 +135,13 @@ def _flow(figure: Figure, picture: Picture, palette: dict[str, str]) -> None:
 def _key(picture: Picture) -> list[tuple[str, str]]:
     ring = [("- -", str(picture.ring))] if picture.ring else []
     numbered = [] if picture.few else [(str(n), str(kind)) for n, kind in enumerate(picture.kinds, start=1)]
-    return ring + numbered
+    return [line for mark, words in ring + numbered for line in _lines(mark, words)]
+
+
+def _lines(mark: str, words: str) -> list[tuple[str, str]]:
+    """What is longer than the figure is wide goes on below."""
+    first, *rest = textwrap.wrap(words, ACROSS) or [""]
+    return [(mark, first), *(("", more) for more in rest)]
 
 
 def _frame(ax: Axes, lines: int) -> None:

@@ -6,12 +6,13 @@ import html
 import json
 from collections.abc import Iterable, Sequence
 from importlib import resources
-from itertools import groupby
 from string import Template
 from typing import TYPE_CHECKING, Any
 
-from tacit.report import plots
-from tacit.report.disclosures import Disclosure, disclosures
+from tacit.report import plots, score_plots, search_plot
+from tacit.report.candidates import listed
+from tacit.report.disclosures import Disclosure, by_site
+from tacit.report.evaluation import Evaluation, figures_of
 from tacit.report.flow import flow
 from tacit.report.words import clean, figure, human_bytes, human_seconds, listing, seen_bytes, summary
 
@@ -71,11 +72,11 @@ def _opens(report: Report) -> str:
 
 
 def _disclosures(report: Report) -> str:
-    rows = disclosures(report.learnt, report.parties)
-    if not rows:
+    sites = by_site(report.learnt, report.parties)
+    if not sites:
         return "<p>No message left any site.</p>"
     head = '<tr><th>who</th><th>learnt</th><th>from whom</th><th class="n">how often</th><th class="n">bytes</th></tr>'
-    body = "".join(_site(who, list(group)) for who, group in groupby(rows, key=lambda row: row.who))
+    body = "".join(_site(listing(who), rows) for who, rows in sites)
     return f'<div class="scroll ledger"><table><thead>{head}</thead>{body}</table></div>'
 
 
@@ -102,7 +103,24 @@ def _result(report: Report) -> str:
         parts += ["<h3>Compared with the centralised learner</h3>", _table(("measure", "value"), rows)]
     if report.figures:
         parts += ["<h3>Figures of the method</h3>", _table(("figure", "value"), ((n, figure(v)) for n, v in report.figures.items()))]
+    if report.candidates:
+        found = _table(("candidate", f"{report.metric} ± deviation over the folds"), listed(report.candidates), numbers=True)
+        parts += ["<h3>What was tried</h3>", _figure(search_plot.scores_map(report.candidates, report.metric)), found]
+    parts += [_evaluation(evaluation, str(i)) for i, evaluation in enumerate(report.evaluations.values())]
     return "".join(parts) or "<p>No score was measured in this run.</p>"
+
+
+def _evaluation(evaluation: Evaluation, key: str) -> str:
+    head = "".join(f'<th class="n">{_esc(name)}</th>' for name in ("all", *evaluation.sites))
+    rows = "".join(_figures(name, values) for name, *values in figures_of(evaluation))
+    table = f'<div class="scroll"><table><thead><tr><th>figure</th>{head}</tr></thead><tbody>{rows}</tbody></table></div>'
+    notes = f'<p class="note">{_esc(evaluation.how.capitalize())}.</p>' + (_aside(evaluation.warnings, "") if evaluation.warnings else "")
+    return f"<h3>Evaluated on {_esc(evaluation.name)}</h3>{notes}{table}{_figure(score_plots.panels(evaluation, key))}"
+
+
+def _figures(name: str, values: Iterable[str]) -> str:
+    cells = "".join(f'<td class="n">{_esc(value)}</td>' for value in values)
+    return f'<tr><th scope="row">{_esc(name)}</th>{cells}</tr>'
 
 
 def _cost(report: Report) -> str:

@@ -9,16 +9,19 @@ from tacit.data import Federation
 from tacit.data.part import Part
 from tacit.protocols.secure_sum import protects
 from tacit.registry import Outcome
-from tacit.report.disclosures import traffic
+from tacit.report.disclosures import traffic, united
 from tacit.report.report import Report, default_not_protected
+
+ON_SPARK = "Against whoever runs the cluster or the driver's code: Spark is one trust domain, and can read every partition."
 
 
 def report_on(
     estimator: Any, federation: Federation, outcome: Outcome, *, not_protected: Sequence[str] = (), protection: str | None = None
 ) -> Report:
     """What `fit` leaves in `report_`; `protection` where it is not that of a secure sum."""
-    name = type(estimator).__name__
-    return Report(
+    name, history = type(estimator).__name__, outcome.history
+    outcome, *later = [run for run in (federation.alignment, outcome) if run is not None]
+    report = Report(
         title=_title(name, federation),
         estimator=name,
         params=estimator.get_params(),
@@ -28,15 +31,33 @@ def report_on(
         parties={**{p: holdings(federation, p, part) for p, part in federation.parts.items()}, **_site(federation)},
         rounds=outcome.ledger.rounds,
         seconds=outcome.seconds,
-        cpu=outcome.cpu,
+        cpu=dict(outcome.cpu),
         bytes=outcome.ledger.bytes,
-        history=outcome.history,
+        history=history,
         traffic=traffic(outcome.ledger),
         opens=list(outcome.ledger.opens),
         learnt=outcome.ledger.learnt(),
-        not_protected=[*not_protected, *default_not_protected()],
+        not_protected=[*not_protected, *([ON_SPARK] if federation.runtime == "spark" else []), *default_not_protected()],
         warnings=[*federation.warnings],
     )
+    for run in later:
+        add_outcome(report, run)
+    return report
+
+
+def add_outcome(report: Report, outcome: Outcome) -> None:
+    """What one more run on the same model disclosed and cost."""
+    ledger = outcome.ledger
+    report.traffic += [(report.rounds + at, report.bytes + size) for at, size in traffic(ledger)]
+    report.rounds, report.bytes, report.seconds = (
+        report.rounds + ledger.rounds,
+        report.bytes + ledger.bytes,
+        report.seconds + outcome.seconds,
+    )
+    for party, seconds in outcome.cpu.items():
+        report.cpu[party] = report.cpu.get(party, 0.0) + seconds
+    report.opens += [opened for opened in ledger.opens if opened not in report.opens]
+    report.learnt = united([*report.learnt, *ledger.learnt()])
 
 
 def holdings(federation: Federation, party: str, part: Part) -> str:

@@ -20,6 +20,7 @@ from tacit.errors import LocalError
 from tacit.files import write_whole
 from tacit.report import text
 from tacit.report.disclosures import traffic
+from tacit.report.evaluation import Evaluation
 from tacit.report.words import clean, counted, human_bytes, plain
 
 __all__ = ["Report", "default_not_protected", "traffic"]
@@ -60,6 +61,8 @@ class Report:
         figures: what the method itself is measured by, such as how far it hides a value.
         scores: label -> score, such as "north alone", "together (tacit)", "centralised".
         metric: what the scores are.
+        evaluations: which records -> what `tacit.evaluate` found on them.
+        candidates: what a search tried: parameters, score, its deviation over the folds.
     """
 
     title: str
@@ -83,9 +86,11 @@ class Report:
     figures: dict[str, float | int | str] | None = None
     scores: dict[str, float] | None = None
     metric: str = "accuracy"
+    evaluations: dict[str, Evaluation] = field(default_factory=dict)
+    candidates: list[dict[str, Any]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.params, self.history = plain(self.params), plain(self.history)
+        self.params, self.history, self.candidates = plain(self.params), plain(self.history), plain(self.candidates)
         self.comparison, self.figures, scores = plain(self.comparison), plain(self.figures), plain(self.scores)
         if scores is not None:  # a score that is not a number was not measured
             self.scores = {label: score for label, score in scores.items() if not isinstance(score, str)}

@@ -10,13 +10,16 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from tacit.report.disclosures import disclosures
+from tacit.report.candidates import listed
+from tacit.report.disclosures import by_site
+from tacit.report.evaluation import Evaluation, figures_of
 from tacit.report.words import clean, counted, figure, human_bytes, human_seconds, listing, seen_bytes, summary
 
 if TYPE_CHECKING:
     from tacit.report.report import Report
 
 ACCENT = "cyan"
+NO_SCORE = "No score was measured in this run."
 
 
 def render(report: Report) -> Group:
@@ -67,15 +70,13 @@ def _parties(report: Report) -> RenderableType:
 
 def _disclosures(report: Report) -> RenderableType:
     table = _table("who", "learnt", "from whom", "how often", "bytes", numbers=("how often", "bytes"))
-    rows = disclosures(report.learnt, report.parties)
-    if not rows:
-        return Text("No message left any site.")
-    for before, row in zip([None, *rows], rows, strict=False):
-        if before and before.who != row.who:
-            table.add_section()
-        who = "" if before and before.who == row.who else row.who
-        _fill(table, [(who, f"{row.message}: {row.learnt}", listing(row.senders), row.how_often(), seen_bytes(row.bytes))])
-    return table
+    sites = by_site(report.learnt, report.parties)
+    for who, rows in sites:
+        for i, row in enumerate(rows):
+            said = "" if i else listing(who)
+            _fill(table, [(said, f"{row.message}: {row.learnt}", listing(row.senders), row.how_often(), seen_bytes(row.bytes))])
+        table.add_section()
+    return table if sites else Text("No message left any site.")
 
 
 def _bullets(lines: list[str], nothing: str) -> RenderableType:
@@ -90,9 +91,17 @@ def _result(report: Report) -> RenderableType:
     rows += [
         (label.replace("_", " "), figure(value)) for part in (report.comparison, report.figures) for label, value in (part or {}).items()
     ]
-    if not rows:
-        return Text("No score was measured in this run.")
-    return _fill(_table(report.metric, "value", numbers=("value",)), rows)
+    tables = [_fill(_table(report.metric, "value", numbers=("value",)), rows)] if rows else []
+    if report.candidates:
+        heads = ("candidate", f"{report.metric} ± deviation")
+        tables.append(_fill(_table(*heads, numbers=heads[1:]), listed(report.candidates)))
+    return Group(*tables, *map(_evaluation, report.evaluations.values())) if tables or report.evaluations else Text(NO_SCORE)
+
+
+def _evaluation(evaluation: Evaluation) -> RenderableType:
+    heads = (f"on {clean(evaluation.name)}", "all", *evaluation.sites)
+    notes = [Text(clean(line)) for line in (f"{evaluation.how}.", *evaluation.warnings)]
+    return Group(_fill(_table(*heads, numbers=heads[1:]), figures_of(evaluation)), *notes)
 
 
 def _cost(report: Report) -> RenderableType:

@@ -73,6 +73,15 @@ def figure(value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) else clean(value)
 
 
+def area(bounds: tuple[float, float]) -> str:
+    """An area under a curve by its bounds: `0.9824 ± 0.0002`, without the second where it is exact."""
+    low, high = bounds
+    if not math.isfinite(low + high):
+        return "-"
+    middle, half = (low + high) / 2, (high - low) / 2
+    return f"{middle:.4f}" if half < 5e-5 else f"{middle:.4f} ± {half:.4f}"  # noqa: PLR2004 - half of the last digit
+
+
 def plain(value: Any) -> Any:
     """JSON-able. Arrays become their shape: parameters may hold records, and a report is handed around."""
     if value is None or isinstance(value, bool | int | str):
@@ -99,4 +108,5 @@ def summary(report: Report) -> str:
     sites = counted(len(report.parties), "site")
     article = "an" if report.partition.startswith(tuple("aeiou")) else "a"
     cost = f"{counted(report.rounds, 'communication round')}, {human_bytes(report.bytes)} and {human_seconds(report.seconds)}"
-    return clean(f"{sites} ({listing(report.parties)}) trained {report.estimator} on {article} {report.partition} partition in {cost}.")
+    did = "trained and evaluated" if report.evaluations else "trained"
+    return clean(f"{sites} ({listing(report.parties)}) {did} {report.estimator} on {article} {report.partition} partition in {cost}.")

@@ -23,7 +23,7 @@ class Point(State):
     weight: F64 | None
 
 
-class Line(State):
+class Stroke(State):
     start: Point
     end: Point
 
@@ -85,7 +85,7 @@ keys = (
 points = st.builds(Point, st.tuples(st.floats(), st.floats()), st.none() | hnp.arrays(np.float64, hnp.array_shapes(min_side=0)))
 values = st.recursive(
     scalars | arrays | points,
-    lambda inner: st.lists(inner, max_size=4).map(tuple) | st.dictionaries(keys, inner, max_size=4) | st.builds(Line, points, points),
+    lambda inner: st.lists(inner, max_size=4).map(tuple) | st.dictionaries(keys, inner, max_size=4) | st.builds(Stroke, points, points),
     max_leaves=12,
 )
 

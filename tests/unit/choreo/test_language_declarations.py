@@ -15,7 +15,7 @@ class Reading(Message, tells="one reading in clear"):
     note: str
 
 
-class Kept(State):
+class Stowed(State):
     values: F64
     note: str
 
@@ -74,7 +74,7 @@ def test_a_choreography_that_opens_blank_does_not_import():
             return run
 
 
-@pytest.mark.parametrize("kind", [Reading, Kept])
+@pytest.mark.parametrize("kind", [Reading, Stowed])
 def test_the_repr_of_a_record_shows_its_field_names_and_never_a_value(kind):
     record = kind(np.array([SECRET]), "hunter2")
     for text in (repr(record), str(record), f"{record}", repr((record,)), repr({"k": record})):
@@ -83,7 +83,7 @@ def test_the_repr_of_a_record_shows_its_field_names_and_never_a_value(kind):
         assert "hunter2" not in text
 
 
-@pytest.mark.parametrize("kind", [Reading, Kept])
+@pytest.mark.parametrize("kind", [Reading, Stowed])
 def test_records_are_frozen(kind):
     record = kind(np.array([SECRET]), "hunter2")
     with pytest.raises(dataclasses.FrozenInstanceError):

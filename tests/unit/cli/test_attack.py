@@ -34,8 +34,13 @@ def test_one_is_run_on_a_file_and_drawn(tacit, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "name", ["landmark_exposure", "few_violators", "shift_one_record", "shift_column_minimum", "shift_initiator", "ica"]
-)
+    "name",
+    [
+        "bfv_noise", "small_exponent",
+        "landmark_exposure", "few_violators", "shift_one_record", "shift_column_minimum", "shift_initiator", "ica", "iterate_differencing",
+        "two_party", "vertical_span", "vertical_modes", "token_frequency",
+    ],
+)  # fmt: skip
 def test_what_a_rule_stops_and_what_it_does_not(name):
     from sklearn.datasets import load_breast_cancer  # noqa: PLC0415 - only here
 
@@ -44,12 +49,19 @@ def test_what_a_rule_stops_and_what_it_does_not(name):
     for point in ATTACKS[name].points(X[:, :8], y):
         found.setdefault(point.variant, []).append(point.found)
     stopped = {
+        "bfv_noise": lambda: min(found.pop("all three")) > 0.3 and all(max(errors) == 0 for errors in found.values()),
+        "small_exponent": lambda: min(found["Algorithm 1 as printed"]) == 1 and max(found["re-randomised"]) == 0,
+        "token_frequency": lambda: sum(found["frequencies and co-occurrence"]) > sum(found["frequencies"]) > 2.0,
         "landmark_exposure": lambda: max(found["min_cluster=1"]) > 0 == max(found["min_cluster=5"]),
         "few_violators": lambda: max(found["min_count=1"]) > 0 == max(found["min_count=5"]),
         "shift_one_record": lambda: found["secret"][0] < 1e-9 and found["rotation"][0] > 0.1 and found["rotation"][-1] < 1e-9,
         "shift_column_minimum": lambda: found["secret"][0] < 1e-9 and found["rotation"][0] > 0.1,
         "shift_initiator": lambda: found["plain"][0] < 1e-9 and found["secret"][0] == 1,
         "ica": lambda: found["rotation"][0] < 1,
+        "iterate_differencing": lambda: max(found["every party's weights in clear"]) > 2 * max(found["the secure sum only"]),
+        "two_party": lambda: found["the secure sum only"][0] < 1e-9 and min(found["the secure sum only"][1:]) > 0.3,
+        "vertical_span": lambda: found["ADMM, 300 rounds"][-1] < 1e-3 < found["ADMM, 300 rounds"][0],
+        "vertical_modes": lambda: found["ADMM, 300 rounds"][-1] < 0.01 and min(found["rho='auto'"]) > 0.1,
     }
     assert stopped[name](), found
 
@@ -60,7 +72,7 @@ def test_what_a_rule_stops_and_what_it_does_not(name):
         (["nothing"], "unknown attack 'nothing': use one of gram_inversion"),
         (["ica", "--estimator", "GramSVC"], "ica is against ShiftSVC, not 'GramSVC': against that there is gram_inversion, weak_seed"),
         (["ica", "--plot", "p.pdf"], "--plot p.pdf is neither .svg nor .png: name it so"),
-        (["--estimator", "SVC"], "no attack is against 'SVC': use one of GramSVC"),
+        (["--estimator", "SVC"], "no attack is against 'SVC': use one of ConsensusSVC, GramSVC"),
     ],
 )
 def test_refusals_are_one_line(refused, args, words):

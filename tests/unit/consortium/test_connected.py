@@ -72,7 +72,7 @@ def elsewhere(fitted, columns=None, coordinator="clearing"):
     def news_of(job):
         rows = [[getattr(row, name) for name in Row.__slots__] for row in fitted.seen.rows]
         opens = [[o.protocol, o.role, o.what] for o in fitted.seen.opens]
-        public = {"classes": fitted.classes_.tolist(), "support": fitted.support_.tolist(), "history": []}
+        public = {"classes": fitted.classes_.tolist(), "support": fitted.support_.tolist(), "sigmoids": None, "history": []}
         content = {"job": job.id, "state": "finished", "seconds": 2.0, "public": public, "ledger": rows, "opens": opens}
         return msgspec.convert(msgspec.to_builtins(content), News)
 

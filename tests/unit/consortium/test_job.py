@@ -101,7 +101,7 @@ def test_bytes_that_are_no_job_are_the_peers_fault(change, words):
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        ('"GramSVC"', '"GramSVM"', r"job.toml: unknown estimator 'GramSVM': use one of GramSVC"),
+        ('"GramSVC"', '"GramSVM"', r"job.toml: unknown estimator 'GramSVM': use one of ConsensusSVC, GramSVC"),
         ("C = 8.0", "C = -1", r"The 'C' parameter of GramSVC must be a float in the range \(0, inf\). Got -1 instead"),
         ("C = 8.0", "D = 8.0", r"GramSVC has no parameter 'D' in \[params\]: it takes C, .*kernel"),
         ("C = 8.0", "random_state = 1", "no parameter 'random_state'"),
@@ -134,7 +134,7 @@ def test_a_job_file_may_name_a_protocol(read):
     assert read(*start, ("C = 8.0", "C = 8.0\ndegree = 3\ncoef0 = 0.0")).params["gamma"] == 1.0
     with pytest.raises(LocalError, match="gram_vertical needs a value for 'degree', 'coef0'"):
         read(*start)
-    with pytest.raises(LocalError, match="unknown protocol 'gram_diagonal': use one of gram_vertical, gram_predict"):
+    with pytest.raises(LocalError, match="unknown protocol 'gram_diagonal': use one of align, column_moments"):
         read(('estimator = "GramSVC"  ', 'protocol = "gram_diagonal"\npartition = "vertical"'))
 
 
@@ -175,7 +175,7 @@ def test_the_cost_is_close_to_what_a_run_takes(federation):
 
 def test_a_prediction_can_be_rehearsed_but_not_yet_proposed():
     params = {"squares": True, "support": 1000}
-    with pytest.raises(LocalError, match="protocol 'gram_predict' runs in simulation only, since its inputs .*: use one of gram_vertical"):
+    with pytest.raises(LocalError, match=r"protocol 'gram_predict' runs in simulation only, since its inputs .*: use one of gram_vertical"):
         made(params, protocol="gram_predict", rows={"north": 50_000})
     roster = made().roster
     assert "gram_predict: asker: the decision values" in disclosure_of("gram_predict", params)

@@ -155,3 +155,15 @@ def test_a_refused_pad_shows_no_key():
     with pytest.raises(LocalError) as caught:
         pads.put_on("cat", 1)
     assert "cccc" not in str(caught.value)
+
+
+def test_marks_that_were_kept_elsewhere_refuse_the_same_pads_and_say_nothing_of_them():
+    source = entropy()
+    source.pads("ann", SEEDS, b"tag").put_on("cat", 10)
+    marks = source.marks("ann")
+    assert len(marks) == 1
+    again = RootEntropy([], b"run", roots=ROOTS, spent={"ann": marks})
+    again.pads("ann", SEEDS, b"tag").put_on("dan", 10)
+    with pytest.raises(LocalError, match="ann would put the same pad on two values"):
+        again.pads("ann", SEEDS, b"tag").put_on("cat", 10)
+    assert prf(SEEDS["cat"], b"pad", b"tag") not in marks

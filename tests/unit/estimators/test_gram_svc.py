@@ -153,7 +153,7 @@ BAD = {
     "kernel": ("cosine", "The 'kernel' parameter of GramSVC must be among .*'linear', 'poly', 'rbf', 'sigmoid'.* Got 'cosine' instead"),
     "C": (0, r"The 'C' parameter of GramSVC must be a float in the range \(0, inf\). Got 0 instead"),
     "gamma": (-1.0, "The 'gamma' parameter of GramSVC must be"),
-    "partition": ("horizontal", "The 'partition' parameter of GramSVC must be among {'vertical'}"),
+    "partition": ("diagonal", "The 'partition' parameter of GramSVC must be among {'vertical', 'horizontal', 'arbitrary'}"),
     "secure_sum": ("none", "The 'secure_sum' parameter of GramSVC"),
     "fraction_bits": (60, r"The 'fraction_bits' parameter of GramSVC must be an int in the range \[0, 52\]"),
     "segments": (2, "4 parties on the ring have 1 edge-disjoint rings"),

@@ -76,6 +76,6 @@ def test_a_class_that_no_version_knows_is_not_written(iris, tmp_path):
 
     X, y = iris
     model = Mine().fit(X[::5], y[::5])
-    with pytest.raises(LocalError, match="a Mine has no model file: save one of GramSVC, PanSVC"):
+    with pytest.raises(LocalError, match="a Mine has no model file: save one of ConsensusSVC, GramSVC, GramSVR"):
         model.save(tmp_path / "model.tacit")
     assert list(tmp_path.iterdir()) == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import subprocess
 import sys
@@ -23,6 +24,7 @@ from tacit.models.export import export, to_sklearn
 from tacit.models.pan import PanModel
 from tacit.numeric.feature_map import basis_of
 from tacit.numeric.kernels import Kernel
+from tacit.numeric.platt import probabilities
 from tacit.protocols.feature_map import FeatureMap
 from tacit.protocols.pan_svm import problems
 
@@ -214,3 +216,14 @@ def test_a_directory_that_is_not_there_is_said_in_one_line(tmp_path):
     model = model_on(map_of("rbf", "local"), 2, "ovr")
     with pytest.raises(LocalError, match=r"the exported model cannot be written to .*: No such file or directory"):
         export(model, np.arange(2), COLUMNS, tmp_path / "none" / "model.onnx")
+
+
+@pytest.mark.parametrize(("classes", "multi_class"), PROBLEMS)
+def test_probabilities_go_with_the_onnx_file(classes, multi_class, tmp_path):
+    plain, names, X = model_on(map_of("rbf", "fourier"), classes, multi_class), np.array(["a", "bb", "c", "d"][:classes]), records()
+    AB = np.random.default_rng(4).normal(size=(1 if classes == 2 else classes, 2))
+    model = dataclasses.replace(plain, sigmoids=AB)
+    session = onnxruntime.InferenceSession(export(model, names, COLUMNS, tmp_path / "model.onnx"), providers=["CPUExecutionProvider"])
+    onnx.checker.check_model(onnx.load(tmp_path / "model.onnx"), full_check=True)
+    (found,) = session.run(["probabilities"], {"X": X})
+    np.testing.assert_allclose(found, probabilities(model.decide(X), AB), atol=1e-9)

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.multiclass import OneVsRestClassifier
-from sklearn.svm import SVC
+from sklearn.svm import SVC, SVR
 
 from tacit.errors import LocalError
-from tacit.numeric.dual_svm import dual_objective, solve
+from tacit.numeric.dual_svm import dual_objective, solve, solve_numbers
 
 RNG = np.random.default_rng(11)
 X = RNG.normal(size=(90, 4))
@@ -116,3 +116,23 @@ def test_other_codes_than_zero_and_one_are_two_classes_all_the_same():
 def test_one_class_alone_is_refused():
     with pytest.raises(ValueError, match="number of classes has to be greater than one"):
         solve(K, np.zeros(90, dtype=np.int64), None, C=1.0, **TIGHT)
+
+
+@pytest.mark.parametrize("weight", [None, np.linspace(0.2, 3, 90), np.arange(90) % 3.0])
+@pytest.mark.parametrize("epsilon", [0.0, 0.2])
+def test_numbers_equal_scikit_learns_svr(epsilon, weight):
+    y = X[:, 0] * X[:, 1] + 0.2 * NOISE
+    got = solve_numbers(K, y, weight, C=2.0, epsilon=epsilon, **TIGHT)
+    kept = np.arange(90) if weight is None else np.flatnonzero(weight)
+    svr = SVR(C=2.0, epsilon=epsilon, kernel="precomputed", tol=1e-8)
+    svr.fit(K[np.ix_(kept, kept)], y[kept], sample_weight=None if weight is None else weight[kept])
+    np.testing.assert_allclose(NEW @ got.coef[0] + got.bias[0], svr.predict(NEW[:, kept]), atol=1e-7)
+    # by strong duality what is minimised is minus the primal objective
+    errors = np.maximum(np.abs(y - K @ got.coef[0] - got.bias[0]) - epsilon, 0)
+    primal = 0.5 * got.coef[0] @ K @ got.coef[0] + 2.0 * errors @ (np.ones(90) if weight is None else weight)
+    assert got.objective[0] == pytest.approx(-primal, rel=1e-6)
+
+
+def test_numbers_without_any_weight_are_refused():
+    with pytest.raises(LocalError, match="no record has a positive weight"):
+        solve_numbers(K, NOISE, np.zeros(90), C=1.0, epsilon=0.1, **TIGHT)

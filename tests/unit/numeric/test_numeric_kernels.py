@@ -53,3 +53,18 @@ def test_the_dots_are_overwritten_so_that_a_large_matrix_exists_once(name):
 def test_an_unknown_kernel_is_refused_with_the_list(name):
     with pytest.raises(LocalError, match=f"unknown kernel '{name}': use one of linear, poly, rbf, sigmoid"):
         Kernel(name)
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_slopes_bound_what_a_change_of_dot_products_changes(name):
+    rng = np.random.default_rng(4)
+    A, kernel, step = rng.normal(size=(30, 5)), Kernel(name, gamma=0.3, degree=3, coef0=0.5), 1e-7
+    G = A @ A.T
+    E = rng.uniform(-step, step, G.shape)
+    E = E + E.T
+    before, after = (kernel.from_dots(M.copy(), M.diagonal(), M.diagonal()) for M in (G, G + E))
+    slopes = kernel.slopes(G.diagonal())
+    if name == "sigmoid":
+        assert not slopes.any()
+    else:
+        assert (np.abs(after - before) <= 2.001 * step * np.sqrt(np.outer(slopes, slopes)) + 1e-13).all()

@@ -99,3 +99,11 @@ def test_words_of_the_default_ring_wrap_at_2_to_the_64():
 def test_a_modulus_it_cannot_compute_with_is_refused(modulus):
     with pytest.raises(ValueError, match="modulus"):
         Ring(modulus)
+
+
+@pytest.mark.parametrize("modulus", [2, 3, 4, 1 << 48, 1 << 63, 1 << 64])
+def test_centred_residues_are_the_integers_of_least_size(modulus):
+    whole = np.array([0, 1, -1, modulus // 2 - 1, -((modulus - 1) // 2)], dtype=object)
+    whole = whole[2 * np.abs(whole) < modulus]
+    words = (whole % modulus).astype(np.uint64)
+    np.testing.assert_array_equal(Ring(modulus).centred(words), whole.astype(np.int64))

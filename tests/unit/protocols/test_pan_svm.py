@@ -15,9 +15,9 @@ from tacit.attacks.coordinator import OwnCoordinator
 from tacit.choreo import Coordinator, Holder, LocalError, PeerError, Roster
 from tacit.crypto.entropy import RootEntropy
 from tacit.data.part import part_of
-from tacit.models.pan import votes
 from tacit.numeric.feature_map import basis_of
 from tacit.numeric.fixed_point import FixedPoint
+from tacit.numeric.folds import votes
 from tacit.numeric.kernels import gamma_of
 from tacit.protocols import pan_svm as protocol
 from tacit.protocols.feature_map import Basis, FeatureMap, map_records

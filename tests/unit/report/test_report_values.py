@@ -7,7 +7,7 @@ import pytest
 from tacit.choreo import Learnt
 from tacit.errors import LocalError
 from tacit.report import Report, default_not_protected, traffic
-from tacit.report.disclosures import disclosures
+from tacit.report.disclosures import by_site, disclosures
 from tacit.report.words import human_bytes, human_seconds
 
 
@@ -78,6 +78,17 @@ def test_equal_rows_of_several_senders_become_one(report):
 def test_rows_that_came_unequally_often_stay_apart():
     rows = disclosures([Learnt("c", "the sum", "a", "Masked", 3, 30), Learnt("c", "the sum", "b", "Masked", 2, 20)])
     assert [(row.senders, row.times) for row in rows] == [(("a",), 3), (("b",), 2)]
+
+
+def test_sites_that_learnt_the_same_stand_together():
+    sent = [(who, sender) for who in "abc" for sender in "abcs" if who != sender]
+    rows = [Learnt(who, "a key", sender, "PublicKey", 1, 32) for who, sender in sent]
+    rows += [Learnt(who, "the model", "s", "Model", 1, 100) for who in "abc"]
+    (group, shared), *others = by_site(rows, "abc")
+    assert (group, others) == (("a", "b", "c"), [])
+    assert [(row.learnt, row.senders) for row in shared] == [("a key", ("s", "each of the others here")), ("the model", ("s",))]
+    rows += [Learnt("c", "the labels", "s", "Labels", 1, 10)]
+    assert [group for group, _ in by_site(rows, "abc")] == [("a", "b"), ("c",)]
 
 
 def test_no_disclosure_is_lost_by_merging(report):

@@ -1,0 +1,77 @@
+"""Products of two owners' matrices in shares: CPU seconds of both sides together, and bytes, by engine and size."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from figures import Figure, Table
+from tacit.choreo import Holder, Role, Roster, entries_of
+from tacit.crypto.entropy import RootEntropy
+from tacit.crypto.product import BOUND
+from tacit.numeric.ring import Ring
+from tacit.protocols.secure_product import secure_product
+from tacit.runtimes.together import Together
+
+P, Q = (Role("holder", single=True, party=p) for p in ("p1", "p2"))
+RING = Ring(1 << 48)
+SIZES = ((100, 10), (200, 10), (500, 20), (1000, 30))
+# operations a second of python-paillier (phe) at 2048 bits on one core: encryption, a multiple by 16 bits, addition, decryption
+UNPACKED = (105, 11_000, 127_000, 364)
+
+
+@dataclass(frozen=True)
+class Product:
+    """One product: CPU seconds of all that both sides did, bytes each way, and whether every entry is right."""
+
+    seconds: float
+    up: int
+    down: int
+    exact: bool
+
+
+def figures(quick: bool) -> Iterator[Figure | Table]:  # noqa: FBT001 - the one switch of all benchmarks
+    """Every size with `bfv`; `paillier` at the smallest, and at the largest unless quick."""
+    multiplied(10, 2, "bfv")  # the library is loaded and tried out once in a process
+    found = {size: multiplied(*size, "bfv") for size in SIZES}
+    for by, key_bits in (("paillier", 2048), ("paillier", 3072)):
+        yield from _small(multiplied(*SIZES[0], by, key_bits=key_bits), key_bits)
+    yield _within(found[SIZES[-1]], "bfv", SIZES[-1], 10)
+    if not quick:
+        yield _within(multiplied(*SIZES[-1], "paillier"), "paillier 2048", SIZES[-1], 300)
+    rows = tuple((f"{m} x {n}", f"{x.seconds:.2f}", f"{x.up / 1e6:.1f}", f"{x.down / 1e6:.1f}") for (m, n), x in found.items())
+    yield Table("secure product with bfv, entries up to 2^20", ("A and B", "CPU s", "MB up", "MB down"), rows)
+
+
+def multiplied(m: int, n: int, by: str, **settings: int) -> Product:
+    """A B' for random matrices of m x n."""
+    rng = np.random.default_rng(0)
+    A, B = (rng.integers(-BOUND, BOUND + 1, (m, n)) for _ in range(2))
+    roster = Roster({Holder: ("p1", "p2")})
+    start = time.process_time()
+    with Together(roster, job=b"bench", entropy=RootEntropy(roster.parties, b"bench")) as run:
+        a, b = run.hold(P, {"p1": A}), run.hold(Q, {"p2": B})
+        shares = secure_product(run, a, b, p=P, q=Q, shape=(m, m, n), by=by, **settings)
+    seconds = time.process_time() - start
+    total = RING.centred(RING.total([next(iter(entries_of(s).values())) for s in shares]))
+    up, down = (next(row.bytes or 0 for row in run.ledger if row.type == kind) for kind in ("Upload", "Reply"))
+    return Product(seconds, up, down, np.array_equal(total, A @ B.T))
+
+
+def _small(done: Product, key_bits: int) -> Iterator[Figure]:
+    m, n = SIZES[0]
+    measured = f"{done.seconds:.2f} CPU s, {done.up / 1e6:.2f} MB up, {done.down / 1e6:.2f} MB down"
+    yield Figure(f"{m} x {n}, paillier {key_bits}, {'exact' if done.exact else 'WRONG'}", measured)
+    if key_bits == 2048:
+        unpacked = sum(count / rate for count, rate in zip((m * n, m * m * n, m * m * n, m * m), UNPACKED, strict=True))
+        ratio = unpacked / done.seconds
+        asked = f"20 times faster than {unpacked:.0f} s, unpacked at published rates"
+        yield Figure("the same, times faster than unpacked", f"{ratio:.0f}", asked, done.exact and ratio >= 20)
+
+
+def _within(done: Product, name: str, size: tuple[int, int], limit: float) -> Figure:
+    measured = f"{done.seconds:.1f} CPU s, {done.up / 1e6:.1f} MB up, {done.down / 1e6:.1f} MB down"
+    return Figure(f"{size[0]} x {size[1]}, {name}", measured, f"exact, under {limit:.0f} CPU s", done.exact and done.seconds < limit)

@@ -1,0 +1,42 @@
+"""A consensus SVM: over rows, a public model and with a kernel each party's own rest; over columns, each party's weights."""
+
+from __future__ import annotations
+
+from tacit.choreo import F64, State
+from tacit.protocols.consensus_rest import RestOfKernel, rest_values
+from tacit.protocols.consensus_vertical import ColumnHead, ColumnShare
+from tacit.protocols.feature_map import FeatureMap, map_records
+
+
+class RowConsensus(State):
+    """f(x) = w.F(x) + b for every problem, and r_m(x) of each party where a kernel leaves it one."""
+
+    map: FeatureMap
+    w: F64
+    b: F64
+    rest: dict[str, RestOfKernel]
+
+    def common(self, X: F64) -> F64:
+        """What all parties know, a column per problem."""
+        values: F64 = map_records(self.map, X) @ self.w.T + self.b
+        return values
+
+    def each(self, X: F64) -> dict[str, F64]:
+        """Every party's own f_m."""
+        common = self.common(X)
+        return {party: common + rest_values(rest, X, self.map) for party, rest in self.rest.items()}
+
+    def records_of(self) -> dict[str, str]:
+        """Support vectors are records."""
+        return {party: f"{len(rest.X)} support vectors" for party, rest in self.rest.items() if len(rest.X)}
+
+
+class ColumnConsensus(State):
+    """All shares in one place, which exists only where all parties are simulated."""
+
+    head: ColumnHead
+    shares: dict[str, ColumnShare]
+
+    def records_of(self) -> dict[str, str]:
+        """With a kernel a share holds the party's columns of all training records."""
+        return {p: f"{s.X.shape[1]} columns of {len(s.X)} records" for p, s in self.shares.items() if s.X.size}

@@ -1,0 +1,161 @@
+"""The space in which parties that hold rows agree: which numbers of a classifier must be equal, and how far apart is far.
+
+The problem. Each party has a classifier of its own, and only a few of its numbers can be compared:
+
+    linear      all of it: w and b
+    kernel      its values at l public landmarks X_g, and b:  G w_m = z,  G = phi(X_g)                              (15)
+
+For (15) take the orthonormal coordinates of the landmarks' span, K_gg = B Lambda B', F(x) = K(x, X_g) B Lambda^-1/2. Then
+v_m = Lambda^-1/2 B' G w_m are weights of the features F, equal at all parties exactly if G w_m are, and what is left of w_m
+
+    w_m = span part + rest_m,    K_rest(x, x') = K(x, x') - F(x).F(x')                                              (1)
+
+is each party's own. A landmark source of "ranges" draws X_g uniformly within public ranges from a public seed, as the paper does:
+they say nothing about the data, and in many dimensions nothing near the data either. "local" and "joint" are `landmarks`.
+
+How far apart. The paper's penalty is rho |G w_m - z|^2 + rho (b_m - s)^2, in these coordinates rho sum_j Lambda_j (.)_j^2. For a
+linear classifier the mean square of the difference of decision values is a far better measure,
+
+    (theta - z)'D(theta - z),    D = sum_m [X_m, 1]'[X_m, 1] / n                                                    (2)
+
+which is diagonal after a shift by the mean and a rotation: the parties take their features along the principal axes of all rows.
+With a kernel it is not: there the rest of w_m takes up what the landmarks leave, and Lambda_j serves as well without being opened.
+
+Roles. Holder: records. Coordinator: opens D, publishes mean, axes and variances.
+Threat. Semi-honest; coalitions as `secure_sum`: all holders but one have that one's own second moments, and where it has fewer rows
+than columns the space that they span. Of all rows together D shows that space too if they are so few, and is then not opened.
+Source: 000 eqs 15 to 20, corrected (docs/methods/consensus.md); (2) is ours.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tacit.choreo import F64, At, Coordinator, Everyone, Holder, Message, Run, State, choreography
+from tacit.errors import LocalError
+from tacit.numeric.draws import public_words, uniform
+from tacit.numeric.fixed_point import FixedPoint
+from tacit.numeric.kernels import Kernel
+from tacit.protocols.elm_horizontal import counting
+from tacit.protocols.feature_map import Basis, FeatureMap, Records, basis_at, centres_of, map_records
+from tacit.protocols.pan_svm import points
+from tacit.protocols.secure_sum import Protection, secure_sum
+
+SOURCES = ("ranges", "local", "joint")
+
+
+class Metric(Message, tells="mean and covariance of the columns over all records of all parties: their second moments"):
+    """D of (2): mean, principal axes (columns), variance along each."""
+
+    mean: F64
+    axes: F64
+    spread: F64
+
+
+class Space(State):
+    """Public: a map to features, their shift and rotation, and the shape of the penalty with the bias as last entry."""
+
+    map: FeatureMap
+    mean: F64
+    axes: F64
+    shape: F64
+    metric: bool
+
+
+@choreography(
+    opens={
+        Everyone: "with a kernel the landmarks, each the mean of at least min_cluster records, or with landmark_source='ranges' nothing;"
+        " without one, unless disclose='least', mean and covariance of the columns, if there are more records than columns"
+    }
+)
+def consensus_space(
+    run: Run,
+    data: At[Any],
+    *,
+    kernel: Kernel,
+    source: str,
+    count: int,
+    limits: F64,
+    min_cluster: int,
+    rows: int,
+    columns: int,
+    seed: int,
+    metric: bool,
+    by: Protection,
+    fixed: FixedPoint,
+) -> Space:
+    """Agree on landmarks, or on the metric if it may be opened."""
+    numbers = (kernel.name, kernel.gamma, kernel.degree, kernel.coef0)
+    if kernel.name == "linear":
+        identity = FeatureMap("identity", *numbers, np.empty((0, 0)), np.empty((0, 0)), seed, columns)
+        return principal_axes(run, data, identity, rows=rows, by=by, fixed=fixed) if metric and rows > columns + 1 else plain(identity)
+    if source == "ranges":
+        centres = within(limits, count, columns, seed)
+    else:
+        held = run.local(Holder, points, data)
+        source, centres = centres_of(
+            run, held, source=source, share=None, count=count, rows=rows, min_cluster=min_cluster, by=by, fixed=fixed
+        )  # fmt: skip
+    basis = run.publish(Basis, run.local(Coordinator, basis_at, centres, kernel)).matrix
+    return plain(FeatureMap(source, *numbers, centres, basis, seed, basis.shape[1]))
+
+
+@choreography(opens={Everyone: "mean and covariance of the columns over all records"})
+def principal_axes(run: Run, data: At[Any], identity: FeatureMap, *, rows: int, by: Protection, fixed: FixedPoint) -> Space:
+    """(2)."""
+    moments = run.local(Holder, moments_of, data, rows)
+    total = secure_sum(run, moments, to=Coordinator, by=by, fixed=fixed, symmetric=True, what="second moments")
+    found = run.publish(Metric, run.local(Coordinator, principal, total))
+    return Space(identity, found.mean, found.axes, np.append(found.spread, 1.0), metric=True)
+
+
+def within(limits: F64, count: int, columns: int, seed: int) -> F64:
+    """Landmarks of a public seed, uniform between the limits of each column."""
+    low, high = np.broadcast_to(limits, (columns, 2)).T
+    drawn: F64 = low + uniform(public_words(seed, count * columns)).reshape(count, columns) * (high - low)
+    return drawn
+
+
+def plain(the_map: FeatureMap) -> Space:
+    """The paper's own penalty: 1 per weight, or with a kernel Lambda_j; B Lambda^-1/2 has columns of length Lambda_j^-1/2."""
+    p = the_map.size
+    each = np.ones(p) if the_map.source == "identity" else 1.0 / np.einsum("ij,ij->j", the_map.basis, the_map.basis)
+    return Space(the_map, np.zeros(p), np.eye(p), np.append(each, 1.0), metric=False)
+
+
+def features(space: Space, X: F64) -> F64:
+    """U: the features along the axes, and 1."""
+    F = map_records(space.map, X)
+    return np.column_stack([(F - space.mean) @ space.axes if space.metric else F, np.ones(len(F))])
+
+
+def unturned(space: Space, theta: F64) -> tuple[F64, F64]:
+    """Weights of F itself, and the bias, from those along the axes."""
+    w = theta[:, :-1] @ space.axes.T
+    return w, theta[:, -1] - w @ space.mean
+
+
+def check_limits(limits: F64, columns: int) -> None:
+    """One pair of numbers, or one for each column."""
+    if limits.shape not in {(2,), (columns, 2)} or not np.all(np.isfinite(limits)) or not np.all(limits.T[0] < limits.T[1]):
+        raise LocalError(f"landmark_range must be (low, high), or such a pair for each of the {columns} columns, with low < high")
+
+
+# Steps
+
+
+def moments_of(part: Records, rows: int) -> F64:
+    """This holder's part of (2)."""
+    X = part.X[counting(part)]
+    U = np.column_stack([X, np.ones(len(X))])
+    found: F64 = U.T @ U / rows
+    return found
+
+
+def principal(D: F64) -> Metric:
+    """The mean, and the axes along which the rest of D is diagonal; at the coordinator, since signs of axes are anybody's choice."""
+    mean = D[-1, :-1].copy()
+    spread, axes = np.linalg.eigh(D[:-1, :-1] - np.outer(mean, mean))
+    return Metric(mean, axes, np.maximum(spread, 0.0))

@@ -1,0 +1,174 @@
+"""Consensus over columns in a few rounds: the coordinator solves the SVM in the span of the products that it has seen.
+
+The problem is (1) of `consensus_vertical`. Round t, with K = sum_m K_m and K_m = X_m X_m' or the party's kernel matrix:
+
+    everyone is told p_t = Y l / max C for every problem that goes on; l: its multipliers so far                    (1)
+    S_t = K p_t = sum_m K_m p_t                    is summed                                                        (2)
+    1'l - 1/2 p'Kp                                 bounds the objective of the problem from below                   (3)
+    w = sum_j a_j X'p_j                            the best model of this form, of all problems' products so far    (4)
+
+(4) is a linear SVM of few features, which the coordinator solves alone (`numeric.interior_svm`); its multipliers are the next l. The
+objective of (4) less the best bound (3) is how far the model can be from the optimum: the rounds end when it is tol of the objective.
+If a product adds no direction, (4) is the optimum: there are at most as many rounds as columns and one to see it; ADMM takes hundreds.
+
+Roles and threat as `consensus_vertical`. The coordinator's view follows from the labels and the products (2): two tables with the
+same dot products between records, however split, look the same to it. ADMM's sums depend on the parties' own matrices.
+
+Source: ours; the reason stands in docs/methods/consensus.md.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+
+from tacit.choreo import F64, I64, At, Coordinator, Holder, Message, Run, State, choreography
+from tacit.numeric.consensus_columns import widened
+from tacit.numeric.fixed_point import FixedPoint
+from tacit.numeric.interior_svm import balanced, solve
+from tacit.protocols.secure_sum import Protection, secure_sum
+
+
+class Problems(Protocol):
+    """What the coordinator starts from: signs and C_i, a column per problem."""
+
+    signs: F64
+    C: F64
+
+
+class Matrix(Protocol):
+    """What a holder multiplies with: X_m, or K_m."""
+
+    A: F64
+
+
+class Question(
+    Message,
+    tells="the multiplier of every record in every problem that goes on: its class, and whether it is within the margin, on it or beyond;"
+    " objectives and bounds of all",
+):
+    """(1)."""
+
+    live: I64
+    p: F64
+    objective: F64
+    bound: F64
+
+
+class Coefficients(Message, tells="the coefficient of every record in the model"):
+    """The end: w_m = X_m' values."""
+
+    values: F64
+
+
+class Search(State):
+    """The coordinator: the basis of what was summed; multipliers, models and their certificates by problem."""
+
+    B: F64
+    F: F64
+    multipliers: F64
+    weights: tuple[F64, ...]
+    bias: F64
+    objective: F64
+    bound: F64
+    stuck: tuple[bool, ...]
+
+
+@choreography(
+    opens={
+        Coordinator: "for every round and problem the product of the matrix of all dot products (kernel values) with what was published",
+        Holder: "at every round the multiplier of every record, and so which are within the margin, on it or beyond, and their classes;"
+        " objectives; its own weights",
+    }
+)
+def consensus_span(
+    run: Run, own: At[Any], sides: At[Any], *, by: Protection, fixed: FixedPoint, linear: bool, tol: float, max_rounds: int
+) -> dict[str, Any]:
+    """Solve all problems together."""
+    search = run.local(Coordinator, start, sides)
+    first = run.publish(Question, run.local(Coordinator, question, search, sides, tol))
+    s = run.carry(search=search, live=first.live, p=first.p, rounds=0)
+    for t in run.rounds(max_rounds, s):
+        part = run.local(Holder, product, own, s.p, linear)
+        S = secure_sum(run, part, to=Coordinator, by=by, fixed=fixed, what="products")  # (2)
+        s.search = run.local(Coordinator, widen, s.search, sides, s.live, s.p, S, fixed.error)
+        told = run.publish(Question, run.local(Coordinator, question, s.search, sides, tol))
+        run.note(objective=float(told.objective.sum()), bound=float(told.bound.sum()), gap=gap(told), problems=len(told.live))
+        s.live, s.p, s.rounds = told.live, told.p, t + 1
+        if not len(told.live):
+            break
+    found = run.publish(Coefficients, run.local(Coordinator, coefficients, s.search))
+    return {
+        "weights": run.local(Holder, weights, own, found.values, linear),
+        "bias": run.local(Coordinator, bias, s.search),
+        "objective": told.objective,
+        "bound": told.bound,
+        "rounds": s.rounds,
+        "converged": gap(told) <= tol,
+    }
+
+
+def gap(told: Question) -> float:
+    """How far the worst model can be from its optimum, relative to it."""
+    return float(np.max((told.objective - told.bound) / told.objective))
+
+
+# Steps at the holders
+
+
+def product(own: Matrix, p: F64, linear: bool) -> F64:  # noqa: FBT001 - a step
+    """K_m p."""
+    return own.A @ (own.A.T @ p) if linear else own.A @ p
+
+
+def weights(own: Matrix, values: F64, linear: bool) -> F64:  # noqa: FBT001 - a step
+    """w_m = X_m' values; with a kernel the values are the coefficients."""
+    return own.A.T @ values if linear else values
+
+
+# Steps at the coordinator
+
+
+def start(sides: Problems) -> Search:
+    """All records within the margin."""
+    n, k = sides.signs.shape
+    first = np.stack([balanced(y, C) for y, C in zip(sides.signs.T, sides.C.T, strict=True)], axis=1)
+    nothing, none = np.empty((n, 0)), np.empty(0)
+    return Search(nothing, nothing, first, (none,) * k, np.zeros(k), np.full(k, np.inf), np.zeros(k), (False,) * k)
+
+
+def question(search: Search, sides: Problems, tol: float) -> Question:
+    """(1), of the problems that are not within tol yet."""
+    far = (search.objective - search.bound) > tol * search.objective
+    live = np.flatnonzero((far | np.isinf(search.objective)) & ~np.array(search.stuck))
+    p = sides.signs[:, live] * search.multipliers[:, live] / sides.C.max()
+    return Question(live.astype(np.int64), p, search.objective, search.bound)
+
+
+def widen(search: Search, sides: Problems, live: I64, asked: F64, S: F64, error: float) -> Search:
+    """(3) and (4)."""
+    B, F, known = search.B, search.F, search.B.shape[1]
+    bound, largest = search.bound.copy(), sides.C.max()
+    for i, k in enumerate(live):
+        p, Kp = asked[:, i] * largest, S[:, i] * largest
+        bound[k] = max(bound[k], search.multipliers[:, k].sum() - 0.5 * float(p @ Kp))  # (3)
+        B, F = widened(B, F, p, Kp, error * largest)
+    multipliers, model = search.multipliers.copy(), list(search.weights)
+    bias, objective, stuck = search.bias.copy(), search.objective.copy(), list(search.stuck)
+    for k in live:
+        found = solve(F, sides.signs[:, k], sides.C[:, k])  # (4)
+        multipliers[:, k], model[k], bias[k], objective[k] = found.multipliers, found.weights, found.bias, found.objective
+        stuck[k] = B.shape[1] == known  # the span has no more to give
+    return Search(B, F, multipliers, tuple(model), bias, objective, bound, tuple(stuck))
+
+
+def coefficients(search: Search) -> Coefficients:
+    """Of the best models in the span."""
+    values = np.stack([search.B[:, : len(a)] @ a for a in search.weights], axis=1)
+    return Coefficients(values)
+
+
+def bias(search: Search) -> F64:
+    """The bias of every problem."""
+    return search.bias

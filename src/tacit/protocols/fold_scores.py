@@ -1,0 +1,117 @@
+"""SVMs together with decision values of models that did not see the record: what probabilities are fitted to.
+
+The problem. Beside each problem of a linear SVM over rows that many hold, k more are solved, each without one fold of the rows:
+
+    f_i = w_q.f(x_i) + b_q,   where w_q, b_q were trained without fold q, and i is in fold q                          (1)
+
+Every holder deals its own rows of every class to the folds. All problems have their map in common and advance together in one
+`plane_paths`, so the folds cost no rounds of their own. There no two sums that are opened differ by a few rows, whether they are of
+one problem or of two: a sum over all rows less one without a fold would else be a few rows of the fold.
+
+How many folds: the largest k up to `MOST` for which no fold has between 1 and min_count - 1 rows of a class (`fold_accuracy`).
+
+Roles. Holder: rows. Coordinator: learns the counts and the sums.
+Threat. As `plane_paths`, `fold_accuracy`. The values (1) stay where the rows are. Everyone learns the folds' models.
+Source: Platt, 1999, section 2.2, and LIBSVM (folds); the rest is ours.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tacit.choreo import F64, I64, At, Coordinator, Everyone, Holder, Run, choreography
+from tacit.errors import LocalError
+from tacit.numeric.fixed_point import FixedPoint
+from tacit.numeric.folds import votes
+from tacit.protocols.cutting_plane import Rows, Solution, Voice
+from tacit.protocols.fold_accuracy import FoldNumber, dealt_here, fold_sizes, in_folds, largest
+from tacit.protocols.plane_paths import Paths, nothing_summed, plane_paths
+from tacit.protocols.platt import Scores
+from tacit.protocols.secure_sum import Protection
+from tacit.protocols.subset_svm import classes_at
+
+MOST = 5
+Pairs = tuple[tuple[int, int], ...]
+
+
+@choreography(
+    opens={
+        Coordinator: "how many rows of each class are in each fold, over all parties",
+        Everyone: "the number of folds, and one model per fold and problem",
+    }
+)
+def fold_scores(
+    run: Run,
+    data: At[Any],
+    rows: At[Rows],
+    *,
+    names: tuple[Any, ...],
+    weights: F64,
+    pairs: Pairs,
+    width: int,
+    by: Protection,
+    fixed: FixedPoint,
+    C: float,
+    tol: float,
+    max_rounds: int,
+    min_count: int,
+    witness: bool,
+    seed: int,
+) -> tuple[Solution, At[Scores]]:
+    """The models of all rows, for everyone; at each holder (1) of its own rows. Classes by name and weight."""
+    voice, me, classes = Voice(run, by, fixed, witness), run.who(Holder), len(names)
+    codes = run.local(Holder, classes_at, data, names, weights)
+    counts = voice.added(fold_sizes, codes, classes, MOST, seed, me)
+    folds = voice.told(FoldNumber, largest, counts, classes, MOST, min_count).folds
+    check_number(folds, min_count)
+    fold = run.local(Holder, dealt_here, codes, folds, seed, me)
+    cells, signed = classes * folds, len(pairs) > 1
+    tables = run.local(Holder, beside_folds, rows, fold, folds)
+    paths, _ = plane_paths(
+        run, tables, run.local(Holder, cell_of, codes, fold, folds),
+        nothing_summed(run, tables, cells=cells, signed=signed, witness=witness), prices=((C,),), widths=(width,),
+        columns=len(pairs) * (folds + 1), cells=cells, signed=signed, by=by, fixed=fixed, tol=tol, max_rounds=max_rounds,
+        min_count=min_count, witness=witness,
+    )  # fmt: skip
+    found = solution(paths, range(len(pairs)))
+    unseen = solution(paths, range(len(pairs), len(pairs) * (folds + 1)))
+    return found, run.local(Holder, scores_of, rows, codes, fold, folds, unseen, pairs, classes)
+
+
+def check_number(folds: int, min_count: int) -> None:
+    """Refuse probabilities of models that saw the record."""
+    if not folds:
+        raise LocalError(
+            f"probability=True leaves rows out in turn, and even of two folds one would have fewer than min_count={min_count} rows of a"
+            " class: bring more rows, lower min_count, or leave it off"
+        )
+
+
+def solution(paths: Paths, pools: range) -> Solution:
+    """The models of these pools, at their one price."""
+    w, b, objective, bound = (np.concatenate([each[k] for k in pools]) for each in (paths.w, paths.b, paths.objective, paths.bound))
+    held = tuple(i for i, k in enumerate(pools) if paths.held[k][0])
+    return Solution(w, b, objective, bound, paths.rounds, held)
+
+
+# Steps at the holders
+
+
+def beside_folds(rows: Rows, fold: I64, folds: int) -> tuple[Rows]:
+    """Every problem on all rows, then once per fold without the fold's rows."""
+    return (Rows(rows.F, np.concatenate([rows.signs, in_folds(rows, fold, folds).signs], axis=1), rows.weight),)
+
+
+def cell_of(codes: I64, fold: I64, folds: int) -> I64:
+    """Class and fold as one number; below 0 for no row."""
+    return np.where(codes < 0, -1, codes * folds + fold)
+
+
+def scores_of(rows: Rows, codes: I64, fold: I64, folds: int, unseen: Solution, pairs: Pairs, classes: int) -> Scores:
+    """(1), of the rows that take part."""
+    every: F64 = (rows.F @ unseen.w.T.astype(rows.F.dtype)).astype(np.float64) + unseen.b
+    own = every.reshape(len(codes), folds, len(pairs))[np.arange(len(codes)), fold]
+    values = own if len(pairs) == 1 or pairs[0][1] < 0 else votes(own, pairs, classes)
+    return Scores(values[codes >= 0], codes[codes >= 0])

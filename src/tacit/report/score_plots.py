@@ -1,0 +1,109 @@
+"""The plots of an evaluation, as SVG text: ROC, precision and recall, calibration, confusion."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import LinearSegmentedColormap
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from tacit.choreo import F64
+from tacit.report.canvas import ACCENT, ALONE, INK, TYPES, draw, entitle, short
+from tacit.report.evaluation import Curve, Evaluation
+from tacit.report.words import area
+
+WIDTH = 7.2
+MANY = 12  # classes whose counts can still be read in the squares
+SHADES = LinearSegmentedColormap.from_list("tacit", ["#f5f8f8", ACCENT])
+Points = Callable[[Curve], tuple[F64, F64]]
+
+
+def panels(evaluation: Evaluation, key: str) -> str:
+    """One figure: two curves above, the confusion matrix and, with probabilities, the calibration below."""
+    label = f"Curves and confusion matrix of {evaluation.n_records} {evaluation.name}: " + ", ".join(
+        f"{name.replace('_', ' ')} {value:.4f}" for name, value in evaluation.figures().items()
+    )
+    return draw(f"scores-{key}", label, (WIDTH, 6.4), lambda figure: _panels(figure, evaluation))
+
+
+def _panels(figure: Figure, evaluation: Evaluation) -> None:
+    entitle(figure, f"How well the classes are told apart: {evaluation.n_records:,} {short(evaluation.name)}")
+    calibrated = any(curve.records for curve in evaluation.curves)
+    grid = figure.add_gridspec(2, 2)
+    _roc(figure.add_subplot(grid[0, 0]), evaluation)
+    _precision(figure.add_subplot(grid[0, 1]), evaluation)
+    _confusion(figure.add_subplot(grid[1, 0]), evaluation)
+    if calibrated:
+        _calibration(figure.add_subplot(grid[1, 1]), evaluation)
+
+
+def _roc(ax: Axes, evaluation: Evaluation) -> None:
+    ax.plot([0, 1], [0, 1], color=ALONE, linewidth=1, linestyle=(0, (4, 3)))
+    _curves(ax, evaluation, lambda curve: curve.roc_curve)
+    _entitled(ax, f"ROC: area {area(evaluation.roc_auc_bounds)}", "1 - specificity", "sensitivity")
+
+
+def _precision(ax: Axes, evaluation: Evaluation) -> None:
+    _curves(ax, evaluation, lambda curve: curve.precision_recall_curve[::-1])
+    _entitled(ax, f"Precision and recall: {area(evaluation.average_precision_bounds)}", "recall", "precision")
+
+
+def _calibration(ax: Axes, evaluation: Evaluation) -> None:
+    ax.plot([0, 1], [0, 1], color=ALONE, linewidth=1, linestyle=(0, (4, 3)))
+    for curve, colour in zip(evaluation.curves, _colours(evaluation), strict=True):
+        share, predicted = curve.calibration_curve
+        ax.plot(predicted, share, color=colour, linewidth=1.6, marker="o", markersize=4)
+    brier = "" if evaluation.brier_score is None else f": Brier score {evaluation.brier_score:.3f}"
+    _entitled(ax, f"Calibration{brier}", "probability said", "share found")
+
+
+def _curves(ax: Axes, evaluation: Evaluation, points: Points) -> None:
+    """Of the sites in grey behind, of all records in front."""
+    for site in evaluation.sites.values():
+        for curve in site.curves:
+            ax.plot(*points(curve), color=ALONE, linewidth=1)
+    for curve, colour in zip(evaluation.curves, _colours(evaluation), strict=True):
+        ax.plot(*points(curve), color=colour, linewidth=1.8, label=short(str(curve.label)) if len(evaluation.curves) > 1 else "all records")
+    handles, labels = ax.get_legend_handles_labels()
+    if evaluation.sites:
+        handles, labels = [*handles, Line2D([], [], color=ALONE, linewidth=1)], [*labels, "single sites"]
+    if len(handles) > 1:
+        ax.legend(handles, labels, loc="lower center", handlelength=1.2)
+
+
+def _colours(evaluation: Evaluation) -> list[str]:
+    count = len(evaluation.curves)
+    return [ACCENT] if count == 1 else [TYPES[i % len(TYPES)] for i in range(count)]
+
+
+def _entitled(ax: Axes, title: str, x: str, y: str) -> None:
+    ax.set_title(title)
+    ax.set_xlabel(x)
+    ax.set_ylabel(y)
+    ax.set_xlim(-0.02, 1.02)
+    ax.set_ylim(-0.02, 1.04)
+
+
+def _confusion(ax: Axes, evaluation: Evaluation) -> None:
+    """Shades by row, so that a rare class can be read as well as a frequent one."""
+    counts = evaluation.confusion_matrix
+    shares = counts / np.maximum(1, counts.sum(axis=1, keepdims=True))
+    places = np.arange(len(counts) + 1) - 0.5
+    ax.pcolormesh(places, places, shares, cmap=SHADES, vmin=0, vmax=1, edgecolors="white", linewidth=2)  # no picture: a page fetches none
+    ax.invert_yaxis()
+    names = [short(str(label)) for label in evaluation.classes]
+    ax.set_xticks(range(len(names)), names)
+    ax.set_yticks(range(len(names)), names)
+    if len(names) <= MANY:
+        for (row, column), n in np.ndenumerate(counts):
+            colour = "white" if shares[row, column] > 0.55 else INK  # noqa: PLR2004 - where ink would be hard to read
+            ax.text(column, row, f"{n:,}", ha="center", va="center", color=colour, fontsize=11 if len(names) < 6 else 8)  # noqa: PLR2004 - room
+    ax.grid(visible=False)
+    for spine in ax.spines.values():
+        spine.set_visible(False)
+    ax.set_title(f"Confusion: accuracy {evaluation.accuracy:.3f}")
+    ax.set_xlabel("class chosen")
+    ax.set_ylabel("class")

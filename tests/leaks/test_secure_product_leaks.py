@@ -1,0 +1,114 @@
+"""What each side learns from two products of one upload, exactly: the real engine in Z_4, all inputs and all masks.
+
+Rows of Q's matrix are independent of each other, so one run holds every combination of an entry of B and its masks: row r of both
+products has the r-th. What P can read of the replies, the decrypted polynomials in full, must have the same distribution over the masks
+whatever B is; what Q has besides ciphertexts, its shares, must not depend on A. A ciphertext itself is not enumerated: that its noise
+tells nothing is what `attacks.bfv_noise` tries.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tacit.choreo import Holder, Role, Roster, decode_as, entries_of
+from tacit.crypto.bfv import decrypted, scheme
+from tacit.crypto.bfv_layout import N
+from tacit.crypto.entropy import RootEntropy
+from tacit.crypto.product import Block, Plan, engine
+from tacit.crypto.seal_bytes import Memory
+from tacit.protocols.secure_product import Reply, multiply, offer
+from tacit.runtimes.together import Together
+
+Q, ENTRIES = 4, (-1, 0, 1)
+ROWS = list(product(ENTRIES, ENTRIES, range(Q), range(Q)))  # of B in the first and in the second product, and their masks
+P1, P2 = (Role("holder", single=True, party=p) for p in ("p1", "p2"))
+PLAN = Plan((1,), (Block((0,), len(ROWS)),))
+
+
+class GivenPads:
+    """In place of AES: the masks of the enumeration, then 0, 1, ... on the coefficients that hold no product."""
+
+    def __init__(self, real: Any, masks: list[int]) -> None:
+        self.real, self.masks = real, masks
+
+    def put_on(self, name: str, words: int) -> Any:
+        if name != "mask":
+            return self.real.put_on(name, words)
+        rest = np.arange(words - len(self.masks)) % Q
+        return iter([np.concatenate([self.masks, rest]).astype(np.uint64)])
+
+
+class GivenEntropy(RootEntropy):
+    def __init__(self, *, masked: bool) -> None:
+        super().__init__(["p1", "p2"], b"leak test")
+        self.given = [[row[2 + t] * masked for row in ROWS] for t in range(2)]
+
+    def pads(self, party: str, seeds: Any, tag: bytes) -> Any:
+        return GivenPads(super().pads(party, seeds, tag), self.given.pop(0))
+
+
+class Tapped(Together):
+    """Keeps the replies."""
+
+    replies: tuple[Reply, ...] = ()
+
+    def _exchange(self, place: str, outbox: Any, wanted: Any, missing: int | None) -> Any:
+        if place.endswith("/Reply"):
+            self.replies += tuple(decode_as(Reply, frames) for frames in outbox.values())
+        return super()._exchange(place, outbox, wanted, missing)
+
+
+def played(a: int, *, masked: bool = True) -> tuple[Any, Any, Any]:
+    """What P reads in both replies, its shares, and Q's shares; a row for each row of B."""
+    way = engine("bfv", 1, bits=2, bound=1)
+    with Tapped(Roster({Holder: ("p1", "p2")}), job=b"leak test", entropy=GivenEntropy(masked=masked)) as run:
+        offered = offer(run, run.hold(P1, {"p1": (np.array([a]),)}), p=P1, way=way)
+        mine, theirs = [], []
+        for t in range(2):
+            held = run.hold(P2, {"p2": (np.array([[row[t]] for row in ROWS]),)})
+            shares = multiply(run, offered, held, p=P1, q=P2, plan=PLAN, way=way)
+            for into, share in zip((mine, theirs), shares, strict=True):
+                into.append(next(iter(entries_of(share).values()))[0][0])
+        key = scheme(2).secret(entries_of(offered.secret)["p1"])
+        with Memory() as memory:
+            seen = [decrypted(scheme(2), memory, key, reply.body.tobytes())[0] for reply in run.replies]
+    return np.stack(seen, axis=1), np.stack(mine, axis=1), np.stack(theirs, axis=1)
+
+
+def distributions(view: Any) -> dict[tuple[int, int], Counter[tuple[int, ...]]]:
+    """Of the view of a row, over the masks, for every pair of entries of B."""
+    found: dict[tuple[int, int], Counter[tuple[int, ...]]] = {}
+    for (b1, b2, _, _), seen in zip(ROWS, view.tolist(), strict=True):
+        found.setdefault((b1, b2), Counter())[tuple(seen)] += 1
+    return found
+
+
+@pytest.mark.parametrize("a", ENTRIES)
+def test_what_the_key_holder_reads_is_uniform_whatever_the_other_side_has(a):
+    seen, mine, theirs = played(a)
+    found = distributions(seen[: len(ROWS)])
+    assert set(found[0, 0].values()) == {1}
+    assert len(found[0, 0]) == Q * Q
+    assert len({frozenset(each.items()) for each in found.values()}) == 1
+    np.testing.assert_array_equal(seen[: len(ROWS)], mine)
+    np.testing.assert_array_equal((mine + theirs) % Q, np.array([[a * b1, a * b2] for b1, b2, _, _ in ROWS]) % Q)
+
+
+def test_coefficients_that_hold_no_product_are_masked_too():
+    seen, _, _ = played(1)
+    np.testing.assert_array_equal(seen[len(ROWS) :], np.repeat((np.arange(N - len(ROWS)) % Q)[:, None], 2, axis=1))
+
+
+def test_the_shares_of_the_other_side_do_not_depend_on_what_was_uploaded():
+    for b in (played(a)[2] for a in ENTRIES):
+        np.testing.assert_array_equal(b, [[-u % Q, -v % Q] for _, _, u, v in ROWS])
+
+
+def test_without_a_mask_the_same_test_fails():
+    found = distributions(played(1, masked=False)[0][: len(ROWS)])
+    assert len({frozenset(each.items()) for each in found.values()}) == 9

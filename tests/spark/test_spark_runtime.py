@@ -1,0 +1,101 @@
+"""Layers on a cluster: what a round leaves, when the past is cut off, what goes with the run; and what holders may not send."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from spark import killing
+from tacit.choreo import ChoreographyError, Coordinator, Holder, LocalError, PeerError, choreography
+from tacit.protocols.secure_sum import Masked, protect
+from tacit.runtimes import layers
+from tacit.runtimes.spark import Spark
+
+HOLDERS = killing.ROSTER[Holder]
+
+
+@pytest.fixture
+def run(spark):
+    with Spark(killing.ROSTER, HOLDERS, sc=spark.sparkContext, job=b"a test") as run:
+        yield run
+
+
+def values():
+    return {p: np.full(4, float(k)) for k, p in enumerate(HOLDERS)}
+
+
+def checkpoints(spark):
+    folder = Path(spark.sparkContext.getCheckpointDir().removeprefix("file:"))
+    return [f for f in folder.rglob("*") if f.is_file()]
+
+
+def test_a_long_loop_keeps_a_few_layers_and_leaves_no_file(spark, tmp_path, monkeypatch):
+    monkeypatch.setattr(layers, "DEPTH", 3)
+    lengths, finished = [], Spark._finished
+
+    def counted(run, base, t, carry):
+        lengths.append((len(run._layers._all), len(checkpoints(spark)) > 0))
+        finished(run, base, t, carry)
+
+    monkeypatch.setattr(Spark, "_finished", counted)
+    found = killing.play(spark.sparkContext, str(tmp_path), rounds=12, fatal=(), whom="nobody")
+    killing.check(found, rounds=12, fatal=())
+    assert max(n for n, _ in lengths) <= 10
+    assert all(there for _, there in lengths), "root keys are in a file from the start"
+    assert checkpoints(spark) == []
+
+
+def test_steps_of_holders_wait_until_somebody_sends(run):
+    doubled = run.local(Holder, np.add, run.hold(Holder, values()), run.hold(Holder, values()))
+    assert len(run._queue.calls) == 1
+    assert run.opened(doubled)["p3"].tolist() == [4.0] * 4
+    assert not run._queue.calls
+
+
+def test_what_the_text_can_no_longer_use_is_not_kept(run):
+    s = run.carry(x=run.hold(Holder, values()))
+    for _ in run.rounds(1, s):
+        lost = run.local(Holder, np.negative, s.x)
+        s.x = run.local(Holder, np.add, s.x, lost)
+    run.finish()
+    with pytest.raises(ChoreographyError, match=r"uses a value of /round\[0\], which is over: carry it"):
+        run.local(Holder, np.negative, lost)
+    assert run.opened(s.x)["p2"].tolist() == [0.0] * 4
+    (slot,) = set(layers_of(s.x))
+    told = run._layers.collect(slot.layer, ["slot 1", slot.name], "a test")
+    assert {name for answer in told for name in answer["frames"]} == {slot.name}
+
+
+def layers_of(at):
+    return at._entries.values()
+
+
+@choreography(opens={Coordinator: "nothing: a test"})
+def to_another(run, x):
+    first, second, *_ = run.members(Holder)
+    by = protect(run, to=Coordinator)
+    masked = run.local(first, killing.mask, x, run.pads(by.seeds, run.tag()), run.who(first), killing.FIXED, "x", killing.Z64)
+    run.send(Masked, first >> second, masked)
+
+
+def test_what_one_holder_sends_another_would_pass_the_driver_and_is_refused(run):
+    with pytest.raises(LocalError, match="Masked goes from one holder to another, and on Spark the driver would read it"):
+        to_another(run, run.hold(Holder, values()))
+
+
+def test_the_words_of_an_error_stay_at_the_executor_and_the_run_is_over(run):
+    run.local(Holder, killing.failing, run.hold(Holder, values()))
+    with pytest.raises(PeerError, match=r"^p1 stopped at /failing\(\) \(ValueError\): its words stay on the cluster") as stop:
+        run.finish()
+    assert "the value was" not in str(stop.value)
+    with pytest.raises(LocalError, match="this run is over"):
+        run.opened(run.local(Holder, np.negative, run.hold(Holder, values())))
+
+
+def test_the_driver_has_no_key_and_no_mark_says_one(run):
+    by = protect(run, to=Coordinator)
+    private = run.random(Holder)
+    assert {repr(entry) for entry in layers_of(private)} == {"Seed(place='/random')"}
+    assert not hasattr(next(iter(layers_of(by.seeds))), "value")
+    with pytest.raises(KeyError):
+        run.entropy._own.seed("p1", "/anywhere")

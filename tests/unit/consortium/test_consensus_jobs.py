@@ -1,0 +1,44 @@
+"""A consensus between organisations: over rows it can be proposed, and its rehearsal says what its run opens."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tacit import ConsensusSVC, Federation, LocalError
+from tacit.choreo import Asker, Coordinator, Holder, Roster
+from tacit.consortium.rehearsal import cost_of, disclosure_of
+
+ROSTER = Roster({Holder: ("a", "b", "c", "d"), Asker: ("a",), Coordinator: ("site",)})
+
+
+@pytest.fixture
+def federation():
+    X = np.random.default_rng(0).normal(size=(400, 5))
+    return Federation.simulate(X, (X[:, 0] > 0).astype(int), parties=["a", "b", "c", "d"], coordinator="site")
+
+
+@pytest.mark.parametrize(
+    "settings", [{"C": 2.0}, {"C": 2.0, "disclose": "least"}, {"C": 2.0, "kernel": "rbf", "landmarks": 12}, {"C": 2.0, "method": "ring"}]
+)
+def test_the_disclosure_of_a_job_is_that_of_its_run(federation, settings):
+    ledger = federation.execute("consensus_horizontal", {"data": (Holder, federation.parts)}, **settings).ledger
+    assert disclosure_of("consensus_horizontal", settings, ROSTER) == ledger.template()
+
+
+def test_the_cost_of_a_job_is_of_the_size_of_its_run(federation):
+    settings = {"C": 2.0, "tol": 1e-6, "max_rounds": 150}
+    ledger = federation.execute("consensus_horizontal", {"data": (Holder, federation.parts)}, **settings).ledger
+    cost = cost_of("consensus_horizontal", settings, ROSTER, 400)
+    assert ledger.rounds / 4 < cost.rounds < 4 * ledger.rounds
+    moved = sum(row.bytes for row in ledger if "a" in (row.sender, row.receiver))
+    assert moved / 4 < cost.bytes["a"] < 4 * moved
+
+
+def test_what_would_be_kept_in_shares_is_refused_there(federation):
+    federation.__class__ = type("Elsewhere", (Federation,), {"simulated": False})
+    with pytest.raises(LocalError, match="each party keeps a part of the classifier"):
+        ConsensusSVC(kernel="rbf").fit(federation)
+    federation.partition = "vertical"
+    with pytest.raises(LocalError, match="trains over rows only: use GramSVC"):
+        ConsensusSVC(partition="vertical").fit(federation)

@@ -1,0 +1,222 @@
+"""Both engines of a product: exact on every entry, and whatever is not as it should be is refused in one line."""
+
+from __future__ import annotations
+
+import dataclasses
+import secrets
+import sys
+from functools import cache
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tacit.crypto import seal_bytes
+from tacit.crypto.bfv import HIGH, LOW, Bfv, Scheme, try_out
+from tacit.crypto.bfv_layout import N, best_fold, stretches, strips_of
+from tacit.crypto.entropy import RootEntropy
+from tacit.crypto.paillier_slots import PaillierSlots
+from tacit.crypto.product import BOUND, Block, Plan, dense, drawn, engine
+from tacit.errors import LocalError, MissingExtraError, PeerError
+from tacit.numeric.ring import Ring
+
+RING = Ring(1 << 48)
+SEED = bytes(range(32))
+
+
+def pads(**given: bytes):
+    seeds = {name: secrets.token_bytes(32) for name in ("mask", "noise")} | given
+    return RootEntropy(["q"], b"test").pads("q", seeds, b"tag")
+
+
+@cache
+def secret_of(way):
+    return way.secret(SEED)
+
+
+def shares(way, plan, columns, matrices):
+    reply, theirs = way.reply(way.upload(secret_of(way), columns), plan, matrices, pads())
+    return way.finish(secret_of(way), plan, reply), theirs
+
+
+def by_columns(A):
+    return [np.ascontiguousarray(c) for c in A.T]
+
+
+def product(way, A, B):
+    mine, theirs = shares(way, dense(len(A), len(B), A.shape[1]), by_columns(A), [B])
+    return Ring(1 << way.bits).centred(Ring(1 << way.bits).total([mine[0], theirs[0]]))
+
+
+def drawn_matrices(draw, rows, columns):
+    entry = st.integers(-BOUND, BOUND) | st.sampled_from([0, 1, -1, BOUND, -BOUND])
+    return np.array(draw(st.lists(entry, min_size=rows * columns, max_size=rows * columns)), np.int64).reshape(rows, columns)
+
+
+@pytest.mark.parametrize("name", ["bfv", "paillier"])
+@settings(max_examples=12, deadline=None)
+@given(data=st.data())
+def test_the_shares_add_up_to_the_integer_product(name, data):
+    m, others, n = data.draw(st.tuples(st.integers(1, 30), st.integers(1, 4), st.integers(1, 4)))
+    A, B = drawn_matrices(data.draw, m, n), drawn_matrices(data.draw, others, n)
+    np.testing.assert_array_equal(product(engine(name, 4), A, B), A @ B.T)
+
+
+@pytest.mark.parametrize("name", ["bfv", "paillier"])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_the_largest_product_does_not_wrap(name, sign):
+    A, B = np.full((2, 127), BOUND), np.full((3, 127), sign * BOUND)
+    assert (product(engine(name, 127), A, B) == sign * 127 << 40).all()
+    with pytest.raises(LocalError, match="128 products of entries up to 1048576 do not fit into 48 bits"):
+        engine(name, 128)
+
+
+def test_a_wider_ring_takes_more_columns_and_larger_entries():
+    rng = np.random.default_rng(0)
+    A, B = (rng.integers(-(1 << 24), 1 << 24, (5, 30)) for _ in range(2))
+    np.testing.assert_array_equal(product(engine("bfv", 30, bits=56, bound=1 << 24), A, B), A @ B.T)
+    with pytest.raises(LocalError, match="engine='bfv' computes with 2 to 59 bits, got 60"):
+        engine("bfv", 1, bits=60)
+
+
+@pytest.mark.parametrize(
+    ("m", "others", "n", "fold"), [(1, 300, 30, 30), (33, 47, 7, 3), (8192, 2, 1, 1), (8200, 2, 2, 1), (4097, 3, 2, 2)]
+)
+def test_every_layout_of_polynomials_gives_the_same(m, others, n, fold):
+    rng = np.random.default_rng(m)
+    A, B = rng.integers(-BOUND, BOUND + 1, (m, n)), rng.integers(-BOUND, BOUND + 1, (others, n))
+    np.testing.assert_array_equal(product(engine("bfv", n, fold=fold), A, B), A @ B.T)
+
+
+@pytest.mark.parametrize("name", ["bfv", "paillier"])
+def test_blocks_use_some_columns_of_one_upload_side_by_side(name):
+    rng = np.random.default_rng(1)
+    lengths = (40, 40, 5, 40, 9)
+    columns = [rng.integers(-BOUND, BOUND, n) for n in lengths]
+    plan = Plan(lengths, (Block((0, 3), 7), Block((4,), 2), Block((2,), 1), Block((1,), 3)))
+    matrices = [rng.integers(-BOUND, BOUND, (b.rows, len(b.columns))) for b in plan.blocks]
+    matrices[2][:] = 0
+    mine, theirs = shares(engine(name, 2), plan, columns, matrices)
+    for block, matrix, a, b in zip(plan.blocks, matrices, mine, theirs, strict=True):
+        expected = np.stack([columns[c] for c in block.columns], axis=1) @ matrix.T
+        np.testing.assert_array_equal(RING.centred(RING.total([a, b])), expected)
+
+
+def test_rows_of_all_blocks_lie_in_as_few_polynomials_as_hold_them():
+    assert len(stretches(dense(1000, 1000, 30), 1)) == 125
+    assert len(stretches(Plan((100,) * 3, tuple(Block((f,), 27) for f in range(3))), 1)) == 1
+    assert best_fold(1, 500, 30) == 30
+    assert best_fold(1000, 1000, 30) == 1
+    with pytest.raises(LocalError, match="must use all of them"):
+        strips_of(Block((0, 2), 1), (4, 4, 4), 3)
+
+
+def test_the_flood_covers_the_noise_of_every_reply_that_is_allowed():
+    assert HIGH + LOW == 106
+    worst = Plan((1,) * 127, (Block(tuple(range(127)), N),))
+    assert N * 20 * BOUND * 127 * N < 1 << 106 - 40
+    Bfv(127)._check_flood(worst, stretches(worst, 1))
+    with pytest.raises(LocalError, match="too many for one flood to cover: multiply in several parts"):
+        Bfv(127, bits=59, bound=1 << 40)._check_flood(worst, stretches(worst, 1))
+
+
+@pytest.mark.parametrize("name", ["bfv", "paillier"])
+def test_the_same_matrix_twice_gives_other_bytes_and_other_shares(name):
+    way, plan, A = engine(name, 2), dense(3, 3, 2), np.arange(6).reshape(3, 2)
+    uploads = [way.upload(secret_of(way), by_columns(A)) for _ in range(2)]
+    replies = [way.reply(uploads[0], plan, [A], pads()) for _ in range(2)]
+    assert (uploads[0] != uploads[1]).mean() > 0.2
+    assert (replies[0][0] != replies[1][0]).mean() > 0.5
+    assert (replies[0][1][0] != replies[1][1][0]).all()
+
+
+@pytest.mark.parametrize("name", ["bfv", "paillier"])
+def test_a_reply_under_the_same_mask_has_noise_of_its_own(name):
+    way, plan, A = engine(name, 2), dense(3, 3, 2), np.arange(6).reshape(3, 2)
+    upload, mask = way.upload(secret_of(way), by_columns(A)), secrets.token_bytes(32)
+    one, two = (way.reply(upload, plan, [A], pads(mask=mask)) for _ in range(2))
+    np.testing.assert_array_equal(one[1][0], two[1][0])
+    assert (one[0] != two[0]).mean() > 0.5
+
+
+@pytest.mark.parametrize("name", ["bfv", "paillier"])
+def test_what_is_not_as_the_plan_says_is_refused(name):
+    way, plan, A = engine(name, 2), dense(3, 3, 2), np.arange(6).reshape(3, 2)
+    upload = way.upload(secret_of(way), by_columns(A))
+    with pytest.raises(PeerError, match=r"the upload of a product has .* truncated, or of another plan"):
+        way.reply(upload[:-1], plan, [A], pads())
+    with pytest.raises(LocalError, match=r"arrays of shape \[\(2, 2\)\] where the plan of the product says \[\(3, 2\)\]"):
+        way.reply(upload, plan, [A[:2]], pads())
+    with pytest.raises(LocalError, match="an entry is 1048577 in fixed point, over the bound of 1048576"):
+        way.reply(upload, plan, [A + BOUND - 4], pads())
+    reply, _ = way.reply(upload, plan, [A], pads())
+    with pytest.raises(PeerError, match=r"the reply of a product has .* truncated, or of another plan"):
+        way.finish(secret_of(way), plan, reply[:-8])
+    with pytest.raises(PeerError, match="under this key: it was made for another, or altered"):
+        way.finish(way.secret(bytes(32)), plan, reply)
+    with pytest.raises(PeerError, match=r"(not one of these parameters|not one under this key|not a Paillier key)"):
+        way.reply(np.full_like(upload, 255), plan, [A], pads())
+
+
+def test_a_key_of_another_size_is_refused():
+    small, large = PaillierSlots(2), PaillierSlots(2, key_bits=3072)
+    A = np.arange(6).reshape(3, 2)
+    upload = small.upload(secret_of(small), by_columns(A))
+    with pytest.raises(PeerError, match="truncated, or of another plan"):
+        large.reply(upload, dense(3, 3, 2), [A], pads())
+    padded = np.concatenate([upload, np.zeros(384 * 3 + 2 * 768 - upload.size, np.uint8)])
+    with pytest.raises(PeerError, match=r"(not a Paillier key of 3072 bits|not one under this key)"):
+        large.reply(padded, dense(3, 3, 2), [A], pads())
+    with pytest.raises(LocalError, match="a Paillier key has 2048 or 3072 bits, got 1024"):
+        engine("paillier", 2, key_bits=1024)
+
+
+def test_a_larger_key_gives_the_same_product():
+    A, B = np.arange(-6, 6).reshape(6, 2), np.arange(4).reshape(2, 2)
+    np.testing.assert_array_equal(product(engine("paillier", 2, key_bits=3072), A, B), A @ B.T)
+
+
+def test_a_plan_of_nothing_or_of_unequal_columns_is_refused():
+    with pytest.raises(LocalError, match="a product of nothing"):
+        Plan((3, 0), (Block((0,), 1),))
+    with pytest.raises(LocalError, match="different columns of one length"):
+        Plan((3, 4), (Block((0, 1), 1),))
+    with pytest.raises(LocalError, match="unknown engine 'ckks' of a product: use one of bfv, paillier"):
+        engine("ckks", 1)
+
+
+@pytest.mark.parametrize(("name", "module", "library"), [("bfv", "bfv", "tenseal"), ("paillier", "paillier", "gmpy2")])
+def test_without_the_library_one_line_names_the_extra(name, module, library, monkeypatch):
+    for loaded in [m for m in sys.modules if m.split(".")[0] == library or m.startswith(f"tacit.crypto.{module}")]:
+        monkeypatch.delitem(sys.modules, loaded)
+    monkeypatch.setitem(sys.modules, library, None)
+    with pytest.raises(MissingExtraError, match=rf"engine='{name}' needs the extra 'he': pip install 'tacit\[he\]'"):
+        engine(name, 1)
+
+
+def test_a_library_that_writes_another_form_is_refused_before_it_is_used(monkeypatch):
+    monkeypatch.setattr(seal_bytes, "VERSION", (9, 9))
+    with pytest.raises(LocalError, match=r"in a form that tacit does not know: pip install 'tenseal==0\.3\.18'"):
+        try_out(Scheme(48))
+
+
+def test_a_ciphertext_of_another_form_is_not_taken_apart():
+    kind = seal_bytes.form((1, 2, 3, 4), 1, N)
+    body = kind.body(bytes(kind.nbytes))
+    assert kind.content(body) == bytes(kind.nbytes)
+    for other in (body[:-1], body[:40] + b"\7" + body[41:], body + b"\0"):
+        with pytest.raises(LocalError, match="writes a ciphertext in a form"):
+            kind.content(other)
+
+
+def test_nothing_secret_is_shown():
+    assert "seed" not in repr(engine("bfv", 2))
+    assert dataclasses.asdict(engine("paillier", 2)) == {"terms": 2, "bound": BOUND, "bits": 48, "key_bits": 2048}
+
+
+def test_a_pad_is_put_on_once():
+    own = pads()
+    drawn(own, "mask", 3)
+    with pytest.raises(LocalError, match="the same pad on two values"):
+        drawn(own, "mask", 3)

@@ -1,0 +1,167 @@
+"""Pipeline: a federation goes through all steps at its parties; report, file and export are of all of them."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import onnxruntime
+import pandas as pd
+import pytest
+import skops.io
+from sklearn.base import clone
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+
+import tacit
+from tacit import (
+    FederatedEncoder,
+    FederatedImputer,
+    FederatedScaler,
+    Federation,
+    GramSVC,
+    LocalError,
+    PanSVC,
+    Pipeline,
+    VotedWrapperSelector,
+)
+from tacit.estimators import SecureELMClassifier
+
+RNG = np.random.default_rng(3)
+N = 160
+FRAME = pd.DataFrame({"age": RNG.normal(50, 9, N), "thal": RNG.choice([3.0, 6.0, 7.0], N), "mass": RNG.normal(7e4, 9e3, N)})
+Y = np.where(FRAME["age"] / 9 + FRAME["thal"] + RNG.normal(size=N) > 11, "ill", "well")
+GAPPY = FRAME.mask(RNG.random(FRAME.shape) < 0.1)
+CATEGORIES = {"thal": [3, 6, 7]}
+
+
+def fed_of(frame=GAPPY, partition="horizontal"):
+    return Federation.simulate(frame, Y, parties=3, partition=partition, allow_missing=True)
+
+
+def steps(last, method="standard"):
+    imputer = FederatedImputer({"thal": "most_frequent", "mass": "median"}, categories=CATEGORIES, add_indicator=True)
+    return Pipeline([("fill", imputer), ("encode", FederatedEncoder(CATEGORIES)), ("scale", FederatedScaler(method)), ("learn", last)])
+
+
+@pytest.mark.parametrize(
+    ("last", "partition"),
+    [
+        (PanSVC(kernel="linear", tol=1e-2), "horizontal"),
+        (GramSVC(), "vertical"),
+        (SecureELMClassifier(partition="horizontal", n_hidden=20), "horizontal"),
+        (SecureELMClassifier(partition="vertical", n_hidden=20, accept_risk=True), "vertical"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else type(value).__name__,
+)
+def test_a_federation_goes_through_and_records_are_judged_alike_whole_or_split(last, partition):
+    fed = fed_of(partition=partition)
+    pipeline = steps(last).fit(fed)
+    assert pipeline.score(fed) > 0.75
+    np.testing.assert_array_equal(pipeline.predict(fed), pipeline.predict(GAPPY))
+    assert pipeline.n_features_in_ == 3
+    assert pipeline.feature_names_in_.tolist() == list(GAPPY)
+
+
+def test_scaling_over_columns_equals_scikit_learns_pipeline():
+    fed = fed_of(partition="vertical")
+    mine = Pipeline([("fill", FederatedImputer()), ("scale", FederatedScaler()), ("learn", GramSVC(tol=1e-8))]).fit(fed)
+    theirs = make_pipeline(SimpleImputer(), StandardScaler(), SVC(tol=1e-8)).fit(GAPPY, Y)
+    np.testing.assert_allclose(mine.decision_function(GAPPY), theirs.decision_function(GAPPY), atol=1e-5)
+
+
+def test_the_report_says_what_all_steps_opened_and_cost():
+    pipeline = steps(PanSVC(kernel="linear", tol=1e-2), "minmax").fit(fed_of())
+    parts = [step.report_ for _, step in pipeline.steps]
+    report = pipeline.report_
+    assert report.rounds == sum(part.rounds for part in parts)
+    assert report.bytes == sum(part.bytes for part in parts) == report.traffic[-1][1]
+    assert len(report.traffic) == report.rounds == report.traffic[-1][0]
+    assert sum(row.times for row in report.learnt) == sum(row.times for part in parts for row in part.learnt)
+    assert {o.protocol for o in report.opens} >= {"fill_values", "checked_columns", "column_extremes", "pan_svm"}
+    assert report.params["scale__method"] == "minmax"
+    text = report.to_text(300)
+    assert "Pipeline (FederatedImputer > FederatedEncoder > FederatedScaler > PanSVC) on 160 records between 3 parties" in text
+    assert "the smallest and the largest one" in text
+    assert "the most frequent of them" in text
+    assert report.parties["party-1"] == "54 records, 3 columns, the labels"
+
+
+def test_a_pipeline_is_evaluated_as_its_last_step_on_prepared_records():
+    fed, pipeline = fed_of(), steps(PanSVC(kernel="linear", tol=1e-2))
+    found = tacit.evaluate(pipeline.fit(fed), fed)
+    assert found.accuracy == pytest.approx(pipeline.score(fed))
+    assert pipeline.report_.evaluations["records"].accuracy == found.accuracy
+
+
+def test_a_pipeline_comes_back_from_its_file(tmp_path):
+    pipeline = steps(PanSVC(landmarks=15, min_count=1)).fit(fed_of())
+    path = pipeline.save(tmp_path / "model.tacit")
+    again = tacit.load(path)
+    assert isinstance(again, Pipeline)
+    np.testing.assert_array_equal(again.decision_function(GAPPY), pipeline.decision_function(GAPPY))
+    assert again.report_.to_dict() == pipeline.report_.to_dict()
+    header = json.loads(path.read_bytes().split(b"\n")[1])
+    assert header["estimator"] == "Pipeline"
+    assert header["contains_records_of"] == {}
+    assert header["classes"] == ["ill", "well"]
+    vertical = steps(GramSVC()).fit(fed_of(partition="vertical"))
+    header = json.loads(vertical.save(tmp_path / "gram.tacit").read_bytes().split(b"\n")[1])
+    assert "support vectors" in header["contains_records_of"]["party-1"]
+
+
+@pytest.mark.parametrize("method", ["standard", "minmax", "robust"])
+def test_exported_files_take_raw_records(method, tmp_path):
+    pipeline = steps(PanSVC(landmarks=15, min_count=1), method).fit(fed_of())
+    label, scores = pipeline.predict(GAPPY), pipeline.decision_function(GAPPY)
+    session = onnxruntime.InferenceSession(pipeline.export(tmp_path / "model.onnx"), providers=["CPUExecutionProvider"])
+    told = session.run(["label", "scores"], {"X": GAPPY.to_numpy()})
+    np.testing.assert_array_equal(told[0], label)
+    np.testing.assert_allclose(told[1], scores, atol=1e-9)
+    path = pipeline.export(tmp_path / "model.skops")
+    assert skops.io.get_untrusted_types(file=path) == ["numpy.dtype"]
+    np.testing.assert_array_equal(skops.io.load(path, trusted=["numpy.dtype"]).predict(GAPPY), label)
+    np.testing.assert_allclose(pipeline.to_sklearn().decision_function(GAPPY), scores, atol=1e-9)
+
+
+def test_selected_features_are_exported_and_pass_through(tmp_path):
+    learner = PanSVC(kernel="linear", tol=0.1, min_count=1)
+    selector = VotedWrapperSelector(learner, criteria=("rfe",), n_features_to_select=2)
+    filler = FederatedImputer()
+    pipeline = Pipeline([("fill", filler), ("scale", FederatedScaler()), ("select", selector), ("learn", clone(learner))]).fit(fed_of())
+    assert pipeline["learn"].n_features_in_ == 2
+    scores = pipeline.decision_function(GAPPY)
+    np.testing.assert_allclose(pipeline.to_sklearn().decision_function(GAPPY), scores, atol=1e-9)
+    session = onnxruntime.InferenceSession(pipeline.export(tmp_path / "model.onnx"), providers=["CPUExecutionProvider"])
+    np.testing.assert_allclose(session.run(["scores"], {"X": GAPPY.to_numpy()})[0], scores, atol=1e-9)
+    with pytest.raises(LocalError, match="a VotedWrapperSelector has no model file: save one of"):
+        pipeline.save(tmp_path / "model.tacit")
+
+
+def test_plain_arrays_and_scikit_learns_steps_do_as_in_scikit_learn():
+    pipeline = Pipeline([("fill", SimpleImputer()), ("scale", FederatedScaler()), ("learn", PanSVC(kernel="linear", tol=1e-2))])
+    assert clone(pipeline).fit(GAPPY.to_numpy(), Y).score(GAPPY.to_numpy(), Y) > 0.8
+    fitted = pipeline.fit(GAPPY.to_numpy(), Y)
+    assert next(o.protocol for o in fitted.report_.opens) == "column_moments"
+    assert isinstance(fitted.to_sklearn()["fill"], SimpleImputer)
+
+
+def test_what_has_no_other_form_is_not_exported(tmp_path):
+    gram = Pipeline([("fill", FederatedImputer()), ("scale", FederatedScaler()), ("learn", GramSVC())]).fit(fed_of(partition="vertical"))
+    with pytest.raises(LocalError, match="step 'learn' is a GramSVC, which is not one public model: export a pipeline that ends in PanSVC"):
+        gram.export(tmp_path / "model.onnx")
+    with pytest.raises(LocalError, match="step 'learn' is a GramSVC, which is nothing that scikit-learn has"):
+        gram.to_sklearn()
+    native = Pipeline([("fill", SimpleImputer()), ("learn", PanSVC(kernel="linear", tol=0.1))]).fit(FRAME.to_numpy() / 1e4, Y)
+    with pytest.raises(LocalError, match="step 'fill' is a SimpleImputer, which has no ONNX form here"):
+        native.export(tmp_path / "model.onnx")
+    text = FRAME.assign(sex=RNG.choice(["f", "m"], N))
+    texts = Pipeline(
+        [("encode", FederatedEncoder({"sex": ["f", "m"]})), ("scale", FederatedScaler()), ("learn", PanSVC(kernel="linear", tol=0.1))]
+    )
+    texts.fit(text, Y)
+    with pytest.raises(LocalError, match="an encoder of texts has no ONNX form here"):
+        texts.export(tmp_path / "model.onnx")
+    np.testing.assert_array_equal(texts.to_sklearn().predict(text), texts.predict(text))

@@ -1,0 +1,48 @@
+"""Kernel matrices of rounded gram matrices, and targets of a regression."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tacit.data.part import part_of
+from tacit.errors import LocalError
+from tacit.numeric.fixed_point import FixedPoint
+from tacit.numeric.kernels import Kernel
+from tacit.numeric.triangle import pack
+from tacit.protocols.gram_model import Extent, KnownNumbers, Learner, Numbers, all_known, fit, kernel_matrix, numbers_of
+
+RNG = np.random.default_rng(0)
+
+
+@pytest.mark.parametrize("parties", [1, 3, 10])
+def test_jitter_is_as_large_as_rounding_makes_a_linear_gram_matrix_indefinite(parties):
+    A, fixed = RNG.normal(size=(150, 12)), FixedPoint(10, parties)
+    parts = [A[:, c] for c in np.array_split(np.arange(12), parties)]
+    rounded = sum(fixed.decode(fixed.encode(np.tril(P @ P.T), "gram")) for P in parts)
+    rounded = rounded + np.tril(rounded, -1).T
+    assert np.linalg.eigvalsh(rounded).min() < -0.5 * np.sqrt(150) * fixed.deviation
+    packed = (pack(rounded, 0),)
+    K, _, norms = kernel_matrix(packed, Extent(150, 12, fixed.deviation), 0.0, Kernel("linear"), 1.0)
+    assert np.linalg.eigvalsh(K).min() > 0
+    np.testing.assert_array_equal(norms, rounded.diagonal())
+    K, *_ = kernel_matrix(packed, Extent(150, 12), 0.0, Kernel("linear"), 1.0)
+    np.testing.assert_array_equal(K, rounded)
+
+
+def test_targets_of_several_holders_are_joined_and_those_without_weights_count_once():
+    told = {"a": Numbers(np.array([1.0, 2.0]), None), "b": Numbers(np.array([3.0]), np.array([0.5]))}
+    known = all_known(told)
+    np.testing.assert_array_equal(known.values, [1, 2, 3])
+    np.testing.assert_array_equal(known.weight, [1, 1, 0.5])
+
+
+def test_records_without_targets_are_refused():
+    part = part_of(np.ones((2, 1)), None, None, ("a",))
+    with pytest.raises(LocalError, match=r"north holds no targets of its records: name the party that does"):
+        numbers_of(part, "north")
+
+
+def test_as_many_targets_as_records_are_needed():
+    with pytest.raises(LocalError, match="2 labels for 3 records"):
+        fit((np.ones(6),), Extent(3, 1), KnownNumbers(np.ones(2), None), 0.0, Kernel("linear"), 1.0, Learner(1.0, 1e-3, -1, 0.1))
