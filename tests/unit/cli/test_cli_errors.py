@@ -20,7 +20,6 @@ from tacit.cli import training
         (["whole.csv", "--set", "partition=vertical"], "--set partition is no parameter"),
         (["whole.csv", "--set", "C"], "--set C has no value: write it as --set name=value"),
         (["whole.csv", "--estimator", "SVC"], "unknown estimator 'SVC': use one of ConsensusSVC, GramSVC"),
-        (["whole.csv", "--partition", "horizontal"], "The 'partition' parameter of GramSVC must be among {'vertical'}"),
         (["huge.csv"], "does not fit into fixed point with 32 fraction bits"),
         (["bank.csv", "life.csv"], "only 2 parties hold data"),
         (["bank.csv", "life.csv"], "add a party, or accept it with --allow-two-parties"),

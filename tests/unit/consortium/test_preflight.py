@@ -112,7 +112,8 @@ def test_a_report_holds_codes_and_no_value():
     part = table(n=4321, low=98765.0, y=("secret-class", "yes"))
     problems = local_checks(job(), part, NOW, party="north")
     assert {p.code for p in problems} == {"rows", "ranges", "labels"}
-    sent = msgspec.json.encode(report_of(job(), "north", part, NOW, problems)).decode()
+    report = report_of(job(), "north", part, NOW, problems)
+    sent = msgspec.json.encode(report).decode().replace(report.source, "").replace(report.features, "")  # digests may have any digits
     assert not any(word in sent for word in ("4321", "98765", "secret-class", "age", "bmi"))
 
 
