@@ -10,14 +10,7 @@ from conformance.cases import CASES, merged, of_party
 from organisations.relay import Meeting, Relay
 
 LEDGERS = Path(__file__).parent.parent / "ledgers"
-# three parties for every case; two and five where parties themselves are what is tested: the other harnesses take all sizes
-OTHERS = ("secure_sum", "template", "gather", "landmarks", "gram_vertical_rbf", "pan_svm_local")
-SIZES = [
-    pytest.param(case, n, id=f"{case.name}-{n}")
-    for case in CASES.values()
-    for n in ((2, 3, 5) if case.name.startswith(OTHERS) else (3,))
-    if n >= case.least
-]
+SIZES = [pytest.param(case, n, id=f"{case.name}-{n}") for case in CASES.values() for n in (2, 3, 5) if n >= case.least]
 
 
 @pytest.fixture(scope="module")
