@@ -22,6 +22,8 @@ from tacit.numeric.feature_map import basis_of, nystroem
 from tacit.numeric.kernels import Kernel
 from tacit.numeric.line_search import CUTS, STEPS
 from tacit.protocols import cutting_plane as planes
+from tacit.protocols.plane_rows import Rows, class_sums
+from tacit.protocols.planes import first_planes
 
 PARTIES, FOLDS, SEEDS, TOL = 4, 5, 5, 1e-4
 GRID = {"C": [0.1, 1.0, 10.0, 100.0, 1000.0], "gamma": [2.0**-9, 2.0**-7, 2.0**-5, 2.0**-3, 2.0**-1]}
@@ -136,9 +138,9 @@ def _same_solver(tables: dict[float, np.ndarray], y: np.ndarray, fold: np.ndarra
 
 def _fitted(F: np.ndarray, signs: np.ndarray, C: float) -> tuple[np.ndarray, float, int]:
     use = signs != 0
-    rows = planes.Rows(F[use], signs[use, None].astype(np.int8), np.ones(int(use.sum())))
+    rows = Rows(F[use], signs[use, None].astype(np.int8), np.ones(int(use.sum())))
     both, every = np.ones(1, dtype=np.int64), (np.ones((1, len(STEPS)), dtype=np.int64), np.ones((1, len(CUTS)), dtype=np.int64))
-    found, standing = planes.first_planes(planes.class_sums(rows, both), both, C), planes.at_origin(rows, both)
+    found, standing = first_planes(class_sums(rows, both), both, C), planes.at_origin(rows, both)
     rounds = 0
     while True:
         found = planes.minimise(found, C, TOL)

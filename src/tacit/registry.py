@@ -6,9 +6,9 @@ import secrets
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
-from tacit.choreo import At, Entropy, Holder, Ledger, Role, Roster, Run, entries_of
+from tacit.choreo import At, Coordinator, Entropy, Holder, Ledger, Role, Roster, Run, entries_of
 from tacit.crypto.entropy import RootEntropy
 from tacit.errors import LocalError
 from tacit.protocols.align import align
@@ -22,8 +22,10 @@ from tacit.protocols.elm_horizontal import elm_horizontal
 from tacit.protocols.elm_vertical import elm_predict, elm_vertical
 from tacit.protocols.fill_values import fill_values
 from tacit.protocols.gram_arbitrary import gram_arbitrary, gram_arbitrary_predict
+from tacit.protocols.gram_linear import gram_linear_predict
 from tacit.protocols.gram_search import gram_search
 from tacit.protocols.gram_vertical import gram_predict, gram_vertical
+from tacit.protocols.gram_weights import gram_weights
 from tacit.protocols.own_columns import checked_columns, own_columns
 from tacit.protocols.pan_search import pan_search
 from tacit.protocols.pan_svm import pan_svm
@@ -55,6 +57,8 @@ PROTOCOLS: dict[str, Callable[..., Any]] = {
     "gram_predict": gram_predict,
     "gram_arbitrary": gram_arbitrary,
     "gram_arbitrary_predict": gram_arbitrary_predict,
+    "gram_weights": gram_weights,
+    "gram_linear_predict": gram_linear_predict,
     "gram_search": gram_search,
     "pan_svm": pan_svm,
     "pan_search": pan_search,
@@ -79,13 +83,54 @@ PROTOCOLS: dict[str, Callable[..., Any]] = {
     "shift_secret_columns_predict": shift_secret_columns_predict,
 }
 
-# protocols that a job between organisations may name, and who brings a table along under which name
-INPUTS: dict[str, dict[str, Role]] = {
-    name: {"data": Holder} for name in ("gram_vertical", "gram_search", "pan_svm", "pan_search", "elm_horizontal", "consensus_horizontal")
+
+@dataclass(frozen=True)
+class Brought:
+    """Who brings an input of a job, and from where: its table, the table's ids, or what an earlier job left there."""
+
+    role: Role
+    source: Literal["table", "ids", "earlier"] = "table"
+
+
+TABLE = {"data": Brought(Holder)}
+SHARES = {"dual": Brought(Coordinator, "earlier"), "columns": Brought(Holder, "earlier")}
+
+# protocols that a job between organisations may name, and what is brought along under which name
+INPUTS: dict[str, dict[str, Brought]] = {
+    **dict.fromkeys(
+        ("gram_vertical", "gram_arbitrary", "gram_search", "pan_svm", "pan_search", "elm_horizontal", "consensus_horizontal"), TABLE
+    ),
+    "align": {"ids": Brought(Holder, "ids")},
+    "gram_predict": {**TABLE, **SHARES},
+    "gram_arbitrary_predict": {**TABLE, **SHARES},
+    "gram_weights": SHARES,
+    "gram_linear_predict": {**TABLE, "weights": Brought(Holder, "earlier")},
 }
 
+# of these, which would go wrong on anything but columns of the same records
+BY_COLUMNS = ("gram_predict", "align")
+
+# whose results these inputs are
+BUILDS_ON: dict[str, tuple[str, ...]] = {
+    "gram_predict": ("gram_vertical", "gram_search"),
+    "gram_arbitrary_predict": ("gram_arbitrary", "gram_search"),
+    "gram_weights": ("gram_vertical", "gram_search", "gram_arbitrary"),
+    "gram_linear_predict": ("gram_weights",),
+}
+
+Kind = Literal["records", "ids", "answers", "shares"]
 Inputs = Mapping[str, tuple[Role, Mapping[str, Any]]]
 Progress = Callable[[str, int, int], None]
+
+
+def kind_of(protocol: str) -> Kind:
+    """Of what a job's results are made: "records" of a table, its "ids", "answers" about new records, or "shares" of a model."""
+    sources = {brought.source for brought in INPUTS.get(protocol, {}).values()}
+    if "ids" in sources:
+        return "ids"
+    if "earlier" in sources:
+        return "answers" if "table" in sources else "shares"
+    return "records"
 
 
 @dataclass(frozen=True, repr=False)

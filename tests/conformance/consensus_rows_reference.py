@@ -10,9 +10,11 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import SVC
 
 from conformance.pan_oracle import labelled, parts_at
+from conformance.score_reference import check_sigmoids
 from tacit.choreo import At, Run
 from tacit.protocols.consensus_horizontal import consensus_horizontal
 from tacit.protocols.consensus_rest import consensus_predict
+from tacit.protocols.fold_accuracy import dealt_here
 
 C, GAMMA, RHO, ROUNDS = 0.5, 0.4, 20.0, 4
 PAPER = {"rho": RHO, "over_relaxation": 1.0, "disclose": "least", "max_rounds": ROUNDS, "tol": 1e-9}
@@ -24,6 +26,8 @@ def play(run: Run, data: At[Any], *, kernel: str, watched: bool = False, **how: 
     watch = {"watch": (X[:20], y[:20])} if watched else {}
     model = consensus_horizontal(run, data, C=C, kernel=kernel, **PLAIN, **watch, **how)
     found = {"w": model["w"], "b": model["b"], "centres": model["map"].centres, "basis": model["map"].basis}
+    if model["sigmoids"] is not None:
+        found["sigmoids"] = model["sigmoids"]
     if kernel != "linear":
         protection = {"method": how["method"]} if "method" in how else {}
         found["rest"] = consensus_predict(run, data, model["rest"], the_map=model["map"], **protection)
@@ -48,6 +52,19 @@ def check_linear(result: Any, parts: dict[str, Any]) -> None:
     machines = [SVC(kernel="linear", C=C, tol=1e-5, cache_size=10).fit(X, s) for s in signs_of(y)]
     reference = np.array([m.decision_function(X) for m in machines])
     np.testing.assert_allclose(np.hstack(list(values(result, parts).values())), reference, rtol=5e-3, atol=5e-3)
+
+
+def check_probability(result: Any, parts: dict[str, Any]) -> None:
+    """And the sigmoid of what pooled SVMs without a fold say of its rows."""
+    check_linear(result, parts)
+    X, y = np.concatenate([p.X for p in parts.values()]), np.concatenate([p.y for p in parts.values()])
+    fold = np.concatenate([dealt_here(part.y, 5, 0, p) for p, part in parts.items()])
+    unseen = np.empty((len(y), len(signs_of(y))))
+    for k, signs in enumerate(signs_of(y)):
+        for q in range(5):
+            machine = SVC(kernel="linear", C=C, tol=1e-5, cache_size=10).fit(X[fold != q], signs[fold != q])
+            unseen[fold == q, k] = machine.decision_function(X[fold == q])
+    check_sigmoids(result["sigmoids"], unseen, y, atol=2e-3)
 
 
 def check_kernel(result: Any, parts: dict[str, Any]) -> None:
@@ -123,12 +140,19 @@ def box_qp(A: Any, B: Any) -> Any:
     return found.x
 
 
-CHECKS = {"linear": check_linear, "kernel": check_kernel, "paper": check_paper, "paper_kernel": check_paper_kernel}
+CHECKS = {
+    "linear": check_linear,
+    "probability": check_probability,
+    "kernel": check_kernel,
+    "paper": check_paper,
+    "paper_kernel": check_paper_kernel,
+}
 ROW_CASES: dict[str, tuple[int, str, dict[str, Any]]] = {
     "linear": (2, "linear", {"kernel": "linear", "tol": 1e-5, "watched": True}),
     "3_classes_ring": (3, "linear", {"kernel": "linear", "tol": 1e-5, "method": "ring"}),
     "least": (2, "linear", {"kernel": "linear", "tol": 1e-5, "disclose": "least"}),
     "paper": (2, "paper", {"kernel": "linear", **PAPER}),
+    "probability": (2, "probability", {"kernel": "linear", "tol": 1e-5, "probability": True, "min_count": 1}),
     "rbf": (2, "kernel", {"kernel": "rbf", "tol": 1e-5, "watched": True}),
     "rbf_3_classes": (3, "kernel", {"kernel": "rbf", "tol": 1e-5, "landmark_source": "ranges", "disclose": "least"}),
     "rbf_paper": (2, "paper_kernel", {"kernel": "rbf", "landmark_source": "ranges", **PAPER}),

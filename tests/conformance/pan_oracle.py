@@ -11,9 +11,11 @@ from leaks.planes import bracket, objective
 from tacit.choreo import At, Coordinator, Holder, Run
 from tacit.data.part import Part
 from tacit.numeric.fixed_point import FixedPoint
-from tacit.protocols.cutting_plane import Rows, Solution, cutting_plane
+from tacit.protocols.cutting_plane import Solution, cutting_plane
 from tacit.protocols.feature_map import FeatureMap, map_records
-from tacit.protocols.pan_svm import pan_svm, problems, signs_of
+from tacit.protocols.pan_svm import pan_svm
+from tacit.protocols.plane_rows import Rows
+from tacit.protocols.row_problems import problems, signs_of
 from tacit.protocols.secure_sum import protect
 
 C, TOL = 1.0, 0.02

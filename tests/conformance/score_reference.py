@@ -118,8 +118,14 @@ def score_parts(parties: Sequence[str], classes: int) -> dict[str, Scores]:
 def check_platt(result: Any, inputs: Any, *, classes: int) -> None:
     del inputs
     whole = pooled(classes)
-    for i, k in enumerate(classes_of(whole.values.shape[1])):
-        f = whole.values[:, i]
-        reference = np.array(_sigmoid_calibration(f, (whole.codes == k).astype(float)))
+    check_sigmoids(result, whole.values, whole.codes, atol=1e-6)
+
+
+def check_sigmoids(result: Any, values: Any, codes: Any, *, atol: float) -> None:
+    """scikit-learn's sigmoid of the same values."""
+    assert len(result) == values.shape[1]
+    for i, k in enumerate(classes_of(values.shape[1])):
+        f = values[:, i]
+        reference = np.array(_sigmoid_calibration(f, (codes == k).astype(float)))
         mine, theirs = (probabilities(f[:, None], AB[None]) for AB in (np.asarray(result)[i], reference))
-        np.testing.assert_allclose(mine, theirs, atol=1e-6)
+        np.testing.assert_allclose(mine, theirs, atol=atol)

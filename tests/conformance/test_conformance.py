@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from conformance.cases import CASES, Case, merged, of_party
+from conformance.case import Case, merged, of_party
+from conformance.cases import CASES
 from tacit.choreo import At, Ledger, Roster, Run, decode, encode
 from tacit.choreo.at import Scope
 from tacit.crypto.entropy import RootEntropy

@@ -7,7 +7,7 @@ from functools import partial
 import pytest
 
 from conformance import cells_reference as cells
-from conformance.cases import Case, Inputs
+from conformance.case import Case, Inputs
 from conformance.test_conformance import apart_in_threads, together
 from tacit.choreo import Holder, Roster
 

@@ -16,7 +16,7 @@ from tacit.crypto.entropy import RootEntropy
 from tacit.numeric.fixed_point import FixedPoint
 from tacit.numeric.line_search import STEPS, violating
 from tacit.protocols import plane_paths as protocol
-from tacit.protocols.cutting_plane import Rows
+from tacit.protocols.plane_rows import Rows
 from tacit.protocols.secure_sum import protect
 from tacit.runtimes.together import Together
 

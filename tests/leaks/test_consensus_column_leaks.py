@@ -12,8 +12,9 @@ from tacit.attacks.vertical_modes import nearest, vertical_modes
 from tacit.attacks.vertical_span import dealt, listen, vertical_span
 from tacit.choreo import Coordinator, Holder, Labeller, Roster
 from tacit.crypto.entropy import RootEntropy
+from tacit.protocols.consensus_sharing import Share
 from tacit.protocols.consensus_span import Question
-from tacit.protocols.consensus_vertical import Share, consensus_vertical
+from tacit.protocols.consensus_vertical import consensus_vertical
 from tacit.runtimes.together import Together
 
 ADMM = {"rho": 0.2, "over_relaxation": 1.9, "tol": 0.0}
@@ -59,9 +60,10 @@ def test_the_coordinator_s_view_is_the_same_for_tables_with_the_same_dot_product
     np.testing.assert_allclose(sums[:, 0], sums_then[:, 0], atol=1e-8)
 
 
-def test_every_sum_is_the_product_of_the_one_matrix_with_what_was_published(wdbc):
+@pytest.mark.parametrize("probability", [False, True])
+def test_every_sum_is_the_product_of_the_one_matrix_with_what_was_published(wdbc, probability):
     X, y = wdbc
-    asked, sums = listen(dealt(X, y, fourths(X)), C=50.0)
+    asked, sums = listen(dealt(X, y, fourths(X)), C=50.0, probability=probability)
     np.testing.assert_allclose(sums, X @ (X.T @ asked), atol=1e-8)
 
 
@@ -128,6 +130,15 @@ def test_sums_fewer_than_the_columns_leave_records_open_however_many_are_known(w
     assert vertical_span(sums, X, np.arange(150)).error > 0.02
     _, few = listen(dealt(X, y, fourths(X)), C=50.0, max_rounds=10)
     assert vertical_span(few, X, np.arange(150)).error > 0.15
+
+
+def test_with_probabilities_the_sums_of_a_few_rounds_span_all_columns(wdbc):
+    X, y = wdbc
+    _, sums = listen(dealt(X, y, fourths(X)), C=50.0, max_rounds=5, probability=True)
+    assert sums.shape[1] == 30  # five rounds of the problem and of five without a fold
+    assert vertical_span(sums, X, np.arange(60)).error < 1e-3
+    _, few = listen(dealt(X, y, fourths(X)), C=50.0, max_rounds=4, probability=True)
+    assert vertical_span(few, X, np.arange(150)).error > 0.02
 
 
 def test_after_300_rounds_of_admm_a_party_s_only_column_is_read_with_no_record_known_and_after_as_many_as_columns_not(

@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer
 
-from tacit import Federation
+from tacit import ConsensusSVC, Federation
 from tacit.attacks.iterate_differencing import iterate_differencing, overhear, own_weights, recovered
 from tacit.attacks.two_party import mistaken, two_party
 from tacit.data.part import part_of
 from tacit.errors import LocalError
+from tacit.protocols import consensus_rounds
 
 RHO = 100.0
 
@@ -43,6 +44,35 @@ def test_of_two_parties_each_has_the_other_s_weights_and_of_three_nobody_has():
     _, parts, heard = overheard(3)
     assert mistaken(two_party(heard.told["p0"], heard.average, 3), heard.told["p1"], heard.average) > 0.3
     assert len(parts) == 3
+
+
+def rows_apart(X: Any, y: Any, patch: pytest.MonkeyPatch, **how: Any) -> list[float]:
+    """By how many rows, counted by how far their multipliers moved, each round differs from that before it which is most alike."""
+    rounds: dict[int, dict[Any, Any]] = {}
+    honest = consensus_rounds.step
+
+    def spied(rows: Any, mine: Any, agreed: Any, scheme: Any, t: int, fixed: Any) -> Any:
+        after = honest(rows, mine, agreed, scheme, t, fixed)
+        rounds.setdefault(t, {})[rows.U[0, 0]] = after.lam[0]  # by the first row's first value: no two holders have the same
+        return after
+
+    with patch.context() as patched:
+        patched.setattr(consensus_rounds, "step", spied)
+        ConsensusSVC(**how).fit(X, y)
+    lam = np.array([np.concatenate([each[holder] for holder in sorted(each)]) for _, each in sorted(rounds.items())])
+    moved = [np.abs(lam[t] - lam[:t]) for t in range(1, len(lam))]
+    return [float(np.min(d.sum(axis=1) ** 2 / np.maximum((d**2).sum(axis=1), 1e-300))) for d in moved]
+
+
+def test_a_rule_that_holds_few_rows_back_would_end_a_consensus_of_few_columns_before_it_is_one(monkeypatch):
+    X, y = load_breast_cancer(return_X_y=True)
+    many = rows_apart((X - X.mean(axis=0)) / X.std(axis=0), y, monkeypatch, n_parties=4, random_state=0)
+    assert min(many) > 5
+    rng = np.random.default_rng(0)
+    A = rng.normal(size=(300, 2))
+    few = rows_apart(A, A[:, 0] + 0.5 * rng.normal(size=300) > 0, monkeypatch, n_parties=3, random_state=0)
+    assert max(few[8:]) < 5  # from the tenth round of over forty on
+    assert min(few) < 2  # the difference of two averages is mostly one record
 
 
 def test_so_a_federation_of_two_is_refused_unless_it_says_that_it_knows():

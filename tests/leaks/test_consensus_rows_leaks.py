@@ -12,12 +12,13 @@ from tacit.choreo import Coordinator, Holder, Message, Roster, decode_as
 from tacit.crypto.entropy import RootEntropy
 from tacit.data.part import part_of
 from tacit.protocols import consensus_horizontal as protocol
+from tacit.protocols.consensus_rounds import Agreed
 from tacit.protocols.consensus_space import Metric
 from tacit.runtimes.together import Together
 
 HOLDERS = ("p1", "p2", "p3")
 ROSTER = Roster({Holder: HOLDERS, Coordinator: ("site",)})
-OPENED: dict[str, type[Message]] = {"Agreed": protocol.Agreed, "Metric": Metric, "Plane": protocol.Plane}
+OPENED: dict[str, type[Message]] = {"Agreed": Agreed, "Metric": Metric, "Plane": protocol.Plane}
 
 
 class Tapped(Together):

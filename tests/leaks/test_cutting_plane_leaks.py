@@ -13,7 +13,7 @@ from leaks.planes import PUBLISHED, Played, blobs, played, rows_of
 from tacit.attacks.coordinator import play
 from tacit.choreo import PeerError
 from tacit.protocols import cutting_plane as protocol
-from tacit.protocols.pan_svm import problems, signs_of
+from tacit.protocols.row_problems import problems, signs_of
 
 TRAPS = [  # seeds, rows, columns, noise, C: little data and a large C, so that few rows are within the margin
     (0, 40, 3, 0.5, 1.0), (1, 60, 5, 1.0, 10.0), (2, 80, 8, 0.3, 1.0), (3, 120, 4, 2.0, 0.1), (4, 30, 2, 0.2, 30.0), (5, 100, 10, 0.7, 3.0),

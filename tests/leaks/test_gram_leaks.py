@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from conformance.cases import CASES, columns, play_gram
+from conformance.case import columns
+from conformance.cases import CASES
+from conformance.cases_gram import play_gram
 from tacit.attacks.gram_inversion import gram_inversion
 from tacit.choreo import Holder
 from tacit.crypto.entropy import RootEntropy

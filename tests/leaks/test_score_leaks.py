@@ -99,7 +99,8 @@ def test_the_sums_of_probabilities_do_not_depend_on_who_holds_which_record():
     assert 3 <= len(sums) <= 10
 
 
-def test_no_two_sums_of_a_model_and_of_its_folds_differ_by_few_rows(monkeypatch):
+@pytest.mark.parametrize("protocol", ["pan_svm", "consensus_horizontal"])
+def test_no_two_sums_of_a_model_and_of_its_folds_differ_by_few_rows(monkeypatch, protocol):
     """Of all sets whose rows are summed while probabilities are learnt, over all parties."""
     least, summed = 3, {}
     real = plane_paths.more_sets
@@ -113,7 +114,7 @@ def test_no_two_sums_of_a_model_and_of_its_folds_differ_by_few_rows(monkeypatch)
     parts = parts_at(("p1", "p2", "p3"), 2)
     roster = Roster({Holder: tuple(parts), Coordinator: ("coordinator",)})
     params = {"kernel": "linear", "gamma": 1.0, "degree": 3, "coef0": 0.0, "C": 1.0, "min_count": least, "probability": True}
-    execute_together(roster, "pan_svm", {"data": (Holder, parts)}, params)
+    execute_together(roster, protocol, {"data": (Holder, parts)}, params)
     holders, most = list(summed.values()), len(next(iter(summed.values())))
     assert [len(sets) for sets in holders] == [most] * 3
     assert most > 12

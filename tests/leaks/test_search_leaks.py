@@ -16,10 +16,10 @@ from tacit.numeric.feature_map import basis_of
 from tacit.numeric.folds import dealt
 from tacit.numeric.kernels import Kernel
 from tacit.numeric.landmarks import centres
-from tacit.protocols.cutting_plane import Rows
 from tacit.protocols.feature_map import FeatureMap, map_records
 from tacit.protocols.fold_accuracy import in_folds
-from tacit.protocols.pan_svm import problems, signs_of
+from tacit.protocols.plane_rows import Rows
+from tacit.protocols.row_problems import problems, signs_of
 from tacit.registry import execute_together
 
 FOLDS, LEAST = 3, 5

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from conformance.cases import CASES, merged, of_party
+from conformance.case import merged, of_party
+from conformance.cases import CASES
 from organisations.relay import Meeting, Relay
 
 LEDGERS = Path(__file__).parent.parent / "ledgers"

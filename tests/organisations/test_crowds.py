@@ -6,7 +6,9 @@ import time
 
 import numpy as np
 
-from conformance.cases import CASES, Count, arrays, count, merged, of_party
+from conformance.case import merged, of_party
+from conformance.cases import CASES
+from conformance.cases_sums import Count, arrays, count
 from organisations.heavy import transfer
 from organisations.relay import Meeting, Relay
 from tacit.choreo import Coordinator, Holder

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from conformance.cases import CASES, Case
+from conformance.case import Case
+from conformance.cases import CASES
 from tacit.choreo import Holder, Run, entries_of
 from tacit.choreo.message import Record
 from tacit.crypto.entropy import RootEntropy

@@ -5,29 +5,27 @@ Every study plays the attack on the view that the protocol gives the attacker, w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.attacks.bfv_noise import bfv_noise
+from tacit.attacks import gram_studies
 from tacit.attacks.chosen_iterate import chosen_iterate
 from tacit.attacks.cluster_difference import cluster_difference, lloyd_sums
 from tacit.attacks.elm_inversion import elm_inversion
 from tacit.attacks.elm_known_records import elm_known_records
 from tacit.attacks.elm_row_space import elm_row_space
 from tacit.attacks.few_violators import few_violators
-from tacit.attacks.gram_inversion import gram_inversion
 from tacit.attacks.ica import ica
 from tacit.attacks.iterate_differencing import Weights, iterate_differencing, overhear, recovered
 from tacit.attacks.landmark_exposure import landmark_exposure
 from tacit.attacks.shift_column_minimum import shift_column_minimum
 from tacit.attacks.shift_initiator import shift_initiator
 from tacit.attacks.shift_one_record import shift_one_record
-from tacit.attacks.small_exponent import play as exponents_found
-from tacit.attacks.token_frequency import token_frequency
+from tacit.attacks.study import ERROR, F64, I64, Point, Points, steps
 from tacit.attacks.two_party import mistaken, two_party
 from tacit.attacks.vertical_modes import nearest, vertical_modes
 from tacit.attacks.vertical_span import dealt, listen, vertical_span
@@ -36,21 +34,10 @@ from tacit.data.part import part_of
 from tacit.errors import LocalError, PeerError
 from tacit.numeric.landmarks import centres
 from tacit.numeric.shift import rotation_of
-from tacit.protocols.cutting_plane import Rows
+from tacit.protocols.plane_rows import Rows
 
-F64 = NDArray[np.float64]
-I64 = NDArray[np.int64]
 MANY, FEW = 400, 80  # records of a study: attacks do not get better with more
-ERROR, SHARE = "relative error", "share of the records"
-
-
-@dataclass(frozen=True)
-class Point:
-    """What came out: under which variant of the method, with so much known."""
-
-    variant: str
-    knows: float
-    found: float
+SHARE = "share of the records"
 
 
 @dataclass(frozen=True)
@@ -62,7 +49,7 @@ class Attack:
     shows: str
     knows: str
     measures: str
-    study: Callable[[F64, I64], Iterator[Point]]
+    study: Callable[[F64, I64], Points]
 
     def points(self, X: F64, y: I64) -> list[Point]:
         """Play it on standardised records of two classes."""
@@ -77,26 +64,21 @@ class Attack:
         return list(self.study(((kept - kept.mean(axis=0)) / kept.std(axis=0))[rows], y[rows]))
 
 
-def _gram_inversion(X: F64, _: I64) -> Iterator[Point]:
-    for known in _steps(X.shape[1]):
-        yield Point("gram matrix", known, gram_inversion(X @ X.T, X, np.arange(known)).error)
-
-
-def _landmark_exposure(X: F64, _: I64) -> Iterator[Point]:
+def _landmark_exposure(X: F64, _: I64) -> Points:
     for least in (1, 5):
         for share in (0.05, 0.1, 0.15, 0.2):
             found = centres(X, max(1, int(share * len(X))), least, 0)[0]
             yield Point(f"min_cluster={least}", share, landmark_exposure(found, X).share)
 
 
-def _cluster_difference(X: F64, _: I64) -> Iterator[Point]:
+def _cluster_difference(X: F64, _: I64) -> Points:
     for name, least in (("every sum opened", 0), ("differences below 5 held back", 5)):
         told = lloyd_sums(X, 10, 15, 0, least)
         for rounds in (2, 5, 10, 15):
             yield Point(name, rounds, len(cluster_difference(told[:rounds], X).found) / len(X))
 
 
-def _few_violators(X: F64, y: I64) -> Iterator[Point]:
+def _few_violators(X: F64, y: I64) -> Points:
     few, sides = X[:FEW, :5], y[:FEW]  # where a round moves single rows
     for least in (1, 5):
         for C in (0.3, 1.0, 3.0):
@@ -105,7 +87,7 @@ def _few_violators(X: F64, y: I64) -> Iterator[Point]:
             yield Point(f"min_count={least}", C, len(found) / FEW)
 
 
-def _chosen_iterate(X: F64, y: I64) -> Iterator[Point]:
+def _chosen_iterate(X: F64, y: I64) -> Points:
     radius = float(np.linalg.norm(X, axis=1).max())
     for witness in (False, True):
         for seed in range(4):
@@ -120,7 +102,7 @@ def _isolated(X: F64, y: I64, radius: float, seed: int, *, witness: bool) -> flo
     return 1.0 if found is None else float(min(np.linalg.norm(X - s * found.features, axis=1).min() for s in (1, -1)) / radius)
 
 
-def _weak_seed(X: F64, _: I64) -> Iterator[Point]:
+def _weak_seed(X: F64, _: I64) -> Points:
     bound, words = 1 << 40, np.rint(np.ldexp(X[0], 32)).astype(np.int64).view(np.uint64)
     masked = {"32-bit seed": words + numpy_pad(40000, words.size), "256-bit seed": words + _random_words(words.size)}
     for name, vector in masked.items():
@@ -128,40 +110,22 @@ def _weak_seed(X: F64, _: I64) -> Iterator[Point]:
             yield Point(name, bits, float(weak_seed(vector, bound=bound, seeds=range(1 << bits)).seed is not None))
 
 
-def _bfv_noise(X: F64, _: I64) -> Iterator[Point]:
-    whole = _scaled(X[:, :4], 1 << 20)
-    for name, left_out in {"no mask": "masked", "no fresh encryption": "encrypted", "no flood": "flooded", "all three": ""}.items():
-        for rows in (2, 8):
-            guess = bfv_noise(whole[rows : rows + 100], whole[:rows], **({left_out: False} if left_out else {}))
-            yield Point(name, rows, float(np.mean(guess.matrix == whole[:rows])))  # a guess that is only near may be luck
-
-
-def _small_exponent(X: F64, _: I64) -> Iterator[Point]:
-    for name, randomised in (("Algorithm 1 as printed", False), ("re-randomised", True)):
-        for bits in (8, 12, 16):
-            yield Point(name, bits, exponents_found(_scaled(X[:20, 0], 1 << bits), randomised=randomised, bound=1 << bits))
-
-
-def _scaled(X: F64, top: int) -> I64:
-    return np.asarray(np.rint(X / np.abs(X).max() * top), np.int64)
-
-
-def _elm_inversion(X: F64, _: I64) -> Iterator[Point]:
+def _elm_inversion(X: F64, _: I64) -> Points:
     rng = np.random.default_rng(0)
-    for nodes in _steps(2 * X.shape[1])[1:]:
+    for nodes in steps(2 * X.shape[1])[1:]:
         W, b = rng.normal(size=(X.shape[1], nodes)), rng.normal(size=nodes)
         yield Point("weights='master'", nodes, elm_inversion(X @ W + b, W, b, X).error)
         yield Point("weights='private'", nodes, min(1.0, elm_inversion(X @ W + b, rng.normal(size=W.shape), b, X).error))
 
 
-def _elm_known_records(X: F64, _: I64) -> Iterator[Point]:
+def _elm_known_records(X: F64, _: I64) -> Points:
     rng, d = np.random.default_rng(0), X.shape[1]
     W, b = rng.normal(size=(d, 2 * d)), rng.normal(size=2 * d)
-    for known in _steps(2 * d)[1:]:
+    for known in steps(2 * d)[1:]:
         yield Point("weights='private'", known, min(1.0, elm_known_records(X @ W + b, X, np.arange(known)).error))
 
 
-def _elm_row_space(X: F64, _: I64) -> Iterator[Point]:
+def _elm_row_space(X: F64, _: I64) -> Points:
     rng, few = np.random.default_rng(0), X[:8, :3]
     for nodes in (8, 12, 16, 24):
         W, b = rng.normal(size=(3, nodes)), rng.normal(size=nodes)
@@ -173,18 +137,18 @@ def _layer(W: F64, b: F64, x: F64) -> F64:
     return np.asarray(np.tanh(x @ W + b))
 
 
-def _shift_one_record(X: F64, _: I64) -> Iterator[Point]:
+def _shift_one_record(X: F64, _: I64) -> Points:
     for name, moved in _moved(X).items():
-        for known in (1, *_steps(2 * X.shape[1])[1:]):
+        for known in (1, *steps(2 * X.shape[1])[1:]):
             yield Point(name, known, shift_one_record(moved, X, np.arange(known), rotated=name == "rotation").error)
 
 
-def _shift_column_minimum(X: F64, _: I64) -> Iterator[Point]:
+def _shift_column_minimum(X: F64, _: I64) -> Points:
     for name, moved in _moved(X).items():
         yield Point(name, 0, shift_column_minimum(moved, X, X.min(axis=0)).error)
 
 
-def _shift_initiator(X: F64, _: I64) -> Iterator[Point]:
+def _shift_initiator(X: F64, _: I64) -> Points:
     rng, blocks = np.random.default_rng(0), np.array_split(X, 4)
     r = rng.uniform(-10, 10, size=(4, X.shape[1]))
     first = [block + r[i:].sum(axis=0) for i, block in enumerate(blocks)]
@@ -193,11 +157,11 @@ def _shift_initiator(X: F64, _: I64) -> Iterator[Point]:
     yield Point("secret", 0, shift_initiator([block + r.sum(axis=0) for block in blocks], r[:-1]).error)
 
 
-def _ica(X: F64, _: I64) -> Iterator[Point]:
+def _ica(X: F64, _: I64) -> Points:
     yield Point("rotation", 0, ica(_moved(X)["rotation"], X).error)
 
 
-def _iterate_differencing(X: F64, y: I64) -> Iterator[Point]:
+def _iterate_differencing(X: F64, y: I64) -> Points:
     for parties in (2, 4, 8):
         heard = _overheard(X, y, parties)
         each = np.vstack([iterate_differencing(told, heard.average, heard.rho, parties) for told in heard.told.values()])
@@ -206,7 +170,7 @@ def _iterate_differencing(X: F64, y: I64) -> Iterator[Point]:
         yield Point("the secure sum only", parties, recovered(mixed, X))
 
 
-def _two_party(X: F64, y: I64) -> Iterator[Point]:
+def _two_party(X: F64, y: I64) -> Points:
     for parties in (2, 3, 4):
         heard = _overheard(X, y, parties)
         own, other = list(heard.told.values())[:2]
@@ -219,30 +183,21 @@ def _overheard(X: F64, y: I64, parties: int) -> Weights:
     return overhear(held, C=1.0, rho=100.0, rounds=100)  # rho as in the paper
 
 
-def _vertical_span(X: F64, y: I64) -> Iterator[Point]:
+def _vertical_span(X: F64, y: I64) -> Points:
     d = X.shape[1]
     for name, how in _COLUMN_RUNS.items():
         _, sums = listen(dealt(X, y, np.array_split(np.arange(d), min(4, d))), C=50.0, **how)
-        for known in _steps(2 * d)[1:]:
+        for known in steps(2 * d)[1:]:
             yield Point(name, known, min(1.0, vertical_span(sums, X, np.arange(known)).error))
 
 
-def _vertical_modes(X: F64, y: I64) -> Iterator[Point]:
+def _vertical_modes(X: F64, y: I64) -> Points:
     d = X.shape[1]
     for name, how in _COLUMN_RUNS.items():
         told, sums = listen(dealt(X, y, [np.array([0]), *np.array_split(np.arange(1, d), min(3, d - 1))]), C=50.0, **how)
         for rounds in (d, 2 * d + 10, 4 * d, 10 * d):
             seen = slice(min(rounds, sums.shape[1]))
             yield Point(name, rounds, nearest(vertical_modes(told[:, seen], sums[:, seen], d, 0.2), X[:, 0]))
-
-
-def _token_frequency(X: F64, _: I64) -> Iterator[Point]:
-    table = np.hstack([cut < X for cut in (-0.5, 0.0, 0.5, 1.0)]).astype(np.float64)
-    truth, others = np.array_split(table[:, table.any(axis=0)], 2)
-    seen = truth[:, np.random.default_rng(0).permutation(truth.shape[1])]
-    for known in (25, 50, 100, 200):
-        for name, together in (("frequencies", False), ("frequencies and co-occurrence", True)):
-            yield Point(name, known, token_frequency(seen, others[:known], truth, together=together).ones)
 
 
 _COLUMN_RUNS: dict[str, dict[str, float | int]] = {
@@ -267,14 +222,22 @@ def _held(X: F64, y: I64) -> dict[str, Rows]:
     return {f"p{i + 1}": Rows(X[i::3], signs[i::3], np.ones(len(X[i::3]))) for i in range(3)}
 
 
-def _steps(top: int) -> list[int]:
-    return sorted({round(share * top) for share in (0.0, 0.25, 0.5, 0.75, 0.97, 1.0)})
-
-
+GRAM = ("GramSVC", "GramSVR")
 ATTACKS: dict[str, Attack] = {
     attack.name: attack
     for attack in (
-        Attack("gram_inversion", ("GramSVC",), "a gram matrix and known records give all others", "known records", ERROR, _gram_inversion),
+        Attack("gram_inversion", GRAM, "a gram matrix and known records give all others", "known records", ERROR,
+               gram_studies.inversion_study),
+        Attack("known_column", GRAM, "a gram matrix and known values of one column give all its others", "known values",
+               "relative error, up to the sign of what no known value tells", gram_studies.column_study),
+        Attack("rbf_trilateration", GRAM, "an RBF kernel matrix and known records give all others", "known records", ERROR,
+               gram_studies.trilateration_study),
+        Attack("one_hidden_column", GRAM, "a gram matrix and all columns but one give that one", "known records",
+               "relative error, up to signs of columns", gram_studies.hidden_study),
+        Attack("unit_queries", GRAM, "chosen questions give the model, or its support vectors", "questions", ERROR,
+               gram_studies.unit_study),
+        Attack("far_queries", GRAM, "answers about far records give an outlying support vector", "depth: gamma times squared distance",
+               ERROR, gram_studies.far_study),
         Attack("landmark_exposure", ("PanSVC",), "landmarks of one record are that record", "landmarks, share of the rows",
                "share of the landmarks that are records", _landmark_exposure),
         Attack("cluster_difference", ("PanSVC",), "two sums of a cluster differ by the record that moved", "rounds", SHARE,
@@ -284,10 +247,10 @@ ATTACKS: dict[str, Attack] = {
         Attack("chosen_iterate", ("PanSVC",), "a coordinator that picks iterates isolates a row", "number of the trial", ERROR,
                _chosen_iterate),
         Attack("weak_seed", ("GramSVC", "PanSVC"), "pads from a 32-bit seed are found by trying", "bits tried", "1 if found", _weak_seed),
-        Attack("bfv_noise", ("GramSVC",), "the noise of a reply that lacks a protection gives the other side's matrix",
-               "rows of the other side in a reply", "share of the entries", _bfv_noise),
-        Attack("small_exponent", ("GramSVC",), "a power of one's own ciphertext gives away the exponent", "bits of the entries",
-               "share of the entries", _small_exponent),
+        Attack("bfv_noise", GRAM, "the noise of a reply that lacks a protection gives the other side's matrix",
+               "rows of the other side in a reply", "share of the entries", gram_studies.noise_study),
+        Attack("small_exponent", GRAM, "a power of one's own ciphertext gives away the exponent", "known records", ERROR,
+               gram_studies.exponent_study),
         Attack("elm_inversion", ("SecureELMClassifier", "SecureELMRegressor"), "known weights turn the hidden layer back into records",
                "nodes", ERROR, _elm_inversion),
         Attack("elm_known_records", ("SecureELMClassifier", "SecureELMRegressor"), "known records give private weights, and all others",
@@ -309,7 +272,7 @@ ATTACKS: dict[str, Attack] = {
         Attack("vertical_modes", ("ConsensusSVC",), "many rounds of ADMM give a party's column without a known record", "rounds", ERROR,
                _vertical_modes),
         Attack("token_frequency", ("GramSVC",), "public statistics name the columns of method='intersection'", "records of a public sample",
-               "share of the ones in their column", _token_frequency),
+               "share of the ones in their column", gram_studies.token_study),
     )
 }  # fmt: skip
 

@@ -28,7 +28,9 @@ from tacit.attacks.coordinator import Steps, play
 from tacit.choreo import F64, I64
 from tacit.numeric.line_search import CUTS, STEPS
 from tacit.protocols import cutting_plane as honest
-from tacit.protocols.cutting_plane import Allowed, Direction, Planes, Rows, Step
+from tacit.protocols.cutting_plane import Allowed, Direction, Step
+from tacit.protocols.plane_rows import Rows
+from tacit.protocols.planes import Planes, first_planes
 
 ONE = int(np.flatnonzero(STEPS == 1.0)[0])
 DISTANCES: F64 = 1.0 / STEPS[:0:-1]  # rising
@@ -89,7 +91,7 @@ class Chooser:
     def first_planes(self, sums: F64, both: I64, C: float) -> Any:
         """Class sums."""
         self.classes += [*sums]
-        return honest.first_planes(sums, both, C)
+        return first_planes(sums, both, C)
 
     def direction(self, planes: tuple[Planes, ...], tol: float, last: bool) -> Direction:  # noqa: ARG002, FBT001 - as the step it replaces
         """Probe, then (1) at either end, then no more."""

@@ -11,7 +11,8 @@ from typing import Any
 from tacit.choreo import At, Coordinator, Holder, Role, Roster
 from tacit.crypto.entropy import RootEntropy
 from tacit.numeric.fixed_point import FixedPoint
-from tacit.protocols.cutting_plane import Rows, Solution, cutting_plane
+from tacit.protocols.cutting_plane import Solution, cutting_plane
+from tacit.protocols.plane_rows import Rows
 from tacit.protocols.secure_sum import protect
 from tacit.runtimes.together import Together
 

@@ -9,23 +9,12 @@ sigmoid and tanh are inverted, a rectifier is wherever it is positive, and rbf n
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit, logit
 
-F64 = NDArray[np.float64]
-I64 = NDArray[np.int64]
+from tacit.attacks.inversion import F64, I64, Inversion, relative
+
 STEPS, SHARP = 60, 20.0  # of the regression on signs: Newton steps, and how steep a side is
-
-
-@dataclass(frozen=True)
-class Inversion:
-    """The reconstructed table, and how wrong it is on what was not known, relative to its size."""
-
-    records: F64
-    error: float
 
 
 def elm_inversion(seen: F64, W: F64, b: F64, truth: F64, *, activation: str = "linear", known: I64 | None = None) -> Inversion:
@@ -37,8 +26,7 @@ def elm_inversion(seen: F64, W: F64, b: F64, truth: F64, *, activation: str = "l
     open_ = np.setdiff1d(np.arange(truth.shape[1]), given)
     records = truth.copy()
     records[:, open_] = _solved(seen, W[open_], W[given], b, truth[:, given], activation)
-    wrong = np.linalg.norm(records[:, open_] - truth[:, open_])
-    return Inversion(records, float(wrong / np.linalg.norm(truth[:, open_])))
+    return Inversion(records, relative(records[:, open_], truth[:, open_]))
 
 
 def _solved(seen: F64, W: F64, W_given: F64, b: F64, given: F64, activation: str) -> F64:

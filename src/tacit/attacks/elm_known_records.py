@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tacit.attacks.elm_inversion import F64, I64, Inversion
+from tacit.attacks.inversion import F64, I64, Inversion, judged
 
 
 def elm_known_records(seen: F64, truth: F64, known: I64, *, activation: str = "linear") -> Inversion:
@@ -23,7 +23,4 @@ def elm_known_records(seen: F64, truth: F64, known: I64, *, activation: str = "l
     weights = np.linalg.lstsq(np.column_stack([X_K, np.ones(len(known))]), told, rcond=None)[0]
     W, b = weights[:-1], weights[-1]
     design = np.vstack([W, np.ones(W.shape[1])]) if rbf else W
-    records = np.linalg.lstsq(design.T, (S - b).T, rcond=None)[0][:columns].T.astype(np.float64)
-    unknown = np.setdiff1d(np.arange(len(truth)), known)
-    wrong = np.linalg.norm(records[unknown] - truth[unknown])
-    return Inversion(records, float(wrong / np.linalg.norm(truth[unknown])))
+    return judged(np.linalg.lstsq(design.T, (S - b).T, rcond=None)[0][:columns].T.astype(np.float64), truth, known)

@@ -21,8 +21,9 @@ from tacit.attacks.coordinator import Steps, play
 from tacit.choreo import F64, I64
 from tacit.numeric.line_search import CUTS, STEPS
 from tacit.protocols import cutting_plane as honest
-from tacit.protocols.cutting_plane import Rows
 from tacit.protocols.feature_map import FeatureMap, map_records
+from tacit.protocols.plane_rows import Rows
+from tacit.protocols.planes import first_planes
 
 FAR = 1e-9  # a kernel value below this is rounding
 STARTS = 12
@@ -55,7 +56,7 @@ class Listener:
         for k, two in enumerate(both):
             plus, minus = sums[2 * k : 2 * k + 2]
             self.sums.append([np.zeros_like(plus), plus + minus, *([plus, minus] if two else [])])
-        return honest.first_planes(sums, both, C)
+        return first_planes(sums, both, C)
 
     def allow(self, counts: F64, live: I64, sets: tuple[int, ...], min_count: int, sizes: F64, classes: int) -> Any:
         """After the counts on the line, for every problem, the differences of candidates from what was summed."""

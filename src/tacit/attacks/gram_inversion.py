@@ -8,27 +8,12 @@ With fewer it is the part of every record that lies in the span of the known one
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
-from numpy.typing import NDArray
 
-F64 = NDArray[np.float64]
-I64 = NDArray[np.int64]
-
-
-@dataclass(frozen=True)
-class Inversion:
-    """The reconstructed table, and how wrong it is on the records that were not known, relative to their size."""
-
-    records: F64
-    error: float
+from tacit.attacks.inversion import F64, I64, Inversion, judged
 
 
 def gram_inversion(gram: F64, truth: F64, known: I64) -> Inversion:
-    """Reconstruct all records from the gram matrix and the known ones; `truth` only measures the error."""
+    """Reconstruct all records from the gram matrix and the known ones; of `truth` only these are used, the rest measures."""
     found, *_ = np.linalg.lstsq(truth[known], gram[known], rcond=None)
-    records = found.T.astype(np.float64)
-    unknown = np.setdiff1d(np.arange(len(truth)), known)
-    wrong = np.linalg.norm(records[unknown] - truth[unknown])
-    return Inversion(records, float(wrong / np.linalg.norm(truth[unknown])))
+    return judged(found.T.astype(np.float64), truth, known)

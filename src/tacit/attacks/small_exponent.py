@@ -5,7 +5,8 @@ Algorithm 1 of paper 001, line 9: the party that holds A_jk answers m = E(A_ik, 
     m' = m^(A_jk) mod n^2                                                                                    (1)
 
 which is, for whoever sent m, a discrete logarithm of a few bits. With baby steps and giant steps [Shanks1971] an exponent of size below 2^b
-takes about 2^(b/2) multiplications. Theorem 1 says that the sender learns nothing; that needs the fresh noise of `crypto.paillier`:
+takes about 2^(b/2) multiplications. One record of one's own is enough: its cells go to the owners of all others in the same column.
+Theorem 1 says that the sender learns nothing; that needs the fresh noise of `crypto.paillier`:
 
     m' = m^(A_jk) h_s^z mod n^2                                                                               (2)
 """
@@ -17,11 +18,9 @@ from math import isqrt
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tacit.attacks.inversion import I64, Inversion, judged
 from tacit.crypto.product import BOUND, KEY_BITS, engine
-
-I64 = NDArray[np.int64]
 
 
 def small_exponent(sent: Any, answer: Any, modulus: Any, bound: int) -> int | None:
@@ -39,18 +38,20 @@ def small_exponent(sent: Any, answer: Any, modulus: Any, bound: int) -> int | No
     return None
 
 
-def play(values: I64, *, randomised: bool, bits: int = KEY_BITS, bound: int = BOUND) -> float:
-    """The share of values that are found from answers by (1), or by (2)."""
+def play(cells: I64, known: I64, *, randomised: bool, bits: int = KEY_BITS, bound: int = BOUND) -> Inversion:
+    """What the owner of the `known` records, who sends each of their cells, makes out of answers by (1), or by (2); 0 where nothing."""
     engine("paillier", 1, key_bits=bits)  # says which extra is missing
     from tacit.crypto.paillier import Powers, SecretKey  # noqa: PLC0415 - an extra
 
     key = SecretKey.from_seed(secrets.token_bytes(32), bits).public
-    noise = Powers(key.base, key.square, key.noise_bits(bound), len(values) + 1)
-    sent = key.encrypt(secrets.randbelow(bound) + 1, noise.times(1, secrets.randbits(key.noise_bits())))
-    found = 0
-    for value in values.tolist():
-        answer = pow(sent, value, key.square)
-        if randomised:
-            answer = noise.times(answer, secrets.randbits(key.noise_bits(bound)))
-        found += small_exponent(sent, answer, key.square, bound) == value
-    return found / len(values)
+    noise = Powers(key.base, key.square, key.noise_bits(bound), cells.size + 1)
+    records = np.zeros_like(cells)
+    records[known] = cells[known]
+    for k in range(cells.shape[1] if len(known) else 0):
+        sent = key.encrypt(int(cells[known[0], k]), noise.times(1, secrets.randbits(key.noise_bits())))
+        for j in np.setdiff1d(np.arange(len(cells)), known):
+            answer = pow(sent, int(cells[j, k]), key.square)
+            if randomised:
+                answer = noise.times(answer, secrets.randbits(key.noise_bits(bound)))
+            records[j, k] = small_exponent(sent, answer, key.square, bound) or 0
+    return judged(records.astype(np.float64), cells.astype(np.float64), known)

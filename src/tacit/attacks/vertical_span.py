@@ -18,11 +18,11 @@ from typing import Any
 import numpy as np
 
 from tacit.attacks.coordinator import OwnCoordinator
-from tacit.attacks.elm_inversion import Inversion
+from tacit.attacks.inversion import Inversion, judged
 from tacit.choreo import F64, I64, Coordinator, Holder, Labeller, Roster
 from tacit.crypto.entropy import RootEntropy
 from tacit.data.part import Part, part_of
-from tacit.protocols import consensus_span, consensus_vertical
+from tacit.protocols import consensus_sharing, consensus_span, consensus_vertical
 
 
 @dataclass
@@ -36,10 +36,10 @@ class Listener:
     def margin_step(self, state: Any, S: F64, *rest: Any) -> Any:
         """A round of ADMM; before the first there is nothing to add up."""
         if not S.any():
-            return consensus_vertical.margin_step(state, S, *rest)
+            return consensus_sharing.margin_step(state, S, *rest)
         self.told.append((state.z - state.S + state.r) / self.parties)
         self.sums.append(S)
-        return consensus_vertical.margin_step(state, S, *rest)
+        return consensus_sharing.margin_step(state, S, *rest)
 
     def widen(self, search: Any, sides: Any, live: I64, asked: F64, S: F64, error: float) -> Any:
         """A round in the span."""
@@ -72,7 +72,4 @@ def vertical_span(sums: F64, truth: F64, known: I64) -> Inversion:
     """(1); of `truth` only the known rows are used, the rest measures."""
     Q, size, _ = np.linalg.svd(sums / np.linalg.norm(sums, axis=0), full_matrices=False)
     Q = Q[:, : min(truth.shape[1], int(np.sum(size > size[0] * np.finfo(np.float64).eps)))]
-    records = Q @ np.linalg.lstsq(Q[known], truth[known], rcond=None)[0]
-    unknown = np.setdiff1d(np.arange(len(truth)), known)
-    wrong = np.linalg.norm(records[unknown] - truth[unknown])
-    return Inversion(records, float(wrong / np.linalg.norm(truth[unknown])))
+    return judged(Q @ np.linalg.lstsq(Q[known], truth[known], rcond=None)[0], truth, known)

@@ -246,12 +246,12 @@ def _unpack(tree: Any, arrays: Iterator[Array]) -> Any:
 def _build(kind: type[R], fields: tuple[Any, ...]) -> R:
     hints = kind.field_types()
     names = kind.field_names()
-    if len(fields) != len(names):
+    if not (kind.required() if issubclass(kind, State) else len(names)) <= len(fields) <= len(names):
         raise PeerError(f"{kind.__name__} with {len(fields)} fields, expected {len(names)}")
     known = [
-        v.become(hints[n]) if isinstance(v, _Foreign) and isinstance(hints[n], type) else v for n, v in zip(names, fields, strict=True)
+        v.become(hints[n]) if isinstance(v, _Foreign) and isinstance(hints[n], type) else v for n, v in zip(names, fields, strict=False)
     ]
-    for name, value in zip(names, known, strict=True):
+    for name, value in zip(names, known, strict=False):
         if not fits(value, hints[name]):
             raise PeerError(f"field {name} of {kind.__name__} is not of its declared type")
     return kind(*known)

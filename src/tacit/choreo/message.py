@@ -72,6 +72,12 @@ class State(Record):
             raise ChoreographyError(f"two states are called {cls.__name__}, in {known.__module__} and {cls.__module__}: rename one")
         State.registry[cls.__name__] = cls
 
+    @classmethod
+    def required(cls) -> int:
+        """How many fields have no default: a file may be older than the others."""
+        fields = dataclasses.fields(typing.cast("Any", cls))
+        return sum(f.default is dataclasses.MISSING and f.default_factory is dataclasses.MISSING for f in fields)
+
 
 class Message(Record):
     """What crosses a border. `tells=` is what a receiver learns from it; `ragged=` allows unequal shapes."""

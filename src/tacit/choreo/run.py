@@ -43,6 +43,15 @@ class Present(Message, tells="who answered in this round"):
     parties: tuple[str, ...]
 
 
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def once(step: F) -> F:
+    """Mark a step whose result is another one every time, such as an encryption: a run that is taken up again goes on with the first."""
+    vars(step)["once"] = True
+    return step
+
+
 @dataclass(frozen=True, repr=False)
 class Work:
     """A step with the arguments of one party, to be done where that party is."""
@@ -51,6 +60,11 @@ class Work:
     step: Callable[..., Any]
     args: tuple[Any, ...]
     named: Mapping[str, Any]
+
+    @property
+    def once(self) -> bool:
+        """Whether doing it again would give something else."""
+        return getattr(self.step, "once", False)
 
     def __call__(self) -> Any:
         """Do it."""

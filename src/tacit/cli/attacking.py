@@ -9,9 +9,11 @@ from pathlib import Path
 import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 from sklearn.datasets import load_breast_cancer
 
-from tacit.attacks.catalogue import ATTACKS, Attack, Point, attack_of
+from tacit.attacks.catalogue import ATTACKS, Attack, attack_of
+from tacit.attacks.study import Point
 from tacit.choreo import F64, I64
 from tacit.cli.output import check_targets, console, print_json, steps, table
 from tacit.data import read
@@ -84,6 +86,8 @@ def drawn(attack: Attack, points: list[Point], form: str) -> bytes:
         for variant in dict.fromkeys(p.variant for p in points):
             own = [p for p in points if p.variant == variant]
             ax.plot([p.knows for p in own], [max(p.found, 1e-16) for p in own], marker="o", label=variant)
+        if all(float(p.knows).is_integer() for p in points):
+            ax.xaxis.set_major_locator(MaxNLocator(integer=True))
         if "error" in attack.measures:
             ax.set_yscale("log")
             ax.yaxis.set_major_formatter(lambda value, _: f"{value:.0e}")

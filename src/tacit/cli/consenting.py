@@ -14,6 +14,7 @@ from tacit.consortium.consent import Consent, Pending
 from tacit.consortium.decision import disclosure_digest
 from tacit.consortium.job import Job
 from tacit.consortium.policy import Policy
+from tacit.consortium.preflight import concerns
 from tacit.consortium.settings import PartySettings
 from tacit.report.words import human_bytes, listing
 
@@ -22,14 +23,14 @@ def show(settings: PartySettings, *, as_json: bool) -> None:
     """All jobs that wait for people."""
     waiting = _consent(settings).pending(datetime.now(UTC))
     if as_json:
-        print_json({"party": settings.name, "pending": [{"id": one.job.id, **dict(_facts(one, settings.name))} for one in waiting]})
+        print_json({"party": settings.name, "pending": [_as_json(one, settings.name) for one in waiting]})
         return
     if not waiting:
         typer.echo(f"{settings.name}: no job waits for people")
     screen = console()
     for one in waiting:
         screen.print(f"job {one.job.id}", style="bold", markup=False)
-        screen.print(table("", "", rows=_facts(one, settings.name)))
+        screen.print(table("", "", rows=[*_facts(one, settings.name), *warned_of(one.job)]))
         screen.print(
             f"tacit party approve {one.job.id[:8]} --as NAME    or: tacit party refuse {one.job.id[:8]} --as NAME --reason TEXT\n",
             style="dim",
@@ -54,6 +55,11 @@ def opened_by(job: Job) -> list[tuple[str, str]]:
     return known(Opened(place, who, what) for place, who, what in lines)
 
 
+def warned_of(job: Job) -> list[tuple[str, str]]:
+    """What whoever agrees should know besides."""
+    return [("warning", line) for line in concerns(job)]
+
+
 def _consent(settings: PartySettings) -> Consent:
     return Consent(settings.state / "consent", Policy.from_toml(settings.policy), settings.name)
 
@@ -65,6 +71,7 @@ def _facts(one: Pending, party: str) -> list[tuple[str, str]]:
         ("submitter", job.submitter),
         ("protocol", f"{job.protocol}, {job.partition}, coordinated by {job.roles.coordinator}"),
         ("parties", listing(job.parties)),
+        *([("builds on", f"job {listing(job.builds_on)}")] if job.builds_on else []),
         ("our columns", f"{'all' if columns == 'all' else listing(columns)} of {job.dataset}"),
         ("purpose", job.purpose),
         ("legal basis", job.legal_basis),
@@ -76,6 +83,10 @@ def _facts(one: Pending, party: str) -> list[tuple[str, str]]:
         ("disclosure", disclosure_digest(job.disclosure)),
         ("approved by", f"{listing(one.approved) or 'nobody'} ({len(one.approved)} of {one.needed})"),
     ]
+
+
+def _as_json(one: Pending, party: str) -> dict[str, Any]:
+    return {"id": one.job.id, **dict(_facts(one, party)), "warnings": concerns(one.job)}
 
 
 def _say(party: str, one: Pending) -> None:

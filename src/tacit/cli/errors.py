@@ -28,6 +28,9 @@ WORDS = (
     (r"give each party its own name with names=", "a file's name names its party, so rename one of them"),
     (r"labeller='([^']*)'", r"--labeller \1"),
     (r"labeller=", "--labeller"),
+    (r"accept_risk=True", "--accept-risk"),
+    (r"a smaller min_records", "a smaller --min-records"),
+    (r"(leave it out with --drop (\S+))", r"\1, or align the files of all parties by it with --id \2"),
 )
 
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from pathlib import Path
+from datetime import datetime
 
 from tacit.consortium.answers import Finished
 from tacit.consortium.folder import Folder, folders, state_of
@@ -15,7 +13,6 @@ from tacit.errors import LocalError
 from tacit.report.words import counted, human_bytes, human_seconds
 
 WAITS = {"pending": "waits for people here", "accepted": "waits for the others", "ended": "waits for the others to end"}
-RESULTS = ("finished.json", "answer.json", "proposal.json")  # the latest first
 
 
 @dataclass(frozen=True)
@@ -58,7 +55,7 @@ def standing(folder: Folder, *, own: bool = False) -> Standing:
     """From the files alone; `own` at an analyst, who has nothing but the proposal."""
     job = folder.job
     state = "submitted" if own else state_of(folder)
-    return Standing(folder, job, state, _why(folder, state), _since(folder.path))
+    return Standing(folder, job, state, _why(folder, state), folder.since)
 
 
 def _why(folder: Folder, state: str) -> str:
@@ -74,10 +71,3 @@ def _why(folder: Folder, state: str) -> str:
 
 def _cost(ended: Finished | None) -> str:
     return "" if ended is None else f"{counted(ended.rounds, 'round')}, {human_bytes(ended.bytes)}, {human_seconds(ended.seconds)}"
-
-
-def _since(path: Path) -> datetime:
-    for name in RESULTS:
-        with contextlib.suppress(OSError):
-            return datetime.fromtimestamp((path / name).stat().st_mtime, UTC)
-    return datetime.now(UTC)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -58,8 +58,7 @@ def _chosen(settings: Settings, job: str | None, before: datetime | None) -> lis
         return [folder.path]
     if before is not None:
         return [one.folder.path for one in over if one.since < before.replace(tzinfo=UTC)]
-    now = datetime.now(UTC)
-    return [one.folder.path for one in over if one.since + timedelta(days=one.job.retention_days) < now]
+    return [one.folder.path for one in over if not one.folder.retained(datetime.now(UTC))]
 
 
 def _remove(settings: Settings, path: Path, *, audits: bool) -> None:

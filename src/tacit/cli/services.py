@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -71,3 +72,17 @@ def refuse(
     from tacit.cli import consenting  # noqa: PLC0415 - as above
 
     consenting.refuse(settings_of(config or ctx.obj, PartySettings), job, person, reason)
+
+
+@party.command(epilog="Example: tacit party answers 3fa2 --out answers.csv --config north.toml")
+def answers(
+    ctx: typer.Context,
+    job: JobId,
+    *,
+    out: Annotated[Path | None, Option(metavar="FILE", help="Write them there, as CSV, for your eyes only.", show_default=False)] = None,
+    config: Config = None,
+) -> None:
+    """Show what a model answered about new records, where this hospital asked."""
+    from tacit.cli import answering  # noqa: PLC0415 - as above
+
+    answering.show(settings_of(config or ctx.obj, PartySettings), job, out)

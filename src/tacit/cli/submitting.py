@@ -11,20 +11,23 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
-from tacit.cli.consenting import opened_by
+from tacit.cli.consenting import opened_by, warned_of
 from tacit.cli.jobs import known_job
 from tacit.cli.output import console, print_json, table
+from tacit.consortium import questions
 from tacit.consortium.analyst import Analyst
 from tacit.consortium.clearing import News
 from tacit.consortium.job import Job
+from tacit.consortium.preflight import concerns
 from tacit.consortium.settings import AnalystSettings
 from tacit.errors import PeerError
+from tacit.registry import kind_of
 from tacit.report.words import clean, counted, human_bytes, human_seconds, listing
 
 
 def submit(settings: AnalystSettings, file: Path, *, wait: bool, as_json: bool) -> None:
     """Propose the job of a file."""
-    job = Job.from_toml(file, submitter=settings.name)
+    job = Job.from_toml(file, submitter=settings.name, state=settings.state)
     if not as_json:
         _show(job)
     with Analyst(settings) as analyst:
@@ -84,6 +87,7 @@ def _show(job: Job) -> None:
             else []
         ),
         *((f"opens to {who}", what) for who, what in opened_by(job)),
+        *warned_of(job),
     ]
     screen.print(table("", "", rows=rows))
 
@@ -142,13 +146,30 @@ def _print(job: Job, news: News) -> None:
         figures.append(("classes", listing(map(str, public["classes"]))))
     if "support" in public:
         figures.append(("support vectors", f"{len(public['support'])}"))
-    figures.append(("model", f"in shares at {listing(job.roster.parties)}, under this job's id"))
+    figures += left(job)
     screen.print(table("", "", rows=figures))
+
+
+def left(job: Job) -> list[tuple[str, str]]:
+    """What a job leaves, and where."""
+    match kind_of(job.protocol):
+        case "answers":
+            return [("answers", f"at {listing(questions.told(job))} only: tacit party answers {job.id[:8]}")]
+        case "ids":
+            return [("common records", f"known at {listing(job.parties)}; build on them with builds_on = {job.id!r}")]
+        case _:
+            return [("model", f"in shares at {listing(job.roster.parties)}, under this job's id")]
 
 
 def _summary(job: Job, news: News) -> dict[str, Any]:
     figures = {name: getattr(news, name) for name in ("state", "answers", "rounds", "bytes", "seconds", "attempt", "public")}
-    return {"job": job.id, **figures, "reasons": list(news.reasons), "opens": [list(line) for line in opened_by(job)]}
+    return {
+        "job": job.id,
+        **figures,
+        "reasons": list(news.reasons),
+        "opens": [list(line) for line in opened_by(job)],
+        "warnings": concerns(job),
+    }
 
 
 def _go_on(job: Job, *, as_json: bool) -> None:

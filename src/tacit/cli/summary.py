@@ -9,6 +9,8 @@ from tacit.choreo.ledger import Learnt, Opened
 from tacit.report import Report
 from tacit.report.words import counted, figure, human_bytes, human_seconds, listing, often
 
+BESIDES = ("align", "open_common", "gram_algorithm1", "gram_intersection")  # what ran before it, or opens more by the caller's choice
+
 
 class Line(NamedTuple):
     """Who learnt what, from whom, how often."""
@@ -35,8 +37,8 @@ def known(opens: Iterable[Opened]) -> list[tuple[str, str]]:
 
 
 def in_all(opens: Sequence[Opened]) -> list[tuple[str, str]]:
-    """The same as the outermost protocol sums it up."""
-    return known(opened for opened in opens if opened.protocol == opens[0].protocol)
+    """The same as the outermost protocol sums it up, with what it cannot say itself."""
+    return known(opened for opened in opens if opened.protocol in {opens[0].protocol, *BESIDES})
 
 
 def disclosed(learnt: Iterable[Learnt], sites: Sequence[str]) -> list[Line]:

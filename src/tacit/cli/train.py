@@ -14,7 +14,11 @@ def train(
     ],
     *,
     partition: Annotated[
-        str, Option(metavar="NAME", help="How the data is split: vertical, by columns of the same records, or horizontal, by records.")
+        str,
+        Option(
+            metavar="NAME",
+            help="How the data is split: vertical (by columns of the same records), horizontal (by records), arbitrary (by cells).",
+        ),
     ] = "vertical",
     parties: Annotated[
         int | None, Option(min=1, metavar="N", help="Between how many simulated parties one file is split; 3 by default.")

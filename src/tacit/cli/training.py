@@ -94,7 +94,7 @@ def _print(model: Any, accuracy: float, out: Path, page: Path | None) -> None:
     report, screen = model.report_, console()
     screen.print(report.title, style="bold", markup=False)
     opens = [(f"{who} knows", what) for who, what in in_all(report.opens)]
-    screen.print(table("", "", rows=[("training accuracy", f"{accuracy:.4f}"), *figures(report), *opens]))
+    screen.print(table("", "", rows=[*opens, ("training accuracy", f"{accuracy:.4f}"), *figures(report)]))
     records = listing(model.model_.records_of())
     holds = f"contains records of {records}" if records else "contains no record"
     screen.print(f"model: {out} ({holds})", markup=False, soft_wrap=True)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import queue
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Self
 
+import msgspec
 import numpy as np
 
 from tacit.choreo import Ledger, Opened, Row
@@ -18,13 +20,17 @@ from tacit.consortium.control import Control, settled
 from tacit.consortium.entrance import identity_of
 from tacit.consortium.folder import folder_of
 from tacit.consortium.job import Job
+from tacit.consortium.preflight import concerns
 from tacit.consortium.proposal import propose
+from tacit.consortium.questions import told
 from tacit.consortium.settings import AnalystSettings, Study
 from tacit.consortium.site import of_json
 from tacit.data import Federation
 from tacit.data.part import part_of
 from tacit.errors import LocalError, PeerError
-from tacit.registry import Inputs, Outcome
+from tacit.models.gram import StoredModel
+from tacit.protocols.align import ENOUGH
+from tacit.registry import INPUTS, Inputs, Outcome, kind_of
 from tacit.runtimes.dialling import UnreachableError
 from tacit.runtimes.nats import Broker
 
@@ -94,6 +100,8 @@ class Analyst:
             with contextlib.suppress(UnreachableError):
                 found = self.ask(coordinator, job.id)
             for news in found:
+                if news.state == "finished" and news.public is not None:  # what later jobs may build on
+                    folder_of(self.settings.state, job.id).keep_public(news.public)
                 yield news
                 if news.state in ("finished", "refused") or (news.state == "stopped" and news.attempt > after):
                     return
@@ -143,14 +151,17 @@ class Connected(Federation):
         return False
 
     def execute(self, protocol: str, inputs: Inputs, **params: Any) -> Outcome:
-        """Propose, wait for everybody's consent, and come back with what is public."""
-        del inputs
+        """Propose, wait for everybody's consent, and come back with what is public; inputs that are kept elsewhere are built on."""
         study = self.study
+        earlier = [value.job for _, entries in inputs.values() for value in entries.values() if isinstance(value, StoredModel)]
+        earlier += study.builds_on if any(brought.source == "table" for brought in INPUTS[protocol].values()) else ()
         job = propose(
             protocol, params, partition=self.partition, parties=study.parties, coordinator=study.coordinator, dataset=study.dataset,
-            submitter=self.analyst.identity.name, purpose=study.purpose, legal_basis=study.legal_basis, labeller=study.labeller,
-            columns=study.columns, rows=study.rows, retention_days=study.retention_days, allow_two_parties=study.allow_two_parties,
+            submitter=self.analyst.identity.name, purpose=study.purpose, legal_basis=study.legal_basis, asker=study.asker,
+            labeller=study.labeller, columns=study.columns, rows=study.rows, retention_days=study.retention_days,
+            allow_two_parties=study.allow_two_parties, builds_on=tuple(dict.fromkeys(earlier)),
         )  # fmt: skip
+        self.warnings = concerns(job)
         with self.analyst as analyst:
             analyst.submit(job)
             news = None
@@ -160,6 +171,20 @@ class Connected(Federation):
         if news is None or news.state != "finished":
             raise PeerError(f"job {job.id} was {news.state if news else 'lost'}: {'; '.join(news.reasons) if news else ''}")
         return outcome_of(job, news)
+
+    def on(self, dataset: str, *, rows: Mapping[str, int] | None = None) -> Connected:
+        """The same sites with another dataset of theirs, such as new records; `rows` says how many each has."""
+        return self._with(None, dataset=dataset, rows=dict(rows or {}), builds_on=())
+
+    def aligned(self, *, min_records: int = ENOUGH) -> Connected:
+        """The records that all parties have, in one order, by a job of its own: later jobs build on it."""
+        found = self.execute("align", {}, min_records=min_records)
+        return self._with(found, builds_on=(found.result["stored"],))
+
+    def _with(self, alignment: Outcome | None, **changes: Any) -> Connected:
+        made = dataclasses.replace(self, alignment=alignment)
+        made.analyst, made.study = self.analyst, msgspec.structs.replace(self.study, **changes)
+        return made
 
 
 def connect(path: str | Path) -> Connected:
@@ -183,7 +208,8 @@ def outcome_of(job: Job, news: News) -> Outcome:
     public = {name: of_json(v) for name, v in (news.public or {}).items() if name != "history"}
     ledger = Ledger([Row(*_tupled(row)) for row in news.ledger], [Opened(*opened) for opened in news.opens])
     history = list((news.public or {}).get("history", ()))
-    return Outcome({**public, "stored": job.id}, ledger, history, news.seconds, {})
+    answered = {"told": told(job)} if kind_of(job.protocol) == "answers" else {}
+    return Outcome({**public, "stored": job.id, **answered}, ledger, history, news.seconds, {})
 
 
 def _tupled(row: tuple[Any, ...]) -> list[Any]:

@@ -13,6 +13,7 @@ from tacit.consortium.answers import Answer, Finished, Proposal, Start, Struct, 
 from tacit.consortium.chain import Reading
 from tacit.consortium.consent import Record
 from tacit.consortium.folder import Folder, folder_of, folders
+from tacit.consortium.grounds import GroundsError, grounds_of
 from tacit.consortium.identity import Identity
 from tacit.consortium.job import Job
 from tacit.consortium.members import Members
@@ -130,11 +131,20 @@ class Clearing(Site):
     def _answer(self, folder: Folder, job: Job) -> None:
         now = datetime.now(UTC)
         record = Record(job=job.digest, party=self.name, verdict="accept", by=(), rule="", reason="", policy="", at=now)
-        problems = local_checks(job, None, now, party=self.name, state=self.state)
-        report = report_of(job, self.name, None, now, problems)
-        answer = Answer.of(record, self.identity, key=self.key_of(folder, job), preflight=report)
+        try:
+            grounds_of(self.state, job, now)
+            answer = self._yes(folder, job, record)
+        except GroundsError as error:
+            refused = msgspec.structs.replace(record, verdict="refuse", rule="builds_on", reason=str(error))
+            answer = Answer.of(refused, self.identity)
         folder.hear("answers", self.name, answer.dump())
         folder.answer = answer
+
+    def _yes(self, folder: Folder, job: Job, record: Record) -> Answer:
+        now = record.at
+        problems = local_checks(job, None, now, party=self.name, state=self.state)
+        report = report_of(job, self.name, None, now, problems)
+        return Answer.of(record, self.identity, key=self.key_of(folder, job), preflight=report)
 
     def _begin(self, folder: Folder, job: Job, answers: dict[str, Answer]) -> None:
         """Start once everybody accepted and no check failed."""

@@ -12,11 +12,15 @@ from datetime import datetime
 from typing import Literal
 
 from tacit.consortium.difference import Rows
+from tacit.consortium.grounds import Grounds
 from tacit.consortium.job import Job
 from tacit.consortium.policy import READERS, Policy, Some
-from tacit.consortium.register import Register
+from tacit.consortium.register import Question, Register
 from tacit.consortium.rehearsal import disclosure_of, settings_of
 from tacit.errors import TacitError
+from tacit.registry import kind_of
+
+NO_GROUNDS = Grounds()
 
 
 @dataclass(frozen=True, repr=False)
@@ -25,6 +29,7 @@ class Facts:
 
     columns: tuple[str, ...]
     rows: Rows
+    identified: bool = True  # whether its records have ids
 
 
 @dataclass(frozen=True)
@@ -54,11 +59,14 @@ class _Case:
     register: Register
     party: str
     now: datetime
+    grounds: Grounds
 
 
-def decide(job: Job, policy: Policy, facts: Facts | None, register: Register, *, party: str, now: datetime) -> Decision:
-    """Judge a job by the policy; `facts` are None if the party has no dataset of that name."""
-    case = _Case(job, policy, facts, register, party, now)
+def decide(
+    job: Job, policy: Policy, facts: Facts | None, register: Register, *, party: str, now: datetime, grounds: Grounds = NO_GROUNDS
+) -> Decision:
+    """Judge a job by the policy; `facts` are None if the party has no dataset of that name, `grounds` are what the job builds on."""
+    case = _Case(job, policy, facts, register, party, now, grounds)
     problems = tuple(problem for rule in RULES for problem in rule(case))
     if not problems:  # the last two look into data and rehearse a protocol: only for a job that is within all limits
         problems = tuple(problem for rule in LAST_RULES for problem in rule(case))
@@ -116,6 +124,8 @@ def _limits(c: _Case) -> Iterator[Problem]:
         yield _limit(policy, "minimum_parties", len(job.parties), "propose it with more parties")
     if job.retention_days > policy.maximum_retention_days:
         yield _limit(policy, "maximum_retention_days", job.retention_days, "propose a shorter retention")
+    if kind_of(job.protocol) != "records":  # an answer is of one record, and an alignment has its own least
+        return
     declared = job.rows.get(c.party)
     if declared is not None and declared < policy.minimum_rows:
         yield _limit(policy, "minimum_rows", declared, "propose it on more records")
@@ -137,8 +147,9 @@ def _least(c: _Case) -> Iterator[Problem]:
 
 
 def _risk(c: _Case) -> Iterator[Problem]:
-    if c.job.params.get("accept_risk") and not c.policy.accept_risk:
-        yield Problem("accept_risk", f"policy {c.policy.file}: accept_risk = false, the job sets it: propose it without, or ask that party")
+    """What an estimator starts only with accept_risk=True; of a gram matrix the protocol has no such parameter."""
+    if (c.job.params.get("accept_risk") or c.job.params.get("how") == "intersection") and not c.policy.accept_risk:
+        yield Problem("accept_risk", f"policy {c.policy.file}: accept_risk = false, the job needs it: propose another, or ask that party")
 
 
 def _columns(c: _Case) -> Iterator[Problem]:
@@ -160,6 +171,42 @@ def named_columns(job: Job, party: str, facts: Facts) -> tuple[str, ...]:
     """The party's columns in the job, by name."""
     wanted = job.columns.get(party, ())
     return facts.columns if wanted == "all" else tuple(wanted)
+
+
+def _as_trained(c: _Case) -> Iterator[Problem]:
+    trained = c.grounds.features
+    if trained is not None and c.facts is not None and set(named_columns(c.job, c.party, c.facts)) != set(trained):
+        text = f"the columns of {c.job.dataset!r} in the job are not those that the model was trained on: give the same, by the same names"
+        yield Problem("builds_on", text, f"it was trained on {', '.join(trained)}")
+
+
+def _identified(c: _Case) -> Iterator[Problem]:
+    if kind_of(c.job.protocol) == "ids" and c.facts is not None and not c.facts.identified:
+        yield Problem("ids", f"dataset {c.job.dataset!r} has no column of ids: have that party name it, as id = ... in [datasets.NAME]")
+
+
+def question_of(job: Job, facts: Facts, grounds: Grounds, policy: Policy) -> Question | None:
+    """What a job asks of a model; in a horizontal split everybody's new records count, so they have to be declared."""
+    if kind_of(job.protocol) != "answers" or grounds.training is None:
+        return None
+    declared = None if None in job.rows.values() else job.records
+    asked = declared if job.partition == "horizontal" else len(facts.rows)
+    return Question(grounds.training.job.dataset, asked, policy.predictions)
+
+
+def _predictions(c: _Case) -> Iterator[Problem]:
+    question = None if c.facts is None else question_of(c.job, c.facts, c.grounds, c.policy)
+    if question is None:
+        return
+    left = c.register.left(question)
+    rule = f"policy {c.policy.file}: predictions = {c.policy.predictions}"
+    if question.asked is None:
+        yield Problem("predictions", f"{rule}, and the job does not say how many new records each party has: declare them in [rows]")
+    elif question.asked > left:
+        text = (
+            f"{rule}, of which {left} are left under models of {question.model!r}, the job asks about more: ask about fewer, or that party"
+        )
+        yield Problem("predictions", text)
 
 
 def _never(c: _Case) -> Iterator[Problem]:
@@ -199,5 +246,7 @@ def _unlike_earlier(c: _Case) -> Iterator[Problem]:
         yield Problem("register", text, f"the earlier one is job {earlier.id} of {earlier.at:%Y-%m-%d}")
 
 
-RULES: tuple[Callable[[_Case], Iterator[Problem]], ...] = (_expiry, _taking_part, _lists, _limits, _least, _risk, _columns, _never)
+RULES: tuple[Callable[[_Case], Iterator[Problem]], ...] = (
+    _expiry, _taking_part, _lists, _limits, _least, _risk, _columns, _identified, _as_trained, _predictions, _never,
+)  # fmt: skip
 LAST_RULES: tuple[Callable[[_Case], Iterator[Problem]], ...] = (_honest, _unlike_earlier)

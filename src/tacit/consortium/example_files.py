@@ -71,11 +71,12 @@ log_format = "text"                      # or "json"
 def example_policy(dataset: str = "cohort", approvers: tuple[str, ...] = ("dr-lee", "dpo"), *, automatic: bool = False) -> str:
     """A policy file to start from."""
     return f"""\
-protocols = ["gram_vertical", "pan_svm", "elm_horizontal"]
+protocols = ["align", "gram_vertical", "gram_predict", "pan_svm", "elm_horizontal"]
 minimum_parties = 3
 minimum_rows = 50                        # of ours in a job; also by how many two jobs must differ
 maximum_retention_days = 365
 secure_sums = ["pairwise", "ring", "threshold"]
+predictions = 100                        # new records that models of one dataset may be asked about, by all together
 accept_risk = false                      # true: a job may open what a known attack makes use of
 submitters = "any"                       # or a list of names
 disclosures = {'"any"                      # ' if automatic else "[]                         # "}digests of approved ledger templates
@@ -90,6 +91,7 @@ approvals_needed = {len(approvers)}
 min_cluster = 5
 min_count = 5
 min_rows = 5
+min_records = 10                         # that an alignment must find before it opens any
 
 [never]                                  # phrases that may not be opened, by reader
 asker = ["every record"]

@@ -4,14 +4,15 @@ proposal.json   the job and its submitter's signature        start.json     all 
 answer.json     what this site said                          finished.json  how it came out, or why it stopped
 journal/        the run                                      result.bin     this site's share of the result
 audit.jsonl     the ledger as a signed chain                 public.json    what everybody knows of it
+                                                             used.json      which columns and records it used here
 """
 
 from __future__ import annotations
 
-import re
+import contextlib
 import shutil
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -19,13 +20,30 @@ import msgspec
 
 from tacit.choreo import decode, encode
 from tacit.consortium.answers import Answer, Finished, Proposal, Start, read
-from tacit.consortium.job import Job
+from tacit.consortium.job import Job, Label, is_id
 from tacit.consortium.journal import purge
 from tacit.errors import LocalError, PeerError
 from tacit.files import write_whole
 
 T = TypeVar("T", bound=msgspec.Struct)
+LATEST = ("finished.json", "answer.json", "proposal.json")  # what a job is as old as
 State = Literal["pending", "accepted", "refused", "expired", "running", "ended", "stopped", "finished"]
+
+
+class Used(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a job used of a site's table, for later jobs and for its people; it never leaves the site.
+
+    features: its columns, in order.
+    ids: a digest of the ids of all records of the table, in order; empty if it has none.
+    records: of answers, the records' ids, or else their numbers in the file, in the order of the run.
+    classes, sigmoids: of answers, what everybody knows of the model, which may be purged before they are read.
+    """
+
+    features: tuple[str, ...] = ()
+    ids: str = ""
+    records: tuple[str, ...] = ()
+    classes: tuple[Label, ...] = ()
+    sigmoids: tuple[tuple[float, ...], ...] | None = None
 
 
 class Folder:
@@ -95,10 +113,21 @@ class Folder:
         (self.path / name).mkdir(parents=True, exist_ok=True)
         self._write(f"{name}/{site}.json", data)
 
-    def keep_result(self, own: Any, public: dict[str, Any]) -> None:
-        """This site's share, for itself only, and what everybody knows."""
+    def keep_result(self, own: Any, public: dict[str, Any], used: Used | None = None) -> None:
+        """This site's share and what it used of its table, for itself only, and what everybody knows."""
         write_whole(self.path / "result.bin", encode(own).join(), "the result", private=True)
+        if used is not None:
+            write_whole(self.path / "used.json", msgspec.json.encode(used), "what was used", private=True)
+        self.keep_public(public)
+
+    def keep_public(self, public: dict[str, Any]) -> None:
+        """What everybody knows; at an analyst there is nothing else."""
         self._write("public.json", msgspec.json.encode(public))
+
+    @property
+    def used(self) -> Used:
+        """What the job used of this site's table."""
+        return self._read("used.json", Used) or Used()
 
     @property
     def result(self) -> Any:
@@ -110,6 +139,18 @@ class Folder:
         """What everybody knows of the result."""
         file = self.path / "public.json"
         return dict(msgspec.json.decode(file.read_bytes())) if file.exists() else None
+
+    @property
+    def since(self) -> datetime:
+        """When it came to where it is."""
+        for name in LATEST:
+            with contextlib.suppress(OSError):
+                return datetime.fromtimestamp((self.path / name).stat().st_mtime, UTC)
+        return datetime.now(UTC)
+
+    def retained(self, now: datetime) -> bool:
+        """Whether what it left may still be kept, and used."""
+        return now <= self.since + timedelta(days=self.job.retention_days)
 
     def purge(self) -> None:
         """Remove all of it, the journal's secrets first."""
@@ -150,6 +191,6 @@ def folders(state: Path) -> Iterator[Folder]:
 
 def folder_of(state: Path, job: str) -> Folder:
     """The folder of a job, which need not exist; the id may come from another site, so it must not lead elsewhere."""
-    if not re.fullmatch(r"[0-9a-f]{32}", job):
+    if not is_id(job):
         raise PeerError("a letter names a job by something that is no id: do both sites run the same version?")
     return Folder(state / "jobs" / job)

@@ -19,10 +19,11 @@ import msgspec
 
 from tacit.choreo import Asker, Coordinator, Holder, Labeller, Roster
 from tacit.consortium.names import check_name
-from tacit.consortium.rehearsal import Cost
+from tacit.consortium.rehearsal import Cost, takes
 from tacit.consortium.settings import file_safe
 from tacit.data.checks import FEWEST
 from tacit.errors import LocalError, PeerError
+from tacit.registry import BY_COLUMNS
 
 Names = tuple[str, ...]
 Partition = Literal["horizontal", "vertical", "arbitrary"]
@@ -65,6 +66,7 @@ class Job(Part, frozen=True, kw_only=True):
     classes, ranges: labels and the range of columns, where agreed; each party checks its own.
     disclosure: the ledger template of the protocol. Each party rehearses it and compares.
     cost: an estimate; None if no rows are declared.
+    builds_on: ids of earlier jobs whose results the sites bring along: a model to ask, or an alignment of the records.
     source: SHA-256 of the source of the protocols, so that everybody walks the same text.
     """
 
@@ -90,9 +92,11 @@ class Job(Part, frozen=True, kw_only=True):
     version: str
     source: str
     allow_two_parties: bool
+    builds_on: Names = ()
 
     def __post_init__(self) -> None:
         _check_names(self)
+        _check_split(self)
         _check_texts(self)
         for column, (low, high) in self.ranges.items():
             if not (math.isfinite(low) and math.isfinite(high) and low <= high):
@@ -101,11 +105,11 @@ class Job(Part, frozen=True, kw_only=True):
                 )
 
     @staticmethod
-    def from_toml(path: str | os.PathLike[str], *, submitter: str, now: datetime | None = None) -> Job:
-        """The job of a file for `tacit submit`."""
+    def from_toml(path: str | os.PathLike[str], *, submitter: str, state: Path | None = None, now: datetime | None = None) -> Job:
+        """The job of a file for `tacit submit`; `state` is the folder of what was submitted before."""
         from tacit.consortium.proposal import job_of_file  # noqa: PLC0415 - it makes jobs
 
-        return job_of_file(Path(path), submitter=submitter, now=now)
+        return job_of_file(Path(path), submitter=submitter, state=state, now=now)
 
     @staticmethod
     def from_bytes(data: bytes) -> Job:
@@ -138,7 +142,8 @@ class Job(Part, frozen=True, kw_only=True):
     @property
     def arguments(self) -> dict[str, Any]:
         """What the protocol is called with."""
-        protection = {k: v for k, v in msgspec.structs.asdict(self.protection).items() if v is not None}
+        known = takes(self.protocol)
+        protection = {k: v for k, v in msgspec.structs.asdict(self.protection).items() if v is not None and k in known}
         return {**{name: restored(value) for name, value in self.params.items()}, **protection}
 
     @property
@@ -172,9 +177,20 @@ def _check_names(job: Job) -> None:
         raise LocalError("the job declares fewer than 1 row for a party: give the number of its records, or leave it out")
 
 
+def _check_split(job: Job) -> None:
+    if job.params.get("partition", job.partition) != job.partition:
+        raise LocalError(f"the job's partition is {job.partition!r} and its parameter partition is another: leave the parameter out")
+    if job.protocol in BY_COLUMNS and job.partition != "vertical":
+        raise LocalError(
+            f"{job.protocol} is for columns of the same records, and the job's partition is {job.partition!r}: correct one of them"
+        )
+
+
 def _check_texts(job: Job) -> None:
-    if not re.fullmatch(r"[0-9a-f]{32}", job.id) or not file_safe(job.dataset):
+    if not is_id(job.id) or not file_safe(job.dataset):
         raise LocalError(f"the job's id or dataset {job.dataset!r} cannot name a file: use letters, digits, '.', - and _ only")
+    if not all(map(is_id, job.builds_on)) or len({job.id, *job.builds_on}) != len(job.builds_on) + 1:
+        raise LocalError(f"the job builds on {list(job.builds_on)}: give the ids, of 32 hex digits, of earlier jobs, each once")
     # people read these in a terminal before they approve; control characters could hide or change what they see
     for field in ("purpose", "legal_basis"):
         text = getattr(job, field)
@@ -182,6 +198,11 @@ def _check_texts(job: Job) -> None:
             raise LocalError(f"the job's {field} is {text!r}: write one line of text")
     for name in (*job.parties, job.roles.coordinator, job.submitter):
         check_name(name)
+
+
+def is_id(text: str) -> bool:
+    """Whether it could be a job's id, and so the name of a folder."""
+    return re.fullmatch(r"[0-9a-f]{32}", text) is not None
 
 
 def plain(name: str, value: Any) -> Any:

@@ -2,26 +2,36 @@
 
 from __future__ import annotations
 
+import dataclasses
+import hashlib
 import logging
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+import msgspec
+import numpy as np
+
 from tacit.consortium.answers import Answer, Finished, Proposal, Start, read
 from tacit.consortium.consent import Consent, Record, automatic
-from tacit.consortium.decision import Decision, Facts, decide, named_columns
-from tacit.consortium.folder import Folder, folder_of
+from tacit.consortium.decision import Decision, Facts, decide, named_columns, question_of
+from tacit.consortium.folder import Folder, Used, folder_of
+from tacit.consortium.grounds import Grounds, GroundsError, grounds_of
 from tacit.consortium.identity import Identity
 from tacit.consortium.job import Job
 from tacit.consortium.members import Members
 from tacit.consortium.policy import Policy
-from tacit.consortium.preflight import local_checks, render, report_of
+from tacit.consortium.preflight import concerns, local_checks, render, report_of
 from tacit.consortium.register import Register
 from tacit.consortium.settings import PartySettings
 from tacit.consortium.site import Site
 from tacit.data import Table
+from tacit.data.ids import digests, taken
 from tacit.data.part import Part, part_of
 from tacit.data.readers import read as read_table
-from tacit.errors import PeerError
+from tacit.data.table import check_finite
+from tacit.errors import LocalError, PeerError
+from tacit.registry import kind_of
 from tacit.runtimes.nats import Broker
 
 log = logging.getLogger("tacit")
@@ -36,42 +46,90 @@ class Party(Site):
         self.policy = Policy.from_toml(settings.policy)
         self.consent = Consent(settings.state / "consent", self.policy, self.name)
         self._tables: dict[str, Table] = {}
-        self._known: dict[str, Facts] = {}
+        self._known: dict[tuple[str, str], Facts] = {}
 
     # Data
 
-    def table(self, dataset: str) -> Table | None:
-        """A dataset as it is on disk, read once."""
-        offered = self.settings.datasets.get(dataset)
+    def table(self, job: Job) -> Table | None:
+        """The job's dataset as it is on disk, read once; only in a split cell by cell a blank is another party's."""
+        offered = self.settings.datasets.get(job.dataset)
         if offered is None:
             return None
-        if dataset not in self._tables:
+        if job.dataset not in self._tables:
             drop = [*offered.drop, *([offered.id] if offered.id else [])]
-            self._tables[dataset] = read_table(offered.path, offered.label, drop)
-        return self._tables[dataset]
+            self._tables[job.dataset] = read_table(offered.path, offered.label, drop, allow_missing=True)
+        table = self._tables[job.dataset]
+        if job.partition != "arbitrary":
+            check_finite(table)
+        return table
 
     def part(self, job: Job) -> Part | None:
-        """The columns that the job names, in its order; labels only at the labeller, or at everybody in a horizontal split."""
-        table = self.table(job.dataset)
+        """What the job uses of its dataset: columns as trained, or as the job names them; rows as aligned; labels if they are learnt.
+
+        Labels are the labeller's, or everybody's own in a horizontal split.
+        """
+        table = self.table(job)
         if table is None or self.name not in job.parties:
             return None
-        wanted = job.columns.get(self.name, "all")
-        names = table.features if wanted == "all" else tuple(wanted)
+        grounds, wanted = grounds_of(self.state, job), job.columns.get(self.name, "all")
+        names = grounds.features or (table.features if wanted == "all" else tuple(wanted))
         index = [table.features.index(name) for name in names if name in table.features]
-        labelled = job.roles.labeller in (None, self.name)
-        return part_of(table.X[:, index], table.y if labelled else None, table.weight if labelled else None, tuple(names))
+        learnt = kind_of(job.protocol) == "records" and job.roles.labeller in (None, self.name)
+        table = self._aligned(job, table, grounds)
+        X = table.X[:, index]
+        owned = ~np.isnan(X) if job.partition == "arbitrary" else None
+        return part_of(X, table.y if learnt else None, table.weight if learnt else None, tuple(names), owned)
 
-    def _facts(self, job: Job) -> tuple[Facts | None, Register]:
+    def ids(self, job: Job) -> Any:
+        """Digests of the ids of all records of the dataset."""
+        table, column = self.table(job), self._id(job)
+        if table is None or column not in table.columns:
+            raise LocalError(f"dataset {job.dataset!r} has no column of ids: name it in [datasets.{job.dataset}], as id = ...")
+        return digests(table.columns[column], table)
+
+    def used(self, job: Job, own: Mapping[str, Any]) -> Used | None:
+        """Columns; of an alignment the ids it found them by; of answers the records they are about."""
+        part, table, kind = self.part(job), self.table(job), kind_of(job.protocol)
+        if part is None or table is None:
+            return None
+        if kind != "answers" or not own:
+            return Used(features=part.features, ids=self._fingerprint(job) if kind == "ids" else "")
+        public = grounds_of(self.state, job).public
+        known = {name: public[name] for name in ("classes", "sigmoids") if public.get(name)}
+        return msgspec.convert({"features": part.features, "records": self._named(job, table), **known}, Used)
+
+    def _id(self, job: Job) -> str:
+        return self.settings.datasets[job.dataset].id or ""
+
+    def _fingerprint(self, job: Job) -> str:
+        return hashlib.sha256(np.ascontiguousarray(self.ids(job)).tobytes()).hexdigest()
+
+    def _aligned(self, job: Job, table: Table, grounds: Grounds) -> Table:
+        """The rows that the job's alignment found, in its order; all of them without one."""
+        if grounds.alignment is None:
+            return table
+        if self._fingerprint(job) != grounds.alignment.used.ids:
+            raise GroundsError(f"the records of {job.dataset!r} are not those that job {grounds.alignment.id} aligned: align them again")
+        return taken(table, grounds.rows)
+
+    def _named(self, job: Job, table: Table) -> tuple[str, ...]:
+        """Which records the job is about: by their ids, or else by their numbers in the file."""
+        numbers = {self._id(job): np.arange(1, len(table.X) + 1)}
+        listed = self._aligned(job, dataclasses.replace(table, columns={**numbers, **table.columns}), grounds_of(self.state, job))
+        return tuple(map(str, listed.columns[self._id(job)].tolist()))
+
+    def _facts(self, job: Job, grounds: Grounds) -> tuple[Facts | None, Register]:
         register = Register(self.state / "registers", job.dataset)
-        table = self.table(job.dataset)
+        table = self.table(job)
         if table is None:
             return None, register
-        if job.dataset not in self._known:  # a job may wait for people for days: its rows are marked once
-            offered = self.settings.datasets[job.dataset]
-            ids: Any = table.columns.get(offered.id) if offered.id else None
+        key = (job.dataset, grounds.alignment.id if grounds.alignment else "")
+        if key not in self._known:  # a job may wait for people for days: its rows are marked once
+            table = self._aligned(job, table, grounds)
+            ids: Any = table.columns.get(self._id(job))
             whole = part_of(table.X, table.y, table.weight, table.features)
-            self._known[job.dataset] = Facts(table.features, register.rows_of(whole, ids))
-        return self._known[job.dataset], register
+            self._known[key] = Facts(table.features, register.rows_of(whole, ids), identified=ids is not None)
+        return self._known[key], register
 
     # Letters
 
@@ -132,13 +190,17 @@ class Party(Site):
         """
         doing = "read its dataset and register"
         try:
-            facts, register = self._facts(job)
+            grounds = grounds_of(self.state, job, now)
+            facts, register = self._facts(job, grounds)
             doing = "judge the job"
-            record = self._recorded(job, decide(job, self.policy, facts, register, party=self.name, now=now), now)
+            decision = decide(job, self.policy, facts, register, party=self.name, now=now, grounds=grounds)
+            record = self._recorded(job, decision, now)
             if record is None:
                 return
             doing = "prepare its part"
             answer = self._answer(folder, job, record, now)
+        except GroundsError as error:
+            answer = Answer.of(automatic(job, self.policy, self.name, "refuse", "builds_on", str(error), now), self.identity)
         except Exception as error:  # noqa: BLE001 - whatever its files are like
             self.complain(job.id, error)
             answer = Answer.of(self._unable(job, doing, error, now), self.identity)
@@ -164,14 +226,17 @@ class Party(Site):
         part = self.part(job)
         expires = None if self.identity.certificate is None else self.identity.certificate.not_valid_after_utc
         problems = local_checks(job, part, now, party=self.name, certificate_expires=expires, state=self.state)
-        if problems:
-            log.error(render(problems))
+        warnings = concerns(job)
+        if problems or warnings:
+            log.log(logging.ERROR if problems else logging.WARNING, render(problems, warnings))
         report = report_of(job, self.name, part, now, problems)
         return Answer.of(record, self.identity, key=self.key_of(folder, job), preflight=report)
 
     def admit(self, job: Job) -> None:
         """Enter the job in the register of its dataset, which refuses what would single somebody out."""
-        facts, register = self._facts(job)
+        now = datetime.now(UTC)
+        grounds = grounds_of(self.state, job, now)
+        facts, register = self._facts(job, grounds)
         if facts is not None:
-            own = named_columns(job, self.name, facts)
-            register.admit(job, own, self.name, facts.rows, self.policy.minimum_rows, datetime.now(UTC))
+            own, question = named_columns(job, self.name, facts), question_of(job, facts, grounds, self.policy)
+            register.admit(job, own, self.name, facts.rows, self.policy.minimum_rows, now, question)

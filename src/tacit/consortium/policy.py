@@ -34,6 +34,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     never: phrases that may not be opened, by reader: coordinator, holder, labeller, asker or anyone.
     minimum_rows: of this party in a job; also by how many rows two jobs must differ.
     accept_risk: whether a job may set accept_risk, which lets a protocol open what a known attack makes use of.
+    predictions: new records that may be asked about under all models of one dataset together, whoever asks; for good.
     least: parameters of a protocol that may not be smaller, where it has them: how many records a landmark or a sum stands for.
     file: where it was read, for the texts; not a key to write.
     """
@@ -45,7 +46,10 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     automatic: bool = False
     minimum_parties: Count = FEWEST
     minimum_rows: Count = 50
-    least: dict[str, float] = msgspec.field(default_factory=lambda: {"min_cluster": 5.0, "min_count": 5.0, "min_rows": 5.0})
+    predictions: Annotated[int, msgspec.Meta(ge=0)] = 100
+    least: dict[str, float] = msgspec.field(
+        default_factory=lambda: {"min_cluster": 5.0, "min_count": 5.0, "min_rows": 5.0, "min_records": 10.0}
+    )
     disclosures: Some = ()
     never: dict[str, tuple[str, ...]] = {}
     submitters: Some = "any"

@@ -22,10 +22,13 @@ from threadpoolctl import threadpool_info
 from tacit.choreo.message import Array
 from tacit.consortium.job import Job, source_hash
 from tacit.consortium.rehearsal import cost_of
+from tacit.data.exposure import exposed_if, exposures
 from tacit.data.part import Part
+from tacit.registry import kind_of
 
 SKEW = timedelta(seconds=60)
 RENEW = timedelta(days=1)  # a run may take as long
+GRAMS = ("gram_vertical", "gram_arbitrary", "gram_search")  # protocols that show the coordinator a gram matrix
 ROOM = 3  # times the estimate: journal, outbox, and the broker's copy
 
 CODES: dict[str, tuple[str, str]] = {
@@ -107,13 +110,33 @@ def combine(job: Job, reports: Mapping[str, Report]) -> list[Problem]:
     return list(dict.fromkeys(found))
 
 
-def render(problems: Sequence[Problem]) -> str:
-    """One report; a line for each problem: who, what, what to do."""
-    if not problems:
-        return "preflight: every check passed"
+def concerns(job: Job) -> list[str]:
+    """What stops no run, and should be known to who agrees to it: who could work out whose cells from a gram matrix, as far as declared."""
+    if job.protocol not in GRAMS:
+        return []
+    site, wide = job.roles.coordinator, {p: len(names) for p, names in job.columns.items() if names != "all"}
+    if job.partition == "vertical":
+        unsaid = [p for p in job.parties if p not in wide]
+        return [*_single_columns(job, wide), *exposed_if("vertical", unsaid, site)]
+    if job.partition == "arbitrary" or not wide or None in job.rows.values():
+        return exposed_if(job.partition, job.parties, site)
+    width = next(iter(wide.values()))
+    return exposures({p: np.full(width, n) for p, n in job.rows.items()}, sum(n or 0 for n in job.rows.values()), site)
+
+
+def _single_columns(job: Job, wide: Mapping[str, int]) -> list[str]:
+    """Of parties that name their columns; the others count as if they brought two."""
+    records, ends = job.records or 2, np.cumsum([wide.get(p, 2) for p in job.parties])
+    owners = np.searchsorted(ends, np.arange(ends[-1]), side="right")
+    return exposures({p: np.where(owners == i, records, 0) for i, p in enumerate(job.parties)}, records, job.roles.coordinator)
+
+
+def render(problems: Sequence[Problem], warnings: Sequence[str] = ()) -> str:
+    """One report; a line for each problem: who, what, what to do; and one for each warning."""
     count = f"{len(problems)} problem{'s' * (len(problems) > 1)}"
+    first = f"preflight: {count}, nothing was started" if problems else "preflight: every check passed"
     lines = [f"  {p.party} {_words(p)[0]}{f' ({p.detail})' if p.detail else ''}: {_words(p)[1]}" for p in problems]
-    return "\n".join([f"preflight: {count}, nothing was started", *lines])
+    return "\n".join([first, *lines, *(f"  warning: {text}" for text in warnings)])
 
 
 def _words(problem: Problem) -> tuple[str, str]:
@@ -178,7 +201,7 @@ def _rows(job: Job, party: str, part: Part) -> Iterator[tuple[str, str]]:
 
 
 def _labels(job: Job, party: str, part: Part) -> Iterator[tuple[str, str]]:
-    if job.roles.labeller not in {None, party}:
+    if job.roles.labeller not in {None, party} or kind_of(job.protocol) != "records":
         return
     if part.y is None:
         yield "labels", "no labels"
@@ -199,6 +222,7 @@ def _ranges(job: Job, party: str, part: Part) -> Iterator[tuple[str, str]]:
     for name in _brought(job, party, part):
         if name not in job.ranges or name not in part.features:
             continue
-        (low, high), column = job.ranges[name], part.X[:, part.features.index(name)]
+        (low, high), j = job.ranges[name], part.features.index(name)
+        column = part.X[:, j] if part.owned is None else part.X[part.owned[:, j], j]
         if not np.all((low <= column) & (column <= high)):
             yield "ranges", f"column {name!r} leaves {low} to {high}"

@@ -13,13 +13,14 @@ import msgspec
 import numpy as np
 
 from tacit.consortium.job import Job, Label, Moment, Partition, Protection, Roles, plain, source_hash
-from tacit.consortium.rehearsal import check_params, cost_of, disclosure_of
+from tacit.consortium.questions import between, following, known_job
+from tacit.consortium.rehearsal import check_params, cost_of, disclosure_of, takes
 from tacit.consortium.settings import converted, toml_of
 from tacit.data import Federation
 from tacit.data.part import part_of
 from tacit.errors import LocalError
 from tacit.estimators import CLASSIFIERS
-from tacit.registry import INPUTS, Inputs
+from tacit.registry import BUILDS_ON, INPUTS, Inputs
 
 WEAK = "a few known records give all of its data away (tacit attack shows it)"
 LIFETIME = timedelta(days=14)
@@ -47,16 +48,14 @@ def propose(
     retention_days: int = 30,
     expires: datetime | None = None,
     allow_two_parties: bool = False,
+    builds_on: Sequence[str] = (),
     now: datetime | None = None,
 ) -> Job:
     """A new job with its disclosure and cost; `params` as the protocol takes them, those of secure sums among them."""
     now = now or datetime.now(UTC)
+    params = {**({"partition": partition} if "partition" in takes(protocol) else {}), **params}
     check_params(protocol, params)
-    if protocol not in INPUTS:
-        weak = WEAK if protocol.startswith(("shift_", "elm_vertical")) else "its inputs and answers are not those of a job"
-        raise LocalError(f"protocol {protocol!r} runs in simulation only, since {weak}: use one of {', '.join(INPUTS)}")
-    if coordinator in parties:
-        raise LocalError(f"{coordinator!r} is both coordinator and a data holder: between organisations name a site without data")
+    _check_fit(protocol, parties, coordinator, builds_on)
     names, given, declared = tuple(parties), dict(columns or {}), dict(rows or {})
     job = Job(
         id=secrets.token_hex(16),
@@ -81,10 +80,21 @@ def propose(
         version=version("tacit"),
         source=source_hash(),
         allow_two_parties=allow_two_parties,
+        builds_on=tuple(builds_on),
     )
     if job.expired(now):
         raise LocalError(f"the job expired at {job.expires:%Y-%m-%d %H:%M} UTC: set expires to a time that is still to come")
     return _rehearsed(job)
+
+
+def _check_fit(protocol: str, parties: Sequence[str], coordinator: str, builds_on: Sequence[str]) -> None:
+    if protocol not in INPUTS:
+        weak = WEAK if protocol.startswith(("shift_", "elm_vertical")) else "its inputs and answers are not those of a job"
+        raise LocalError(f"protocol {protocol!r} runs in simulation only, since {weak}: use one of {', '.join(INPUTS)}")
+    if coordinator in parties:
+        raise LocalError(f"{coordinator!r} is both coordinator and a data holder: between organisations name a site without data")
+    if protocol in BUILDS_ON and not builds_on:
+        raise LocalError(f"protocol {protocol!r} is about a model: name the job that made it, as builds_on = 'its id'")
 
 
 def _rehearsed(job: Job) -> Job:
@@ -94,13 +104,14 @@ def _rehearsed(job: Job) -> Job:
 
 
 class JobFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The keys of the file."""
+    """The keys of the file; what it leaves out may follow from the jobs that it builds on."""
 
-    parties: tuple[str, ...]
-    coordinator: str
     dataset: str
     purpose: str
     legal_basis: str
+    parties: tuple[str, ...] = ()
+    coordinator: str = ""
+    builds_on: str | tuple[str, ...] = ()
     estimator: str | None = None
     protocol: str | None = None
     partition: Partition | None = None
@@ -126,21 +137,38 @@ class _Listening(Federation):
         raise _OverheardError(protocol, params)
 
 
-def job_of_file(path: Path, *, submitter: str, now: datetime | None = None) -> Job:
-    """Read, check and complete it."""
+def job_of_file(path: Path, *, submitter: str, state: Path | None = None, now: datetime | None = None) -> Job:
+    """Read, check and complete it; `state` is where the submitter has its earlier jobs."""
     file = converted(toml_of(path, "the job"), JobFile, path)
-    if (file.estimator is None) == (file.protocol is None):
-        raise LocalError(f"{path.name}: name either an estimator or a protocol, such as estimator = 'GramSVC'")
     try:
+        file = _completed(file, state)
         protocol, partition, params = _asked(file)
         return propose(
             protocol, params, partition=partition, parties=file.parties, coordinator=file.coordinator, dataset=file.dataset,
             submitter=submitter, purpose=file.purpose, legal_basis=file.legal_basis, labeller=file.labeller, asker=file.asker,
             columns=file.columns, rows=file.rows, classes=file.classes, ranges=file.ranges, retention_days=file.retention_days,
-            expires=file.expires, allow_two_parties=file.allow_two_parties, now=now,
+            expires=file.expires, allow_two_parties=file.allow_two_parties, builds_on=file.builds_on, now=now,
         )  # fmt: skip
     except LocalError as error:
         raise LocalError(f"{path.name}: {error}") from None
+
+
+def _completed(file: JobFile, state: Path | None) -> JobFile:
+    """The file with what follows from the jobs it builds on, as far as their submitter has them here."""
+    names = (file.builds_on,) if isinstance(file.builds_on, str) else file.builds_on
+    found = [known_job(state, name) for name in names] if state is not None else []
+    given = {name: value for name, value in msgspec.structs.asdict(file).items() if value}
+    follows: dict[str, Any] = {}
+    for folder in found:
+        follows |= following(folder, file.protocol) if file.estimator is None else between(folder.job)
+    params = {**follows.pop("params", {}), **file.params}
+    file = msgspec.structs.replace(file, **{**follows, **given, "params": params, "builds_on": tuple(f.id for f in found) or names})
+    lacking = [name for name in ("parties", "coordinator") if not getattr(file, name)]
+    if lacking:
+        raise LocalError(f"{', '.join(map(repr, lacking))} is missing: add it (known keys: {', '.join(JobFile.__struct_fields__)})")
+    if (file.estimator is None) == (file.protocol is None):
+        raise LocalError("name either an estimator or a protocol, such as estimator = 'GramSVC'")
+    return file
 
 
 def _asked(file: JobFile) -> tuple[str, Partition, dict[str, Any]]:

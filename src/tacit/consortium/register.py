@@ -3,6 +3,10 @@
 The file: a first line with a secret salt, then one line per job, each `checksum JSON`, appended and synced BEFORE the run
 starts, since a run that fails half-way may have opened something. A last line without its end was torn by a crash before
 its job began, and is dropped. One process writes: the party's daemon. Record ids and contents are kept as salted hashes.
+
+Results over the records of a table are compared with each other, and so are alignments of its ids. Answers are not compared: each is
+of one new record, and no sum of them is opened. They are counted, under all models of the dataset that these were trained on: a model
+that is trained again has the same support vectors, so a limit for each single model would be none.
 """
 
 from __future__ import annotations
@@ -12,6 +16,7 @@ import os
 import secrets
 import threading
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
@@ -25,10 +30,17 @@ from tacit.consortium.settings import file_safe
 from tacit.data.part import Part
 from tacit.errors import LocalError
 from tacit.files import write_whole
+from tacit.registry import kind_of
+
+COMPARED = ("records", "ids")
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One job's line. `ids` and `contents` name files of marks, which jobs on the same records share."""
+    """One job's line. `ids` and `contents` name files of marks, which jobs on the same records share.
+
+    model: of a question, the dataset that the model was trained on.
+    asked: about how many new records it is.
+    """
 
     job: str
     id: str
@@ -41,6 +53,20 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     contents: str
     opens: str
     at: datetime
+    model: str = ""
+    asked: int = 0
+
+
+@dataclass(frozen=True)
+class Question:
+    """Under models of which dataset a job asks, about how many new records, whoever holds them, and how many are allowed in all.
+
+    asked: None if that is not declared.
+    """
+
+    model: str
+    asked: int | None
+    most: int
 
 
 class Head(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -53,13 +79,14 @@ class Head(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 class Register:
     """The register of one dataset, in a folder of this party's state."""
 
+    _lock = threading.Lock()  # of all registers: questions are counted over all of them
+
     def __init__(self, folder: Path, dataset: str) -> None:
         if not file_safe(dataset):
             raise LocalError(f"dataset {dataset!r} cannot name a file: use letters, digits, '.', - and _ only")
         self.dataset = dataset
         self.path = folder / f"{dataset}.register"
         self._marks = folder / f"{dataset}.records"
-        self._lock = threading.Lock()
 
     def entries(self) -> list[Entry]:
         """All that was opened, in order."""
@@ -71,14 +98,24 @@ class Register:
 
     def objection(self, job: Job, own: Columns, party: str, rows: Rows, minimum_rows: int) -> tuple[str, Entry] | None:
         """The first earlier job that this one comes too close to, and by what; `own` are this party's columns by name."""
-        after = Footprint({**job.columns, party: own}, rows)
-        for entry in self.entries():
+        after, kind = Footprint({**job.columns, party: own}, rows), kind_of(job.protocol)
+        if kind not in COMPARED:
+            return None
+        for entry in (e for e in self.entries() if kind_of(e.protocol) == kind):
             reason = None if entry.job == job.digest else too_close(self._footprint(entry), after, minimum_rows)
             if reason:
                 return reason, entry
         return None
 
-    def admit(self, job: Job, own: Columns, party: str, rows: Rows, minimum_rows: int, now: datetime) -> Entry:
+    def left(self, question: Question) -> int:
+        """About how many new records may still be asked, after all that all registers of this party tell."""
+        registers = [Register(self.path.parent, file.stem) for file in self.path.parent.glob("*.register")]
+        asked = sum(entry.asked for register in registers for entry in register.entries() if entry.model == question.model)
+        return max(0, question.most - asked)
+
+    def admit(
+        self, job: Job, own: Columns, party: str, rows: Rows, minimum_rows: int, now: datetime, question: Question | None = None
+    ) -> Entry:
         """Write the job down before it starts, checked once more: two jobs may have been accepted at the same time."""
         with self._lock:
             self._begin()
@@ -88,13 +125,19 @@ class Register:
             found = self.objection(job, own, party, rows, minimum_rows)
             if found:
                 raise LocalError(f"register of {self.dataset}: the job differs from job {found[1].id} {found[0]}: refuse it")
+            model, asked = ("", 0) if question is None else (question.model, self._checked(question))
             entry = Entry(
                 job=job.digest, id=job.id, protocol=job.protocol, parties=job.parties, columns={**job.columns, party: own},
                 rows=len(rows), order=rows.order, ids=self._keep(rows.ids), contents=self._keep(rows.contents),
-                opens=job.disclosure, at=now,
+                opens=job.disclosure, at=now, model=model, asked=asked,
             )  # fmt: skip
             self._append(entry)
             return entry
+
+    def _checked(self, question: Question) -> int:
+        if question.asked is None or question.asked > self.left(question):
+            raise LocalError(f"models of {question.model} may be asked about no more new records than policy predictions says: refuse it")
+        return question.asked
 
     def _salt(self) -> bytes:
         with self._lock:

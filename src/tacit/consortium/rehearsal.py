@@ -13,26 +13,26 @@ from functools import lru_cache, partial
 from typing import Any
 
 import msgspec
-import numpy as np
 
 from tacit.choreo import Asker, Coordinator, Holder, Labeller, Ledger, Roster
-from tacit.data.part import part_of
+from tacit.consortium.cell_cost import COLUMNS, dots_traffic, gram_traffic, linear_traffic, weights_traffic
+from tacit.consortium.invented import SUPPORT, by_cells, by_columns, by_rows, ids, linear_model, new_cells, new_columns, new_linear
 from tacit.errors import LocalError, TacitError
 from tacit.numeric.elm import size_of
 from tacit.numeric.line_search import CUTS, STEPS
 from tacit.numeric.triangle import bands
+from tacit.protocols.align import BLOCK
 from tacit.protocols.elm_horizontal import nodes_of
 from tacit.protocols.fold_scores import MOST as FOLDS
-from tacit.protocols.gram_model import DualModel, SupportColumns
 from tacit.protocols.gram_vertical import BAND
-from tacit.protocols.pan_svm import wanted
+from tacit.protocols.row_problems import wanted
 from tacit.registry import PROTOCOLS, Inputs, execute_together
 
 Params = Mapping[str, Any]
 SMALL, LARGE = 8, 64  # records of the rehearsals
-USUAL, COLUMNS = 60, 20  # rounds of cutting planes, and columns, where neither is known
+USUAL = 60  # rounds of cutting planes, where that is not known
 AVERAGES = 150  # rounds of a consensus
-SUPPORT = 31  # enough to make the answers small beside the sums they come from
+PLANES = 6  # messages, one after the other, of a round of cutting planes
 
 
 class Cost(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -120,6 +120,9 @@ def _averaged(params: Params, roster: Roster, records: int) -> Cost:
     holders, site = len(roster[Holder]), roster[Coordinator][0]
     each = 8 * (AVERAGES * (2 * width + 10) + width * width)
     rounds = short.rounds + (AVERAGES - 3) * 2
+    if params.get("probability"):  # cutting planes without each fold
+        each += 8 * USUAL * FOLDS * (2 * len(STEPS) + 2 * FOLDS * len(CUTS) + 2 * width)
+        rounds += (USUAL - 3) * PLANES
     return Cost(rounds=rounds, bytes={p: each * (holders if p == site else 1) for p in roster.parties})
 
 
@@ -132,27 +135,48 @@ def _one_sum(params: Params, roster: Roster, records: int) -> Cost:
     return Cost(rounds=rounds, bytes={p: each * ((rings or holders) if p == site else 2 * rings or 1) for p in roster.parties})
 
 
+def _multiplied(
+    protocol: str, traffic: Callable[[Params, Roster, int], dict[str, int]], params: Params, roster: Roster, records: int
+) -> Cost:
+    """Of `COLUMNS` columns: rounds as rehearsed, and one more for each further band of the sum."""
+    given = {**{name: p.default for name, p in takes(protocol).items()}, **params}
+    more = len(bands(records, given["band"])) - 1 if "band" in given else 0
+    rounds = _rehearse(protocol, params, roster, SMALL, BAND).rounds + more
+    return Cost(rounds=rounds, bytes=traffic(given, roster, records))
+
+
+def _matched(params: Params, roster: Roster, records: int) -> Cost:
+    """Bytes grow with the ids; every block of them takes two rounds."""
+    small, large = (_rehearse("align", params, roster, n, BAND) for n in (SMALL, LARGE))
+    growth, blocks = (records - SMALL) / (LARGE - SMALL), -(-records // params.get("block", BLOCK))
+    sent = zip(_traffic(small, roster), _traffic(large, roster), strict=True)
+    each = {p: round(a + max(0.0, growth) * (b - a)) for p, (a, b) in zip(roster.parties, sent, strict=True)}
+    return Cost(rounds=small.rounds + 2 * (blocks - 1), bytes=each)
+
+
 def check_params(protocol: str, params: Params) -> None:
     """Refuse a protocol or a parameter that does not exist, or one that lacks a value."""
     if protocol not in PROTOCOLS:
         raise LocalError(f"unknown protocol {protocol!r}: use one of {', '.join(PROTOCOLS)}")
-    takes = _takes(protocol)
-    unknown = [name for name in params if name not in takes]
+    known = takes(protocol)
+    unknown = [name for name in params if name not in known]
     if unknown:
-        raise LocalError(f"protocol {protocol} has no parameter {', '.join(map(repr, unknown))}: it takes {', '.join(takes)}")
-    missing = [name for name, p in takes.items() if p.default is p.empty and name not in params]
+        raise LocalError(f"protocol {protocol} has no parameter {', '.join(map(repr, unknown))}: it takes {', '.join(known)}")
+    missing = [name for name, p in known.items() if p.default is p.empty and name not in params]
     if missing:
         raise LocalError(f"protocol {protocol} needs a value for {', '.join(map(repr, missing))}: add it to [params]")
 
 
 def settings_of(protocol: str, params: Params, names: Iterable[str]) -> dict[str, Any]:
     """The values of these parameters in a job, as far as its protocol has them: given, or by default."""
-    takes = _takes(protocol) if protocol in PROTOCOLS else {}
-    return {name: params.get(name, takes[name].default) for name in names if name in takes}
+    known = takes(protocol)
+    return {name: params.get(name, known[name].default) for name in names if name in known}
 
 
-def _takes(protocol: str) -> dict[str, inspect.Parameter]:
-    return {n: p for n, p in inspect.signature(PROTOCOLS[protocol]).parameters.items() if p.kind is p.KEYWORD_ONLY}
+def takes(protocol: str) -> dict[str, inspect.Parameter]:
+    """The parameters of a protocol; none of one that is unknown."""
+    found = inspect.signature(PROTOCOLS[protocol]).parameters if protocol in PROTOCOLS else {}
+    return {n: p for n, p in found.items() if p.kind is p.KEYWORD_ONLY}
 
 
 def _usual() -> Roster:
@@ -168,7 +192,7 @@ def _script(protocol: str) -> Script:
 def _rehearse(protocol: str, params: Params, roster: Roster, records: int, band: int) -> Ledger:
     check_params(protocol, params)
     script = _script(protocol)
-    given = {**params, **script.small, **({"band": band} if "band" in _takes(protocol) else {})}
+    given = {**params, **script.small, **({"band": band} if "band" in takes(protocol) else {})}
     key = (protocol, msgspec.msgpack.encode(given, order="sorted"), tuple(roster.roles.items()), records)
     return _played(key)
 
@@ -189,29 +213,6 @@ def _traffic(ledger: Ledger, roster: Roster) -> list[int]:
     return [sum(row.bytes or 0 for row in ledger if p in {row.sender, row.receiver}) for p in roster.parties]
 
 
-def _columns(roster: Roster, records: int, _: Params) -> Inputs:
-    rng = np.random.default_rng(0)
-    y = np.arange(records) % 2
-    labeller = roster[Labeller][0] if Labeller in roster.roles else None
-    draw = {p: rng.normal(size=(records, 1)) for p in roster[Holder]}
-    return {"data": (Holder, {p: part_of(X, y if p == labeller else None, None, (p,)) for p, X in draw.items()})}
-
-
-def _rows(roster: Roster, records: int, params: Params) -> Inputs:
-    rng = np.random.default_rng(0)
-    y = np.resize(params.get("classes") or (0, 1), records)
-    return {"data": (Holder, {p: part_of(rng.normal(size=(records, 2)), y, None, ("a", "b")) for p in roster[Holder]})}
-
-
-def _new_records(roster: Roster, records: int, params: Params) -> Inputs:
-    support = np.linspace(-1.0, 1.0, SUPPORT)
-    dual = DualModel(
-        support[None, :], np.zeros(1), support**2, np.zeros(1), 1, "rbf" if params["squares"] else "linear", 1.0, 3, 0.0
-    )  # fmt: skip
-    held = {p: SupportColumns(support[:, None]) for p in roster[Holder]}
-    return {**_columns(roster, records, params), "dual": (Coordinator, {roster[Coordinator][0]: dual}), "columns": (Holder, held)}
-
-
 def _triangle_loops(records: int, params: Params) -> int:
     return len(bands(records, params["band"]))
 
@@ -221,29 +222,44 @@ def _answer_loops(records: int, params: Params) -> int:
     return -(-records // step)
 
 
+def _over_columns(params: Params) -> bool:
+    """Whether a search needs sums only."""
+    return (params.get("partition", "vertical"), params.get("how", "product")) == ("vertical", "product")
+
+
+SUMMED = partial(_banded, "gram_search", lambda n, _: n * (n + 1) // 2, _triangle_loops)
 SCRIPTS: dict[str, Script] = {
     "gram_vertical": Script(
-        _columns,
+        by_columns,
         {"C": 1.0, "tol": 1e-3, "max_iter": -1, "class_weight": None},
         partial(_banded, "gram_vertical", lambda n, _: n * (n + 1) // 2, _triangle_loops),
     ),
     "gram_predict": Script(
-        _new_records,
+        new_columns,
         {"support": SUPPORT},
         partial(_banded, "gram_predict", lambda n, params: n * (params["support"] + 1), _answer_loops),
     ),
+    "gram_arbitrary": Script(
+        by_cells,
+        {"C": 1.0, "tol": 1e-3, "max_iter": -1, "class_weight": None},
+        partial(_multiplied, "gram_arbitrary", gram_traffic),
+    ),
+    "gram_arbitrary_predict": Script(new_cells, {}, partial(_multiplied, "gram_arbitrary_predict", dots_traffic)),
+    "gram_weights": Script(linear_model, {}, partial(_multiplied, "gram_weights", weights_traffic)),
+    "gram_linear_predict": Script(new_linear, {}, partial(_multiplied, "gram_linear_predict", linear_traffic)),
+    "align": Script(ids, {"min_records": 1}, _matched),
     "pan_svm": Script(
-        _rows,
+        by_rows,
         {"C": 1.0, "tol": 1e-9, "landmarks": 3.0, "min_cluster": 1, "min_count": 1, "class_weight": None, "dtype": "float64"},
         _iterated,
     ),
     "gram_search": Script(
-        _columns,
-        {"C": 1.0, "tol": 1e-3, "max_iter": -1, "class_weight": None, "cv": 2, "scoring": "accuracy"},
-        partial(_banded, "gram_search", lambda n, _: n * (n + 1) // 2, _triangle_loops),
+        lambda roster, records, params: (by_columns if _over_columns(params) else by_cells)(roster, records, params),
+        {"C": 1.0, "tol": 1e-3, "max_iter": -1, "class_weight": None, "cv": 2, "scoring": "accuracy", "min_count": 1},
+        lambda params, *size: (SUMMED if _over_columns(params) else partial(_multiplied, "gram_search", gram_traffic))(params, *size),
     ),
     "pan_search": Script(
-        _rows,
+        by_rows,
         {
             "tol": 1e-9,
             "landmarks": 3.0,
@@ -257,9 +273,18 @@ SCRIPTS: dict[str, Script] = {
         _searched,
     ),
     "consensus_horizontal": Script(
-        _rows,
-        {"C": 1.0, "tol": 1e-9, "max_rounds": 3, "landmarks": 3, "min_cluster": 1, "class_weight": None, "landmark_range": (-1.0, 1.0)},
+        by_rows,
+        {
+            "C": 1.0,
+            "tol": 1e-9,
+            "max_rounds": 3,
+            "landmarks": 3,
+            "min_cluster": 1,
+            "min_count": 1,
+            "class_weight": None,
+            "landmark_range": (-1.0, 1.0),
+        },
         _averaged,
     ),
-    "elm_horizontal": Script(_rows, {"n_hidden": 3, "min_rows": 1, "scale": 1.0}, _one_sum),
+    "elm_horizontal": Script(by_rows, {"n_hidden": 3, "min_rows": 1, "scale": 1.0}, _one_sum),
 }

@@ -77,7 +77,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 class Study(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Between whom an analyst's estimators train, on what, and why: what a job says beside its method."""
+    """Between whom an analyst's estimators train, on what, and why: what a job says beside its method.
+
+    asker: who is told the answers of a model; the labeller by default.
+    builds_on: an alignment of the records.
+    """
 
     parties: tuple[str, ...]
     coordinator: str
@@ -86,10 +90,12 @@ class Study(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     legal_basis: str
     partition: Literal["horizontal", "vertical", "arbitrary"] = "vertical"
     labeller: str | None = None
+    asker: str | None = None
     columns: dict[str, tuple[str, ...]] = {}
     rows: dict[str, int] = {}
     retention_days: int = 30
     allow_two_parties: bool = False
+    builds_on: tuple[str, ...] = ()
 
 
 class AnalystSettings(Settings, frozen=True, kw_only=True):

@@ -27,7 +27,8 @@ from tacit.choreo import At, State, decode, encode, entries_of
 from tacit.consortium.answers import Finished, Start
 from tacit.consortium.audit import Chain, canonical
 from tacit.consortium.control import Control
-from tacit.consortium.folder import Folder, folders
+from tacit.consortium.folder import Folder, Used, folders
+from tacit.consortium.grounds import SOLE, Grounds, grounds_of
 from tacit.consortium.identity import Identity
 from tacit.consortium.job import Job
 from tacit.consortium.journal import Journal, Opening, purge
@@ -93,8 +94,18 @@ class Site:
         del job
         return None
 
+    def ids(self, job: Job) -> Any:
+        """Digests of the ids of this site's records; only a party has any."""
+        raise LocalError(f"{self.name} holds no records, and so no ids: correct the job {job.id}")
+
+    def used(self, job: Job, own: Mapping[str, Any]) -> Used | None:
+        """What to remember of its table beside its own part of a result; nothing at a coordinator that holds none."""
+        del job, own
+        return None
+
     def admit(self, job: Job) -> None:
-        """Enter the job in the register before anything leaves, or refuse it; a coordinator keeps none."""
+        """Whether what the job builds on may still be used; a party also enters it in its register, before anything leaves."""
+        grounds_of(self.state, job, datetime.now(UTC))
 
     # Runs
 
@@ -128,7 +139,7 @@ class Site:
             roster=hashlib.sha256(repr([(r.name, p) for r, p in job.roster.roles.items()]).encode()).hexdigest(),
             protocol=job.protocol,
             source=job.source,
-            data=_digest(self.part(job)),
+            data=_digest(self.part(job), grounds_of(self.state, job)),
             versions={"tacit": version("tacit"), "numpy": np.__version__, "python": platform.python_version()},
             blas_threads=max((pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"), default=1),
             job=job.digest,
@@ -188,18 +199,24 @@ class Site:
                 except BaseException as error:
                     courier.stop(tuple(self._cause(job, error).values()))
                     raise
-                folder.keep_result(own, {**public, "history": run.history})
+                folder.keep_result(own, {**public, "history": run.history}, self.used(job, own))
                 courier.finish(self.timeout)
         self._audit(folder, job, run)
         return run
 
     def _inputs(self, job: Job) -> dict[str, tuple[Any, Mapping[str, Any]]]:
         """What this site brings along."""
+        grounds = grounds_of(self.state, job)
         found: dict[str, tuple[Any, Mapping[str, Any]]] = {}
-        for name, role in INPUTS[job.protocol].items():
-            mine = self.name in job.roster[role]
-            found[name] = (role, {self.name: self.part(job)} if mine else {})
+        for name, brought in INPUTS[job.protocol].items():
+            mine = self.name in job.roster[brought.role]
+            found[name] = (brought.role, {self.name: self._brought(job, name, brought.source, grounds)} if mine else {})
         return found
+
+    def _brought(self, job: Job, name: str, source: str, grounds: Grounds) -> Any:
+        if source == "earlier":
+            return grounds.share(name)
+        return self.ids(job) if source == "ids" else self.part(job)
 
     def _audit(self, folder: Folder, job: Job, run: Durable) -> None:
         with Chain.open(folder.path / "audit.jsonl", run=job.id, party=self.name, about={"job": job.digest}) as chain:
@@ -247,7 +264,7 @@ class Site:
 
 def split(result: Any, me: str) -> tuple[Any, dict[str, Any]]:
     """A protocol's result as this site's own entries and what is public."""
-    parts = result if isinstance(result, dict) else {"result": result}
+    parts = result if isinstance(result, dict) else {SOLE: result}
     own = {name: entries_of(value)[me] for name, value in parts.items() if isinstance(value, At) and me in entries_of(value)}
     public = {name: _jsonable(value) for name, value in parts.items() if not isinstance(value, At)}
     return own, public
@@ -266,9 +283,12 @@ def of_json(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
-def _digest(part: Part | None) -> str:
-    if part is None:
-        return "none"
-    h = hashlib.sha256(encode((part.X, part.weight, part.features)).join())
-    h.update(repr(None if part.y is None else part.y.tolist()).encode())
+def _digest(part: Part | None, grounds: Grounds) -> str:
+    """Of all that a run begins with here: its table, and what earlier jobs left."""
+    h = hashlib.sha256()
+    if part is not None:
+        h.update(encode((part.X, part.weight, part.features, part.owned)).join())
+        h.update(repr(None if part.y is None else part.y.tolist()).encode())
+    for digest in grounds.digests():
+        h.update(digest)
     return h.hexdigest()

@@ -41,7 +41,7 @@ def sodium() -> ModuleType:
     try:
         return import_module("rbcl")
     except ImportError:
-        raise MissingExtraError("blind hashing", "he") from None
+        raise MissingExtraError("blind hashing, of ids or for method='intersection',", "he") from None
 
 
 def scalar(seed: bytes) -> bytes:

@@ -9,6 +9,12 @@ A column's entries go up several to a ciphertext, one to a slot of w bits; a pow
 2^l is more than any product, so slots are never negative, and u_s is at least 40 bits longer: (3) tells nothing about the product. Modulo
 2^k slot s is S_P, and - u_s - 2^l is S_Q. Slots are whole bytes, so packing is a matter of bytes.
 
+Before they are reduced, S_P and S_Q are integers, and so can be cut: with D = 2^(8 drop), which divides 2^l,
+
+    floor(slot s / D) - floor((u_s + 2^l) / D)  =  floor(product / D)  or one more                                          (4)
+
+the one with the probability that is the rest of product / D. u_s is k + 8 drop bits long or more, so shares stay uniform.
+
 In (2) exponents are made positive: prod_f c^(b + bound) times prod_f c^(-bound), the second being the same for all j; powers come from
 a table for each ciphertext. E(0; z) is the fresh noise that 001's Theorem 1 needs and its Algorithm 1 (line 9) lacks, long enough to hide
 what became of P's own (`paillier.PublicKey.noise_bits`).
@@ -44,19 +50,21 @@ class PaillierSlots:
     bound: int = BOUND
     bits: int = BITS
     key_bits: int = KEY_BITS
+    drop: int = 0
+    uploads: int | None = None
 
     def __post_init__(self) -> None:
         check_size(self.key_bits)
 
     @property
     def offset(self) -> int:
-        """2^l: more than the size of any product."""
-        return 1 << (self.terms * self.bound**2).bit_length()
+        """2^l: more than the size of any product, and a multiple of D."""
+        return 1 << max(8 * self.drop, (self.terms * self.bound * (self.uploads or self.bound)).bit_length())
 
     @property
     def slot(self) -> int:
-        """Bytes of a slot: the mask is 40 bits longer than product and offset, covers Z_2^k, and leaves room for their sum."""
-        return -(-max(self.offset.bit_length() + 1 + STATISTICAL, self.bits + 1) // 8)
+        """Bytes of a slot: the mask is 40 bits longer than product and offset, covers Z_2^k above D, and leaves room for their sum."""
+        return -(-max(self.offset.bit_length() + 1 + STATISTICAL, 8 * self.drop + self.bits + 1) // 8)
 
     @property
     def slots(self) -> int:
@@ -146,11 +154,11 @@ class PaillierSlots:
         return masks
 
     def _shares(self, plan: Plan, rows: U8, sign: int) -> tuple[U64, ...]:
-        """Modulo 2^k: the slots themselves at P, - u - 2^l at Q."""
+        """(4) modulo 2^k: the slots themselves at P, - u - 2^l at Q."""
         low = np.zeros((*rows.shape[:2], 8), np.uint8)
-        low[:, :, : min(8, self.slot)] = rows[:, :, :8]
-        words = low.view("<u8")[:, :, 0].astype(np.uint64)
-        words = (words if sign > 0 else ~(words + np.uint64(self.offset)) + np.uint64(1)) & np.uint64((1 << self.bits) - 1)
+        low[:, :, : min(8, self.slot - self.drop)] = rows[:, :, self.drop : self.drop + 8]
+        words, offset = low.view("<u8")[:, :, 0].astype(np.uint64), np.uint64(self.offset >> 8 * self.drop & (1 << 64) - 1)
+        words = (words if sign > 0 else ~(words + offset) + np.uint64(1)) & np.uint64((1 << self.bits) - 1)
         shares, start = [], 0
         for length, others in plan.shapes():
             groups = self._groups(length)

@@ -13,7 +13,8 @@ each block multiplies. One upload serves many plans, so it can go to many peers.
     P: finish(secret, plan, reply)   -> S_P
 
 Entries are integers of at most `bound` in size and a block has at most `terms` columns, with terms * bound^2 < 2^(k-1): the
-centred residue of S_P + S_Q is the product itself, and nothing wraps unseen.
+centred residue of S_P + S_Q is the product itself, and nothing wraps unseen. Where P's columns are shares themselves, they are any
+elements of Z_2^k, of up to `uploads` in size, and (1) holds modulo 2^k.
 """
 
 from __future__ import annotations
@@ -103,7 +104,9 @@ class Engine(Protocol):
         ...
 
 
-def engine(name: str, terms: int, *, bits: int = BITS, bound: int = BOUND, key_bits: int = KEY_BITS, fold: int = 1) -> Engine:
+def engine(
+    name: str, terms: int, *, bits: int = BITS, bound: int = BOUND, key_bits: int = KEY_BITS, fold: int = 1, uploads: int | None = None
+) -> Engine:
     """An engine for blocks of at most `terms` columns; `key_bits` is for `paillier`, `fold` (columns in one ciphertext) for `bfv`."""
     if name not in ENGINES:
         raise LocalError(f"unknown engine {name!r} of a product: use one of {', '.join(ENGINES)}")
@@ -118,7 +121,7 @@ def engine(name: str, terms: int, *, bits: int = BITS, bound: int = BOUND, key_b
             return Bfv(terms, bound, bits, fold)
         from tacit.crypto.paillier_slots import PaillierSlots  # noqa: PLC0415 - an extra
 
-        return PaillierSlots(terms, bound, bits, key_bits)
+        return PaillierSlots(terms, bound, bits, key_bits, uploads=uploads)
     except ImportError:
         raise MissingExtraError(f"a product with engine={name!r}", "he") from None
 

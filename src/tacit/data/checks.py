@@ -135,9 +135,10 @@ def check_cells(tables: Mapping[str, Table]) -> None:
         return
     i, j = (int(k) for k in wrong[0])
     owners = [f"'{name}'" for name, mine in zip(tables, owned[:, i, j], strict=True) if mine]
+    column = next(iter(tables.values())).features[j]
     raise LocalError(
-        f"cell X[{i}, {j}] is owned by {' and '.join(owners) or 'nobody'}: in an arbitrary split exactly one party "
-        "has a value in a cell and all others have NaN"
+        f"row {i + 1} of column '{column}' is owned by {' and '.join(owners) or 'nobody'}: in an arbitrary split exactly one party "
+        "has a value in a cell, and all others leave it empty (NaN)"
     )
 
 

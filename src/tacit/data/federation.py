@@ -21,6 +21,7 @@ from tacit.data.checks import (
     choose_coordinator,
     choose_labeller,
     few_holders,
+    too_few,
 )
 from tacit.data.frames import Categories, is_frame
 from tacit.data.ids import aligned, check_alignable, given_ids, id_columns
@@ -201,6 +202,8 @@ class Federation:
         """
         files = [Path(p) for p in ([paths] if isinstance(paths, (str, Path)) else paths)]
         names = check_names([f.stem for f in files] if names is None else names, len(files))
+        if id is not None:
+            check_alignable(partition, None)
         tables = read_tables(
             dict(zip(names, files, strict=True)), partition, label, drop, n_features, labeller,
             allow_missing=allow_missing, categories=categories, ids=id,
@@ -229,20 +232,17 @@ class Federation:
         site, alignment = choose_coordinator(list(tables), coordinator), None
         if ids is not None:
             check_alignable(partition, y)
-            place_labels(tables, partition, y, labeller)  # whatever can be refused is refused before anything is sent
-            joint_features(tables, partition)
+            _check_before_aligning(tables, partition, labeller, allow_two_parties=allow_two_parties)
             tables, alignment = aligned(tables, ids, site, min_records=min_records, runtime=runtime, progress=progress)
         check_tables(tables, partition)
         tables, labeller = place_labels(tables, partition, y, labeller)
         features, named = joint_features(tables, partition)
         plan = joint_plan(tables, partition)
         parts = joint_parts(tables, plan, features)
-        warning = few_holders(parts)
-        if warning and not allow_two_parties:
-            raise LocalError(f"{warning}; add a party, or accept it with allow_two_parties=True")
+        warnings = _accepted(few_holders(parts), allow_two_parties=allow_two_parties)
         return cls(
-            partition, parts, plan.rows, plan.columns, features, named, labeller, site, [warning] if warning else [], runtime,
-            progress, _texts(categories), alignment,
+            partition, parts, plan.rows, plan.columns, features, named, labeller, site, warnings, runtime, progress, _texts(categories),
+            alignment,
         )  # fmt: skip
 
     @classmethod
@@ -373,6 +373,22 @@ class Federation:
         sizes = ", ".join(f"{name} {_size(part)}" for name, part in self.parts.items())
         labels = f", labels at {self.labeller}" if self.labeller else ""
         return f"<Federation: {self.partition}, {self.n_rows} x {self.n_features}: {sizes}{labels}; coordinator {self.coordinator}>"
+
+
+def _check_before_aligning(tables: Mapping[str, Table], partition: Partition, labeller: str | None, *, allow_two_parties: bool) -> None:
+    """Whatever can be refused is refused before anything is sent."""
+    for table in tables.values():
+        check_weight(table)
+    place_labels(tables, partition, None, labeller)
+    joint_features(tables, partition)
+    _accepted(too_few(sum(table.X.size > 0 for table in tables.values())), allow_two_parties=allow_two_parties)
+
+
+def _accepted(warning: str | None, *, allow_two_parties: bool) -> list[str]:
+    """What the report has to say of few holders, if the caller accepts it."""
+    if warning and not allow_two_parties:
+        raise LocalError(f"{warning}; add a party, or accept it with allow_two_parties=True")
+    return [warning] if warning else []
 
 
 def _texts(categories: Categories | None) -> dict[str, tuple[str, ...]]:

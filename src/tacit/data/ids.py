@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from tacit.choreo import Array, Coordinator, Holder, Roster
 from tacit.data.checks import check_choice
-from tacit.data.table import Table, check_column
+from tacit.data.table import Table
 from tacit.errors import LocalError
 from tacit.registry import RUNTIMES, Outcome, Progress
 
@@ -24,8 +24,6 @@ ABSENT = {"None", "nan", "<NA>", "NaT"}  # how gaps of several libraries print
 
 def id_columns(tables: Tables, column: str) -> dict[str, Array]:
     """The column of ids in every table, which reading left out of the features."""
-    for table in tables.values():
-        check_column(column, (*table.columns, *table.features), table.name, "; every party needs the column of ids")
     return {name: table.columns[column] for name, table in tables.items()}
 
 
@@ -52,7 +50,7 @@ def aligned(
     held = {name: digests(ids[name], table) for name, table in tables.items()}
     roster = Roster({Holder: tuple(tables), Coordinator: (site,)})
     outcome = RUNTIMES[runtime](roster, "align", {"ids": (Holder, held)}, {"min_records": min_records}, progress=progress)
-    return {name: _taken(table, outcome.result["rows"][name]) for name, table in tables.items()}, outcome
+    return {name: taken(table, outcome.result["rows"][name]) for name, table in tables.items()}, outcome
 
 
 def digests(ids: Any, table: Table) -> U8:
@@ -86,7 +84,9 @@ def _text(value: Any, row: int, name: str) -> str:
     return (text.lstrip("0") or "0") if text.isascii() and text.isdigit() else text
 
 
-def _taken(table: Table, rows: Any) -> Table:
+def taken(table: Table, rows: Any) -> Table:
+    """Those rows of a table, in that order."""
+
     def take(values: Array | None) -> Any:
         return None if values is None else values[rows]
 

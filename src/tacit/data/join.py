@@ -49,9 +49,8 @@ def read_tables(
     """Each party's file. Only a horizontal split needs the label, and every dropped column, in all of them; `ids` is no feature either."""
     checks.check_choice("partition", partition, SPLITS)
     partial, blank = partition != "horizontal", allow_missing or partition == "arbitrary"
-    apart = drop if ids is None else (*drop, ids)
     tables = {
-        name: read(path, label, apart, n_features=n_features, partial=partial, allow_missing=blank, categories=categories)
+        name: read(path, label, drop, n_features=n_features, partial=partial, allow_missing=blank, categories=categories, ids=ids)
         for name, path in files.items()
     }
     _check_found(tables, label, drop)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,7 @@ def read(
     partial: bool = False,
     allow_missing: bool = False,
     categories: Categories | None = None,
+    ids: str | None = None,
 ) -> Table:
     """One file's records.
 
@@ -41,13 +42,17 @@ def read(
         partial: accept a file without the label or a dropped column: another party has it.
         allow_missing: keep missing values as NaN instead of refusing them.
         categories: of text columns, the texts that may occur; a column then holds their numbers, 0, 1, ...
+        ids: the column of ids, which is no feature and must be there.
     """
     path = Path(path)
     _check_file(path)
     if path.suffix.lower() in LIBSVM:
         table = _read_libsvm(path, n_features, labelled=label is not None)
+        _check_ids(ids, table.features, path.name)
     else:
-        table = _table(_load(path), path.name, label, drop, partial=partial, categories=categories)
+        columns = _load(path)
+        _check_ids(ids, columns, path.name)  # before a column that is no number is refused
+        table = _table(columns, path.name, label, [*drop, *([ids] if ids else [])], partial=partial, categories=categories)
     if not len(table.X):
         raise LocalError(f"{path.name} has no records: the file is empty but for its header; give a file with at least one record")
     check_finite(table, allow_missing=allow_missing)
@@ -62,6 +67,11 @@ def _check_file(path: Path) -> None:
         raise LocalError(f"{path.name} has the unknown suffix '{path.suffix}': save it as one of {', '.join(known)}")
     if path.stat().st_size == 0:
         raise LocalError(f"{path.name} is empty: give a file with at least one record")
+
+
+def _check_ids(ids: str | None, names: Iterable[str], file: str) -> None:
+    if ids is not None:
+        check_column(ids, names, file, "; every party needs the column of ids")
 
 
 def _load(path: Path) -> Columns:

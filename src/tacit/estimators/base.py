@@ -149,7 +149,7 @@ class FederatedClassifier(ClassifierMixin, Federated):  # type: ignore[misc]  # 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Accuracy on whole records, or on a `Federation` that holds the labels."""
         if isinstance(X, Federation) and y is None:
-            _, y, sample_weight = X.pooled()
+            y, sample_weight = _known_targets(X)
         return float(accuracy_score(y, self.predict(X), sample_weight=sample_weight))
 
     def _check_targets(self, y: Array) -> None:
@@ -173,12 +173,20 @@ class FederatedRegressor(RegressorMixin, Federated):  # type: ignore[misc]  # sc
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """R^2 on whole records, or on a `Federation` that holds the targets."""
         if isinstance(X, Federation) and y is None:
-            _, y, sample_weight = X.pooled()
+            y, sample_weight = _known_targets(X)
         return float(r2_score(y, self.predict(X), sample_weight=sample_weight))
 
     def _check_targets(self, y: Array) -> None:
         if y.dtype.kind not in "iufb":
             raise LocalError(f"{type(self).__name__} needs numbers as targets, got {y.dtype}: use a classifier for classes")
+
+
+def _known_targets(federation: Federation) -> tuple[Array, F64 | None]:
+    """Before a question is asked in vain."""
+    _, y, weight = federation.pooled()
+    if y is None:
+        raise LocalError("score compares answers with labels, and the federation has none here: give records with labels")
+    return y, weight
 
 
 def chosen(values: F64) -> I64:

@@ -16,12 +16,15 @@ from tacit.choreo import F64, Array, Asker, Coordinator, Holder
 from tacit.data import Federation
 from tacit.data.plan import Partition
 from tacit.errors import LocalError
-from tacit.estimators.base import FederatedClassifier, chosen
+from tacit.estimators.base import chosen
 from tacit.estimators.central import Central, central_svc
 from tacit.estimators.parameters import Number, OneOf, RandomState, Rule, Weights, check
+from tacit.estimators.probability import SupportVectorClassifier
 from tacit.models.consensus import ColumnConsensus, RowConsensus
 from tacit.numeric.kernels import KERNELS
+from tacit.protocols.consensus_horizontal import refuse_probability
 from tacit.protocols.consensus_space import SOURCES, check_limits
+from tacit.protocols.consensus_vertical import problem_count, refuse_span
 from tacit.registry import Inputs, Outcome
 from tacit.report import Report
 from tacit.report.outcome import report_on
@@ -36,7 +39,11 @@ NOT_PROTECTED = {
         "The labels: the coordinator is told them, and what it publishes shows them to everyone.",
     ),
 }
-OF_ROWS = ("disclose", "landmark_source", "landmarks", "landmark_range", "min_cluster")
+OF_FOLDS = (
+    "The sums for probabilities: rows of at least min_count records, compared with each other, not with the averages.",
+    "As many models as folds, which everyone sees.",
+)
+OF_ROWS = ("disclose", "landmark_source", "landmarks", "landmark_range", "min_cluster", "min_count")
 
 
 @dataclass(frozen=True)
@@ -56,7 +63,7 @@ class Range:
         return "a pair of numbers (low, high), or such a pair for each column"
 
 
-class ConsensusSVC(FederatedClassifier):
+class ConsensusSVC(SupportVectorClassifier):
     """Support vector classifier by consensus; linear, it equals the SVM of the pooled data.
 
     Each party solves its own part in every round, and only secure sums leave it. With a kernel over rows the parties agree at
@@ -78,7 +85,9 @@ class ConsensusSVC(FederatedClassifier):
         landmarks: how many.
         landmark_range: (low, high), or one such pair for each column; public.
         min_cluster: of how many records a landmark is the mean, at least.
+        min_count: with `probability` over rows: no sum of fewer rows is opened, and no two that differ by fewer, as in `PanSVC`.
         class_weight: None, "balanced", or {class: weight}.
+        probability: whether to fit probabilities too: `predict_proba`. Not with a kernel over rows, where the parties' classifiers differ.
         tol: relative residuals, and relative gap of the objective where it is opened, at which the parties agree.
         max_rounds: at most; over columns as many as these need accept_risk.
         secure_sum: "pairwise" or "ring"; what each protects stands in the report.
@@ -88,7 +97,8 @@ class ConsensusSVC(FederatedClassifier):
         n_parties: between how many parties plain arrays are split.
         runtime: where plain arrays are trained.
         random_state: what goes to whom when plain arrays are split, and the public seed of "ranges"; it feeds no secret.
-        accept_risk: over columns, allow more rounds than columns, and one of the data holders to be the coordinator.
+        accept_risk: over columns, allow more sums than columns; over columns, and with `probability`, one of the data holders to be the
+            coordinator.
     """
 
     RULES: ClassVar[dict[str, tuple[Rule, ...]]] = {
@@ -104,7 +114,9 @@ class ConsensusSVC(FederatedClassifier):
         "landmarks": (Number(1, whole=True),),
         "landmark_range": (Range(),),
         "min_cluster": (Number(1, whole=True),),
+        "min_count": (Number(1, whole=True),),
         "class_weight": (OneOf((None, "balanced")), Weights()),
+        "probability": (OneOf((True, False)),),
         "tol": (Number(0, open=True),),
         "max_rounds": (Number(1, whole=True),),
         "secure_sum": (OneOf(("pairwise", "ring")),),
@@ -136,7 +148,9 @@ class ConsensusSVC(FederatedClassifier):
         landmarks: int = 40,
         landmark_range: Any = (-1.0, 1.0),
         min_cluster: int = 5,
+        min_count: int = 5,
         class_weight: dict[Any, float] | str | None = None,
+        probability: bool = False,
         tol: float = 1e-3,
         max_rounds: int = 1000,
         secure_sum: str = "pairwise",
@@ -160,7 +174,9 @@ class ConsensusSVC(FederatedClassifier):
         self.landmarks = landmarks
         self.landmark_range = landmark_range
         self.min_cluster = min_cluster
+        self.min_count = min_count
         self.class_weight = class_weight
+        self.probability = probability
         self.tol = tol
         self.max_rounds = max_rounds
         self.secure_sum = secure_sum
@@ -192,13 +208,38 @@ class ConsensusSVC(FederatedClassifier):
         check(self, self.RULES)
         if self._watch is not None and self.partition == "vertical":
             raise LocalError("watch is for partition='horizontal': no party has whole records of a vertical split")
+        if self.probability and self.partition == "horizontal":
+            refuse_probability(self.kernel)
 
     def _fit(self, federation: Federation, *, compare: bool) -> None:
         rows = self.partition == "horizontal"
-        if not rows and federation.coordinator in federation.parts and not self.accept_risk:
+        self._check_site(federation)
+        special = self._watched() if rows else {"accept_risk": self.accept_risk}
+        outcome = federation.execute(f"consensus_{self.partition}", {"data": (Holder, federation.parts)}, **self._arguments(), **special)
+        result = outcome.result
+        self.classes_, self.n_iter_ = np.array(result["classes"]), int(result["rounds"])
+        sigmoids = None if result["sigmoids"] is None else np.asarray(result["sigmoids"], dtype=np.float64)  # a list, out of a letter
+        if rows:
+            self.model_ = RowConsensus(result["map"], result["w"], result["b"], result["rest"] or {}, sigmoids)
+        else:
+            self.model_ = ColumnConsensus(result["head"][federation.coordinator], result["shares"], sigmoids)
+        more = OF_FOLDS if rows and self.probability else ()
+        self.report_ = report_on(self, federation, outcome, not_protected=(*NOT_PROTECTED[self.partition], *more))
+        for concern in self._concerns(result, outcome):
+            self.report_.warnings.append(str(concern))
+            warnings.warn(concern, stacklevel=4)
+        if federation.simulated:
+            self.report_.figures = self._disagreements(federation)
+            self.report_.comparison = self._gap(federation) if compare else None
+
+    def _check_site(self, federation: Federation) -> None:
+        """Refuse what must not, or cannot, be run between these parties."""
+        rows, own = self.partition == "horizontal", federation.coordinator in federation.parts and not self.accept_risk
+        if own and not (rows and not self.probability):
+            what = "the sums of rows that probabilities need" if rows else "the sums over all columns"
             raise LocalError(
-                f"party {federation.coordinator!r} would coordinate and learn the sums over all columns, from which it can subtract its"
-                " own: name a site without data, or say accept_risk=True"
+                f"party {federation.coordinator!r} would coordinate and learn {what}, from which it can subtract its own: name a site"
+                " without data, or say accept_risk=True"
             )
         if rows and self.kernel != "linear" and not federation.simulated:
             raise LocalError(
@@ -207,24 +248,12 @@ class ConsensusSVC(FederatedClassifier):
             )
         if not rows and not federation.simulated:
             raise LocalError("between organisations ConsensusSVC trains over rows only: use GramSVC for columns")
-        special = self._watched() if rows else {"accept_risk": self.accept_risk}
-        outcome = federation.execute(f"consensus_{self.partition}", {"data": (Holder, federation.parts)}, **self._arguments(), **special)
-        result = outcome.result
-        self.classes_, self.n_iter_ = np.array(result["classes"]), int(result["rounds"])
-        if rows:
-            self.model_ = RowConsensus(result["map"], result["w"], result["b"], result["rest"] or {})
-        else:
-            self.model_ = ColumnConsensus(result["head"][federation.coordinator], result["shares"])
-        self.report_ = report_on(self, federation, outcome, not_protected=NOT_PROTECTED[self.partition])
-        for concern in self._concerns(result, outcome):
-            self.report_.warnings.append(str(concern))
-            warnings.warn(concern, stacklevel=4)
-        if federation.simulated:
-            self.report_.figures = self._disagreements(federation)
-            self.report_.comparison = self._gap(federation) if compare else None
+        if not rows and not self.accept_risk:
+            classes = len(np.unique(np.concatenate([part.y for part in federation.parts.values() if part.y is not None])))
+            refuse_span(self.max_rounds, federation.n_features, problem_count(classes, probability=self.probability))
 
     def _arguments(self) -> dict[str, Any]:
-        names = ("kernel", "gamma", "degree", "class_weight", "max_rounds", "segments", "fraction_bits")
+        names = ("kernel", "gamma", "degree", "class_weight", "probability", "max_rounds", "segments", "fraction_bits")
         numbers = {name: float(getattr(self, name)) for name in ("C", "coef0", "over_relaxation", "tol")}
         own = {name: getattr(self, name) for name in OF_ROWS} | {"seed": self._seed()} if self.partition == "horizontal" else {}
         rho = self.rho if isinstance(self.rho, str) else float(self.rho)

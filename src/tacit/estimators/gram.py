@@ -48,6 +48,7 @@ class GramSVC(GramMachine, SupportVectorClassifier):
         runtime: where plain arrays are trained.
         random_state: what goes to whom when plain arrays are split; it feeds no secret.
         accept_risk: allow one of the data holders to be the coordinator, and method="intersection".
+        quota: about how many new records the model may be asked in all; None for no limit. `asked_` counts them.
     """
 
     RULES: ClassVar[dict[str, tuple[Rule, ...]]] = {
@@ -81,6 +82,7 @@ class GramSVC(GramMachine, SupportVectorClassifier):
         runtime: str = "together",
         random_state: Any = None,
         accept_risk: bool = False,
+        quota: int | None = None,
     ) -> None:
         self.C = C
         self.kernel = kernel
@@ -104,6 +106,7 @@ class GramSVC(GramMachine, SupportVectorClassifier):
         self.runtime = runtime
         self.random_state = random_state
         self.accept_risk = accept_risk
+        self.quota = quota
 
     def _arguments(self) -> dict[str, Any]:
         return {**super()._arguments(), "class_weight": self.class_weight, "probability": self.probability}
@@ -147,6 +150,7 @@ class GramSVR(GramMachine, FederatedRegressor):
         runtime: where plain arrays are trained.
         random_state: what goes to whom when plain arrays are split; it feeds no secret.
         accept_risk: as of `GramSVC`.
+        quota: as of `GramSVC`.
     """
 
     RULES: ClassVar[dict[str, tuple[Rule, ...]]] = {**GramMachine.RULES, "epsilon": (Number(0),)}
@@ -176,6 +180,7 @@ class GramSVR(GramMachine, FederatedRegressor):
         runtime: str = "together",
         random_state: Any = None,
         accept_risk: bool = False,
+        quota: int | None = None,
     ) -> None:
         self.C = C
         self.epsilon = epsilon
@@ -198,6 +203,7 @@ class GramSVR(GramMachine, FederatedRegressor):
         self.runtime = runtime
         self.random_state = random_state
         self.accept_risk = accept_risk
+        self.quota = quota
 
     def _central(self, federation: Federation) -> Central:
         X, y, weight = federation.pooled()

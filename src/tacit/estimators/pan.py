@@ -23,9 +23,10 @@ from tacit.estimators.probability import SupportVectorClassifier
 from tacit.models.export import export, to_sklearn
 from tacit.models.pan import PanModel
 from tacit.numeric.kernels import KERNELS
-from tacit.protocols.cutting_plane import Solution, relative_gap
+from tacit.protocols.cutting_plane import Solution
 from tacit.protocols.feature_map import SOURCES
-from tacit.protocols.pan_svm import CAP
+from tacit.protocols.planes import relative_gap
+from tacit.protocols.row_problems import CAP
 from tacit.registry import Outcome
 from tacit.report import Report
 from tacit.report.outcome import report_on

@@ -18,7 +18,7 @@ from tacit.numeric.filters import Filters, candidates, voted
 from tacit.numeric.folds import chosen, dealt
 from tacit.numeric.kernels import Kernel
 from tacit.numeric.relevance import Expansion, Vote, class_sums, margin_sums, margin_t, order, rfe, rsvm, rsvm_sums, vote
-from tacit.protocols.pan_svm import problems, signs_of
+from tacit.protocols.row_problems import problems, signs_of
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ class FederatedGridSearch(FederatedSearch):
         estimator: a `PanSVC` or a `GramSVC`; what is not in the grid is as set here.
         param_grid: values of C, kernel, gamma, degree and coef0, as GridSearchCV takes them: a dict of lists, or a list of such dicts.
         scoring: "accuracy", "balanced_accuracy", "f1" (of the second of two classes) or "f1_macro".
-        cv: folds, dealt by every party among its own rows of each class, by the estimator's `random_state`; with a PanSVC fewer, if one
+        cv: folds, dealt by every party among its own rows of each class, by the estimator's `random_state`; over rows fewer, if one
             would have a few rows of a class.
         refit: train the best on all records, in the same run.
         verbose: print before the start how many rounds it can take.
@@ -107,8 +107,8 @@ class FederatedHalvingSearch(FederatedSearch):
     Args:
         estimator: a `PanSVC` or a `GramSVC`.
         param_grid: as in `FederatedGridSearch`.
-        factor: how many times fewer candidates, and more records, each stage has. With a PanSVC there are as many stages as leave none with
-            a few rows of a class and fold.
+        factor: how many times fewer candidates, and more records, each stage has. Over rows there are as many stages as leave none with a
+            few rows of a class and fold.
         scoring: as in `FederatedGridSearch`, and so are cv, refit, verbose, and all attributes; `cv_results_` has a row for every candidate
             of every stage, with `iter` and `share` of the records.
         cv: see there.

@@ -15,29 +15,26 @@ from sklearn.utils.validation import check_is_fitted
 
 from tacit.choreo import F64, I64, Array, Holder
 from tacit.data import Federation
+from tacit.data.exposure import exposed
 from tacit.errors import LocalError
 from tacit.estimators.gram import GramSVC
 from tacit.estimators.pan import PanSVC
 from tacit.estimators.parameters import Number, OneOf, Rule, check
 from tacit.estimators.selection_plan import SearchPlan, search_plan
 from tacit.numeric.grid import SCORINGS, check_candidates
+from tacit.protocols.gram_search import LEAST
 from tacit.registry import Outcome
 from tacit.report import Report
 from tacit.report.outcome import report_on
 from tacit.report.words import plain
 
 NUMBERS = ("C", "coef0", "gamma")
-NOT_PROTECTED = {
-    "PanSVC": (
-        "The landmarks, which everyone sees, and a model for every candidate and fold.",
-        "What three of the opened sums or more reveal together: min_count compares all sums of the search with each other, two at a time.",
-        "That of the same rows as many numbers are opened as all kernels together have features, which may be more than they have cells.",
-        "Against a coordinator that does not follow the protocol: with witness=True the holders check each of its steps.",
-    ),
-    "GramSVC": (
-        "The coordinator's view: the gram matrix is every record up to one rotation, and gives all away to whoever knows enough of them.",
-    ),
-}
+NOT_PROTECTED = (
+    "The landmarks, which everyone sees, and a model for every candidate and fold.",
+    "What three of the opened sums or more reveal together: min_count compares all sums of the search with each other, two at a time.",
+    "That of the same rows as many numbers are opened as all kernels together have features, which may be more than they have cells.",
+    "Against a coordinator that does not follow the protocol: with witness=True the holders check each of its steps.",
+)
 
 
 def _refitted(search: Any) -> bool:
@@ -156,8 +153,6 @@ class FederatedSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
             )
         learner: PanSVC | GramSVC = clone(self.estimator)
         learner._check_parameters()  # noqa: SLF001 - as its own fit does
-        if isinstance(learner, GramSVC) and (learner.partition, learner.method) != ("vertical", "product"):
-            raise LocalError("a search over a GramSVC needs partition='vertical' and method='product': search so, or with PanSVC by rows")
         return learner
 
     def _checked(self) -> list[dict[str, Any]]:
@@ -178,7 +173,9 @@ class FederatedSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
         self.best_score_ = float(self.cv_results_["mean_test_score"][self.best_index_])
         if federation.simulated:
             self.folds_ = _folds(federation, result["fold"])
-        self.report_ = report_on(self, federation, outcome, not_protected=NOT_PROTECTED[type(self.estimator).__name__])
+        open_ = self.estimator._not_protected() if isinstance(self.estimator, GramSVC) else NOT_PROTECTED  # noqa: SLF001 - as its own
+        self.report_ = report_on(self, federation, outcome, not_protected=open_)
+        self.report_.warnings += exposed(federation) if isinstance(self.estimator, GramSVC) else []
         self.report_.history = [row for row in outcome.history if "candidates" in row]
         best = {f"best {name}": value for name, value in self.best_params_.items()}
         self.report_.figures = {**best, f"its {self.scoring}": self.best_score_, "candidates": len(candidates), "folds": self.n_splits_}
@@ -203,7 +200,7 @@ class FederatedSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
         told, early = [], self.cv_results_["ended_early"]
         if self.n_splits_ < self.cv:
             told.append(
-                f"of cv={self.cv} folds one would have fewer than min_count={self.estimator.min_count} rows of a class:"
+                f"of cv={self.cv} folds one would have fewer than min_count={getattr(self.estimator, 'min_count', LEAST)} rows of a class:"
                 f" {self.n_splits_} were dealt"
             )
         if early.any():
@@ -254,14 +251,15 @@ def _common(learner: PanSVC | GramSVC) -> dict[str, Any]:
     """What the protocol is given beside the candidates."""
     if isinstance(learner, PanSVC):
         return learner._arguments()  # noqa: SLF001 - as its own fit does
-    return {**learner._arguments(), "seed": learner._seed(), **learner._protection()}  # noqa: SLF001 - as its own fit does
+    cells = {"partition": learner.partition, "how": learner.method, **learner._products()}  # noqa: SLF001 - as its own fit does
+    return {**learner._arguments(), "seed": learner._seed(), **cells, **learner._protection()}  # noqa: SLF001 - as its own fit does
 
 
 def _folds(federation: Federation, fold: Mapping[str, I64]) -> I64:
-    """Of every record, in the order of the pooled table."""
-    if federation.coordinator in fold and federation.partition != "horizontal":
-        return np.asarray(fold[federation.coordinator])
+    """Of every record, in the order of the pooled table; dealt by every holder, or for all of them by the coordinator."""
+    dealt = np.concatenate([fold[party] for party in (federation.parts if len(fold) > 1 else fold)])
+    if federation.partition != "horizontal":
+        return dealt
     found = np.full(federation.n_rows, -1, dtype=np.int64)
-    for party, rows in federation.rows.items():
-        found[rows] = fold[party]
+    found[np.concatenate([federation.rows[party] for party in federation.parts])] = dealt
     return found

@@ -65,7 +65,8 @@ def search_plan(learner: Any, candidates: Sequence[Mapping[str, Any]], cv: int, 
     s, plan = _sum(learner, parties), schedule(len(candidates), factor)
     models = cv * sum(number for number, _ in plan) + int(refit)
     if not hasattr(learner, "max_rounds"):
-        return SearchPlan(models, 8 + 2 * s)  # of a gram matrix in one band
+        cells = (learner.partition, learner.method) != ("vertical", "product")
+        return SearchPlan(models, 8 + 2 * s + cells * (4 + s + parties))  # of a gram matrix in one band; of cells with owners and range
     kernels = [tuple(sorted((name, value) for name, value in each.items() if name != "C")) for each in candidates]
     paths = len(plan) * max(map(kernels.count, kernels)) + int(refit)  # a pool goes through all prices of its kernel
     before = 8 + 3 * s + 32 * (s + 1) + (s + 1)  # as of a selection, with the bases and the stages

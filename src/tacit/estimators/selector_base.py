@@ -25,7 +25,8 @@ from tacit.estimators.pooled_selection import Pooled
 from tacit.estimators.selection_plan import Plan
 from tacit.numeric.elimination import ranking, subsets
 from tacit.numeric.kernels import KERNELS
-from tacit.protocols.subset_svm import Svm, check_svm
+from tacit.protocols.row_problems import Svm
+from tacit.protocols.subset_svm import check_svm
 from tacit.registry import Outcome
 from tacit.report import Report
 from tacit.report.outcome import report_on

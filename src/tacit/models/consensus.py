@@ -15,6 +15,7 @@ class RowConsensus(State):
     w: F64
     b: F64
     rest: dict[str, RestOfKernel]
+    sigmoids: F64 | None = None
 
     def common(self, X: F64) -> F64:
         """What all parties know, a column per problem."""
@@ -36,6 +37,7 @@ class ColumnConsensus(State):
 
     head: ColumnHead
     shares: dict[str, ColumnShare]
+    sigmoids: F64 | None = None
 
     def records_of(self) -> dict[str, str]:
         """With a kernel a share holds the party's columns of all training records."""

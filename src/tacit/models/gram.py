@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
-from tacit.choreo import F64, State
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tacit.choreo import F64, Coordinator, Holder, Role, State
 from tacit.protocols.gram_model import DualModel, SupportColumns
+from tacit.protocols.gram_weights import WeightShare
+
+Shares = dict[str, tuple[Role, Mapping[str, Any]]]
 
 
 class GramModel(State):
@@ -12,6 +19,12 @@ class GramModel(State):
     dual: DualModel
     columns: dict[str, SupportColumns]
     sigmoids: F64 | None = None  # Platt's A and B, a line per problem; public
+    weights: dict[str, WeightShare] = field(default_factory=dict)  # with the linear kernel, from the first question on
+    asked: int = 0  # new records so far, where there is a quota
+
+    def shares(self, site: str) -> Shares:
+        """What each party brings along when the model is asked."""
+        return {"dual": (Coordinator, {site: self.dual}), "columns": (Holder, self.columns)}
 
     def records_of(self) -> dict[str, str]:
         """Whose records a file of this model contains."""
@@ -24,7 +37,29 @@ class StoredModel(State):
     job: str
     parties: tuple[str, ...]
     sigmoids: F64 | None = None
+    weights: str = ""  # the job that shared the weights of a linear one, from the first question on
+
+    def shares(self) -> Shares:
+        """As of a whole model; this reference stands for what each party has."""
+        *holders, site = self.parties
+        return {"dual": (Coordinator, {site: self}), "columns": (Holder, dict.fromkeys(holders, self))}
+
+    def weight_shares(self) -> Shares:
+        """The same of the weights."""
+        kept = StoredModel(self.weights, self.parties)
+        return {"weights": (Holder, dict.fromkeys(self.parties[:-1], kept))}
 
     def records_of(self) -> dict[str, str]:
         """This file holds a reference only."""
         return {}
+
+
+@dataclass(frozen=True)
+class Answers:
+    """Answers about records between organisations: with who asked, under the job's id, and nowhere else."""
+
+    job: str
+    at: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"the answers are at {', '.join(self.at)} only, and read there: tacit party answers {self.job[:8]}"

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from tacit.models.export import Names
     from tacit.models.pan import PanModel
     from tacit.protocols.feature_map import FeatureMap
-    from tacit.protocols.pan_svm import Pairs
+    from tacit.protocols.row_problems import Pairs
 
 OPSET, IR_VERSION = 15, 8
 IN, LABEL, SCORES, PROBABILITIES = "X", "label", "scores", "probabilities"

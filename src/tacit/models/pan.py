@@ -7,7 +7,7 @@ import numpy as np
 from tacit.choreo import F64, State
 from tacit.numeric.folds import votes
 from tacit.protocols.feature_map import FeatureMap, map_records
-from tacit.protocols.pan_svm import Pairs
+from tacit.protocols.row_problems import Pairs
 
 BLOCK = 1 << 22  # entries of F at a time
 

@@ -73,6 +73,11 @@ def most_bits(terms: int) -> int:
     return max(BITS, (LEAST - 1 - terms.bit_length()) // 2)
 
 
+def widest(terms: int) -> int:
+    """As many as (1) leaves room for in the largest ring."""
+    return (MOST - 1 - terms.bit_length()) // 2
+
+
 def over(X: F64) -> NDArray[np.bool_]:
     """Which of the powers of two are smaller than some cell."""
     return np.array([float(np.abs(X).max(initial=0.0)) > 2.0**e for e in EXPONENTS])

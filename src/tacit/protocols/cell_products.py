@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.choreo import I64, U64, At, Each, Holder, Message, Run, choreography
+from tacit.choreo import I64, U64, At, Each, Holder, Message, Run, choreography, once
 from tacit.crypto.bfv_layout import best_fold
 from tacit.crypto.entropy import prf
 from tacit.crypto.product import Block, Engine, Plan, engine
@@ -62,12 +62,13 @@ class CellReply(
 
 @dataclass(frozen=True)
 class Scheme:
-    """Which engine multiplies, for cells of which size; `made` stands in for it in tests."""
+    """Which engine multiplies, for cells of which size, and uploads of another if they are shares; `made` stands in for it in tests."""
 
     name: str
     cells: Cells
     key_bits: int = 2048
     made: Engine | None = None
+    uploads: int | None = None
 
     def engine(self, crossing: Crossing, party: str) -> Engine:
         """For what a party uploads: columns may share a ciphertext if all blocks use all of them."""
@@ -77,7 +78,8 @@ class Scheme:
         count, fold = len(crossing.uploads(party)), 1
         if all(len(block.uploaded) == count for block in blocks):
             fold = best_fold(len(blocks[0].left), max(len(block.right) for block in blocks), count)
-        return engine(self.name, self.cells.terms, bits=self.cells.ring_bits, bound=self.cells.bound, key_bits=self.key_bits, fold=fold)
+        size = {"bits": self.cells.ring_bits, "bound": self.cells.bound}
+        return engine(self.name, self.cells.terms, **size, key_bits=self.key_bits, fold=fold, uploads=self.uploads)
 
 
 @choreography(opens={Holder: "its share of the products, uniform"})
@@ -88,7 +90,7 @@ def cell_products(run: Run, left: At[I64], right: At[I64], *, crossing: Crossing
     me, tags = run.who(Holder), (run.tag(), run.tag())
     secret = run.local(Holder, secret_key, run.random(Holder), crossing, scheme, me)
     pads = run.pads(run.local(Holder, mask_seeds, run.random(Holder), crossing, me), run.tag())
-    own = run.local(Holder, upload, left, secret, tags[0], crossing, scheme, me)
+    own = run.local(Holder, sealed_own, run.local(Holder, upload, left, secret, crossing, scheme, me), tags[0])
     uploads = run.send(CellUpload, Holder >> Holder, run.local(Holder, to_each, own, crossing, me))
     answer = run.local(Holder, answers, right, uploads, pads, *tags, crossing, scheme, me)
     replies = run.send(CellReply, Holder >> Holder, run.local(Holder, replies_of, answer))
@@ -126,13 +128,19 @@ def secret_key(seed: bytes, crossing: Crossing, scheme: Scheme, me: str) -> byte
     return scheme.engine(crossing, me).secret(seed) if crossing.asked_by(me) else b""
 
 
-def upload(table: I64, secret: bytes, tag: bytes, crossing: Crossing, scheme: Scheme, me: str) -> Upload | None:
-    """(2), once for all peers."""
+@once
+def upload(table: I64, secret: bytes, crossing: Crossing, scheme: Scheme, me: str) -> U8 | None:
+    """(2), once for all peers, of fresh noise."""
     if not crossing.asked_by(me):
         return None
     own = crossing.left.columns[me]
     columns = [np.ascontiguousarray(table[rows, int(np.searchsorted(own, f))]) for f, rows in crossing.uploads(me)]
-    return sealed_upload(scheme.engine(crossing, me).upload(secret, columns), tag)
+    return scheme.engine(crossing, me).upload(secret, columns)
+
+
+def sealed_own(body: U8 | None, tag: bytes) -> Upload | None:
+    """The same, authenticated."""
+    return None if body is None else sealed_upload(body, tag)
 
 
 def to_each(own: Upload | None, crossing: Crossing, me: str) -> Each:

@@ -36,12 +36,10 @@ import numpy as np
 from tacit.choreo import F64, At, Coordinator, Everyone, Holder, Message, Run, State, choreography
 from tacit.errors import LocalError
 from tacit.numeric.draws import public_words, uniform
-from tacit.numeric.fixed_point import FixedPoint
 from tacit.numeric.kernels import Kernel
-from tacit.protocols.elm_horizontal import counting
 from tacit.protocols.feature_map import Basis, FeatureMap, Records, basis_at, centres_of, map_records
-from tacit.protocols.pan_svm import points
-from tacit.protocols.secure_sum import Protection, secure_sum
+from tacit.protocols.row_problems import Common, counting, points
+from tacit.protocols.secure_sum import secure_sum
 
 SOURCES = ("ranges", "local", "joint")
 
@@ -70,45 +68,37 @@ class Space(State):
         " without one, unless disclose='least', mean and covariance of the columns, if there are more records than columns"
     }
 )
-def consensus_space(
-    run: Run,
-    data: At[Any],
-    *,
-    kernel: Kernel,
-    source: str,
-    count: int,
-    limits: F64,
-    min_cluster: int,
-    rows: int,
-    columns: int,
-    seed: int,
-    metric: bool,
-    by: Protection,
-    fixed: FixedPoint,
-) -> Space:
+def consensus_space(run: Run, data: At[Any], *, ground: Common, limits: F64, metric: bool) -> Space:
     """Agree on landmarks, or on the metric if it may be opened."""
-    numbers = (kernel.name, kernel.gamma, kernel.degree, kernel.coef0)
-    if kernel.name == "linear":
-        identity = FeatureMap("identity", *numbers, np.empty((0, 0)), np.empty((0, 0)), seed, columns)
-        return principal_axes(run, data, identity, rows=rows, by=by, fixed=fixed) if metric and rows > columns + 1 else plain(identity)
+    svm, rows, source = ground.svm, ground.rows, ground.svm.landmark_source
+    if svm.kernel == "linear":
+        plane = identity(ground)
+        return principal_axes(run, data, plane, ground=ground) if metric and rows > ground.columns + 1 else plain(plane)
+    kernel, count = Kernel(svm.kernel, ground.gamma, svm.degree, svm.coef0), int(svm.landmarks)
     if source == "ranges":
-        centres = within(limits, count, columns, seed)
+        centres = within(limits, count, ground.columns, svm.seed)
     else:
         held = run.local(Holder, points, data)
         source, centres = centres_of(
-            run, held, source=source, share=None, count=count, rows=rows, min_cluster=min_cluster, by=by, fixed=fixed
+            run, held, source=source, share=None, count=count, rows=rows, min_cluster=svm.min_cluster, by=ground.by, fixed=ground.fixed
         )  # fmt: skip
     basis = run.publish(Basis, run.local(Coordinator, basis_at, centres, kernel)).matrix
-    return plain(FeatureMap(source, *numbers, centres, basis, seed, basis.shape[1]))
+    return plain(FeatureMap(source, kernel.name, kernel.gamma, kernel.degree, kernel.coef0, centres, basis, svm.seed, basis.shape[1]))
+
+
+def identity(ground: Common) -> FeatureMap:
+    """The columns themselves."""
+    svm, none = ground.svm, np.empty((0, 0))
+    return FeatureMap("identity", svm.kernel, ground.gamma, svm.degree, svm.coef0, none, none, svm.seed, ground.columns)
 
 
 @choreography(opens={Everyone: "mean and covariance of the columns over all records"})
-def principal_axes(run: Run, data: At[Any], identity: FeatureMap, *, rows: int, by: Protection, fixed: FixedPoint) -> Space:
+def principal_axes(run: Run, data: At[Any], plane: FeatureMap, *, ground: Common) -> Space:
     """(2)."""
-    moments = run.local(Holder, moments_of, data, rows)
-    total = secure_sum(run, moments, to=Coordinator, by=by, fixed=fixed, symmetric=True, what="second moments")
+    moments = run.local(Holder, moments_of, data, ground.rows)
+    total = secure_sum(run, moments, to=Coordinator, by=ground.by, fixed=ground.fixed, symmetric=True, what="second moments")
     found = run.publish(Metric, run.local(Coordinator, principal, total))
-    return Space(identity, found.mean, found.axes, np.append(found.spread, 1.0), metric=True)
+    return Space(plane, found.mean, found.axes, np.append(found.spread, 1.0), metric=True)
 
 
 def within(limits: F64, count: int, columns: int, seed: int) -> F64:

@@ -30,8 +30,8 @@ from tacit.numeric.interior_svm import balanced, solve
 from tacit.protocols.secure_sum import Protection, secure_sum
 
 
-class Problems(Protocol):
-    """What the coordinator starts from: signs and C_i, a column per problem."""
+class Sides(State):
+    """The coordinator's problems: signs and C_i, a column per problem."""
 
     signs: F64
     C: F64
@@ -83,9 +83,9 @@ class Search(State):
     }
 )
 def consensus_span(
-    run: Run, own: At[Any], sides: At[Any], *, by: Protection, fixed: FixedPoint, linear: bool, tol: float, max_rounds: int
+    run: Run, own: At[Any], sides: At[Sides], *, by: Protection, fixed: FixedPoint, linear: bool, tol: float, max_rounds: int, models: int
 ) -> dict[str, Any]:
-    """Solve all problems together."""
+    """Solve all problems together, of which the first `models` are the model's."""
     search = run.local(Coordinator, start, sides)
     first = run.publish(Question, run.local(Coordinator, question, search, sides, tol))
     s = run.carry(search=search, live=first.live, p=first.p, rounds=0)
@@ -94,16 +94,19 @@ def consensus_span(
         S = secure_sum(run, part, to=Coordinator, by=by, fixed=fixed, what="products")  # (2)
         s.search = run.local(Coordinator, widen, s.search, sides, s.live, s.p, S, fixed.error)
         told = run.publish(Question, run.local(Coordinator, question, s.search, sides, tol))
-        run.note(objective=float(told.objective.sum()), bound=float(told.bound.sum()), gap=gap(told), problems=len(told.live))
+        run.note(
+            objective=float(told.objective[:models].sum()), bound=float(told.bound[:models].sum()), gap=gap(told), problems=len(told.live)
+        )
         s.live, s.p, s.rounds = told.live, told.p, t + 1
         if not len(told.live):
             break
-    found = run.publish(Coefficients, run.local(Coordinator, coefficients, s.search))
+    found = run.publish(Coefficients, run.local(Coordinator, coefficients, s.search, models))
     return {
         "weights": run.local(Holder, weights, own, found.values, linear),
-        "bias": run.local(Coordinator, bias, s.search),
-        "objective": told.objective,
-        "bound": told.bound,
+        "bias": run.local(Coordinator, bias, s.search, models),
+        "values": run.local(Coordinator, values, s.search),
+        "objective": told.objective[:models],
+        "bound": told.bound[:models],
         "rounds": s.rounds,
         "converged": gap(told) <= tol,
     }
@@ -130,7 +133,7 @@ def weights(own: Matrix, values: F64, linear: bool) -> F64:  # noqa: FBT001 - a 
 # Steps at the coordinator
 
 
-def start(sides: Problems) -> Search:
+def start(sides: Sides) -> Search:
     """All records within the margin."""
     n, k = sides.signs.shape
     first = np.stack([balanced(y, C) for y, C in zip(sides.signs.T, sides.C.T, strict=True)], axis=1)
@@ -138,7 +141,7 @@ def start(sides: Problems) -> Search:
     return Search(nothing, nothing, first, (none,) * k, np.zeros(k), np.full(k, np.inf), np.zeros(k), (False,) * k)
 
 
-def question(search: Search, sides: Problems, tol: float) -> Question:
+def question(search: Search, sides: Sides, tol: float) -> Question:
     """(1), of the problems that are not within tol yet."""
     far = (search.objective - search.bound) > tol * search.objective
     live = np.flatnonzero((far | np.isinf(search.objective)) & ~np.array(search.stuck))
@@ -146,7 +149,7 @@ def question(search: Search, sides: Problems, tol: float) -> Question:
     return Question(live.astype(np.int64), p, search.objective, search.bound)
 
 
-def widen(search: Search, sides: Problems, live: I64, asked: F64, S: F64, error: float) -> Search:
+def widen(search: Search, sides: Sides, live: I64, asked: F64, S: F64, error: float) -> Search:
     """(3) and (4)."""
     B, F, known = search.B, search.F, search.B.shape[1]
     bound, largest = search.bound.copy(), sides.C.max()
@@ -163,12 +166,16 @@ def widen(search: Search, sides: Problems, live: I64, asked: F64, S: F64, error:
     return Search(B, F, multipliers, tuple(model), bias, objective, bound, tuple(stuck))
 
 
-def coefficients(search: Search) -> Coefficients:
+def coefficients(search: Search, models: int) -> Coefficients:
     """Of the best models in the span."""
-    values = np.stack([search.B[:, : len(a)] @ a for a in search.weights], axis=1)
-    return Coefficients(values)
+    return Coefficients(np.stack([search.B[:, : len(a)] @ a for a in search.weights[:models]], axis=1))
 
 
-def bias(search: Search) -> F64:
-    """The bias of every problem."""
-    return search.bias
+def bias(search: Search, models: int) -> F64:
+    """The bias of every problem of the model."""
+    return search.bias[:models]
+
+
+def values(search: Search) -> F64:
+    """Decision values of all records, in every problem."""
+    return np.stack([search.F[:, : len(a)] @ a for a in search.weights], axis=1) + search.bias

@@ -45,27 +45,20 @@ rules and the witness are ours.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tacit.choreo import F64, I64, Array, At, Coordinator, Everyone, Holder, Message, PeerError, Role, Run, State, choreography
+from tacit.choreo import F64, I64, Array, At, Coordinator, Everyone, Holder, Message, Run, State, choreography
 from tacit.errors import LocalError
-from tacit.numeric.active_set import solve
 from tacit.numeric.fixed_point import FixedPoint
 from tacit.numeric.line_search import CUTS, STEPS, along, best_steps, violating
-from tacit.protocols.secure_sum import Protection, open_sum, secure_sum
+from tacit.protocols.plane_rows import Bits, Rows, bits, class_sizes, class_sums, margins, origin, sums_of
+from tacit.protocols.planes import Planes, advanced, first_planes, minimum, objectives, relative_gap
+from tacit.protocols.secure_sum import Protection
+from tacit.protocols.witness import Voice
 
-M = TypeVar("M", bound=Message)
-Bits = NDArray[np.uint64]
-SAME = 1e-9  # how far a witness lets the coordinator be from its own result
-TINY = 1e-300
 BLOCK = 1 << 20  # words of a temporary
-OUTSIDE = 2.0  # the margin of a row that is not in a problem: never violated
-BIAS = 1e3  # bounds b where a class is too small for its cut to be opened
 
 
 class Start(Message, tells="for every problem, whether each of its classes has at least min_count rows"):
@@ -115,14 +108,6 @@ class Models(Message, tells="the models, their objectives with bounds from below
     solution: Solution
 
 
-class Rows(State):
-    """What a holder brings along: features, signs (0: not a row of that problem), positive weights."""
-
-    F: Array
-    signs: NDArray[np.int8]
-    weight: F64
-
-
 class Standing(State):
     """Where a holder is: margins at w_b and w_a; counts and losses on the line between; the sets of rows summed so far, as bits."""
 
@@ -131,58 +116,6 @@ class Standing(State):
     counts: F64
     losses: F64
     summed: tuple[Bits, ...]
-
-
-class Planes(State):
-    """One problem: its cuts (e: whether a variable counts in the sum of (3)), the last x of (3), the best model so far."""
-
-    a: F64
-    c: F64
-    d: F64
-    e: F64
-    H: F64
-    x: F64
-    free: NDArray[np.bool_]
-    minimum: F64
-    w: F64
-    b: float
-    objective: float
-    bound: float
-    stuck: bool
-
-    @property
-    def gap(self) -> float:
-        """How far the best model can be from the optimum, relative to it."""
-        return float(relative_gap(self.objective, self.bound))
-
-
-@dataclass(frozen=True)
-class Voice:
-    """How holders and coordinator speak in a run: with `witness` everyone sees the sums and repeats the coordinator's steps."""
-
-    run: Run
-    by: Protection
-    fixed: FixedPoint
-    witness: bool
-
-    @property
-    def who(self) -> Role:
-        """Who reads the sums."""
-        return Everyone if self.witness else Coordinator
-
-    def added(self, step: Callable[..., F64], *args: Any) -> Any:
-        """The sum of what the holders' steps give."""
-        x = self.run.local(Holder, step, *args)
-        if self.witness:
-            return open_sum(self.run, x, by=self.by, fixed=self.fixed)
-        return secure_sum(self.run, x, to=Coordinator, by=self.by, fixed=self.fixed)
-
-    def told(self, kind: type[M], step: Callable[..., M], *args: Any) -> M:
-        """What the coordinator's step gives, published."""
-        message = self.run.publish(kind, self.run.local(Coordinator, step, *args))
-        if self.witness:
-            self.run.local(Holder, confirm, self.run.local(Holder, step, *args), message)
-        return message
 
 
 @choreography(
@@ -236,19 +169,6 @@ def cutting_plane(
 # Steps at the holders
 
 
-def class_sizes(rows: Rows) -> F64:
-    """Rows of each class, by problem."""
-    return np.stack([(rows.signs == sign).sum(axis=0) for sign in (1, -1)], axis=1).astype(np.float64)
-
-
-def class_sums(rows: Rows, both: I64) -> F64:
-    """(2) for V = a class, or all rows and nothing where a class is small: two lines for each problem."""
-    problems = np.repeat(np.arange(len(both)), 2)
-    V = np.stack([y > 0 if two else y != 0 for y, two in zip(rows.signs.T, both, strict=True)], axis=1)
-    W = np.stack([(y < 0) & bool(two) for y, two in zip(rows.signs.T, both, strict=True)], axis=1)
-    return sums_of(rows, problems, np.stack([V, W], axis=2).reshape(len(rows.F), len(problems)))
-
-
 def at_origin(rows: Rows, both: I64) -> Standing:
     """At w = 0, b = 0; nothing but the classes is summed."""
     nothing = np.zeros(len(rows.F), bool)
@@ -258,23 +178,11 @@ def at_origin(rows: Rows, both: I64) -> Standing:
     return Standing(margin, margin[:, :0], none, none, tuple(bits(np.array(each)) for each in sets))
 
 
-def origin(rows: Rows) -> F64:
-    """Margins at w = 0, b = 0."""
-    return np.where(rows.signs == 0, OUTSIDE, 0.0)
-
-
 def look_ahead(rows: Rows, standing: Standing, go: Direction) -> Standing:
     """Margins at w_a, and counts and losses on the way there."""
     ahead = margins(rows, go.live, go.w, go.b)
     counts, losses = along(standing.margin[:, go.live].T, ahead.T, rows.weight)
     return dataclasses.replace(standing, ahead=ahead, counts=counts, losses=losses)
-
-
-def margins(rows: Rows, problems: I64, w: F64, b: F64) -> F64:
-    """Of every row, in every one of these problems under its model."""
-    values = (rows.F @ w.T.astype(rows.F.dtype)).astype(np.float64) + b
-    signs = rows.signs[:, problems]
-    return np.where(signs == 0, OUTSIDE, signs * values)
 
 
 def counted(rows: Rows, standing: Standing, live: I64, classes: int) -> F64:
@@ -293,13 +201,6 @@ def _differences(V: Bits, summed: Bits) -> Array:
     return np.concatenate(parts).ravel()
 
 
-def bits(sets: NDArray[np.bool_]) -> Bits:
-    """Sets of rows, one to a line, 64 rows to a word."""
-    padded = np.zeros((len(sets), -(-sets.shape[1] // 64) * 64), bool)
-    padded[:, : sets.shape[1]] = sets
-    return np.packbits(padded, axis=1).view(np.uint64)
-
-
 def lost(standing: Standing, allowed: Allowed) -> F64:
     """R on the line, where it may be told."""
     return np.where(allowed.losses == 1, standing.losses, 0.0)
@@ -311,14 +212,6 @@ def cut_sums(rows: Rows, standing: Standing, live: I64, step: Step) -> F64:
     return sums_of(rows, live[cuts], violating(standing.margin[:, live[cuts]], standing.ahead[:, cuts], STEPS[step.cut[cuts]]))
 
 
-def sums_of(rows: Rows, problems: I64, V: NDArray[np.bool_]) -> F64:
-    """a, d and c of (2), a line for each column of V, all in one pass over F."""
-    weight = np.where(V, rows.weight[:, None], 0.0)
-    signed = weight * rows.signs[:, problems]
-    a = signed.T.astype(rows.F.dtype) @ rows.F
-    return np.column_stack([a, signed.sum(axis=0), weight.sum(axis=0)]).astype(np.float64, copy=False)
-
-
 def move(standing: Standing, live: I64, step: Step) -> Standing:
     """To the best point on the line; what was summed is noted."""
     margin, summed = standing.margin.copy(), list(standing.summed)
@@ -328,16 +221,6 @@ def move(standing: Standing, live: I64, step: Step) -> Standing:
             summed[k] = np.vstack([summed[k], bits(V[None])])
         margin[:, k] += STEPS[step.best[i]] * (standing.ahead[:, i] - margin[:, k])
     return dataclasses.replace(standing, margin=margin, summed=tuple(summed))
-
-
-def confirm(own: Message | State, published: Message | State) -> None:
-    """A witness: the coordinator's step must be the one that the sums give."""
-    if isinstance(own, Models) and isinstance(published, Models):
-        own, published = own.solution, published.solution
-    for name in own.field_names():
-        mine, theirs = (np.asarray(getattr(m, name), dtype=np.float64) for m in (own, published))
-        if mine.shape != theirs.shape or not np.allclose(mine, theirs, rtol=SAME, atol=SAME):
-            raise PeerError(f"the coordinator published a {type(own).__name__} whose {name} does not follow from the sums: stop and ask it")
 
 
 # Steps at the coordinator, and at witnesses
@@ -354,56 +237,9 @@ def may_start(sizes: F64, min_count: int) -> Start:
     return Start((sizes.min(axis=1) >= max(1, min_count)).astype(np.int64))
 
 
-def first_planes(sums: F64, both: I64, C: float) -> tuple[Planes, ...]:
-    """The slack of (3) and the first cuts of every problem."""
-    return tuple(_first(sums[2 * k : 2 * k + 2], bool(two), C) for k, two in enumerate(both))
-
-
-def _first(sums: F64, both: bool, C: float) -> Planes:  # noqa: FBT001 - a class too small to be summed, or none
-    size = sums.shape[1] - 2
-    planes = Planes(
-        a=np.zeros((1, size)), c=np.zeros(1), d=np.zeros(1), e=np.ones(1), H=np.zeros((1, 1)), x=np.full(1, C), free=np.ones(1, bool),
-        minimum=np.zeros(size + 1), w=np.zeros(size), b=0.0, objective=C * float(sums[:, -1].sum()), bound=0.0, stuck=False,
-    )  # fmt: skip
-    if not both:  # |b| <= BIAS, since no cut bounds it
-        for sign in (1.0, -1.0):
-            planes = _with(planes, np.zeros(size), sign, -BIAS, 0.0)
-        return _cut(planes, sums[0])
-    return _cut(_cut(_cut(planes, sums[0]), sums[1]), sums.sum(axis=0))  # of all rows too, which follows from both
-
-
-def _cut(planes: Planes, sums: F64) -> Planes:
-    return _with(planes, sums[:-2], float(sums[-2]), float(sums[-1]), 1.0)
-
-
-def _with(planes: Planes, a: F64, d: float, c: float, e: float) -> Planes:
-    """One more variable of (3)."""
-    n, H = len(planes.c), np.empty((len(planes.c) + 1,) * 2)
-    H[:n, :n], H[n, n] = planes.H, a @ a
-    H[:n, n] = H[n, :n] = planes.a @ a
-    return dataclasses.replace(
-        planes,
-        a=np.concatenate([planes.a, a[None]]),
-        c=np.append(planes.c, c),
-        d=np.append(planes.d, d),
-        e=np.append(planes.e, e),
-        H=H,
-        x=np.append(planes.x, 0.0),
-        free=np.append(planes.free, False),
-    )
-
-
 def minimise(planes: tuple[Planes, ...], C: float, tol: float) -> tuple[Planes, ...]:
     """(3), from where it was solved last."""
     return tuple(p if p.stuck or p.gap <= tol else minimum(p, C) for p in planes)
-
-
-def minimum(planes: Planes, C: float) -> Planes:
-    """(3) of one problem."""
-    found = solve(planes.H, planes.c, np.stack([planes.e, planes.d]), np.array([C, 0.0]), planes.x, planes.free)
-    w = found.x @ planes.a
-    bound = max(planes.bound, float(planes.c @ found.x - 0.5 * w @ w))
-    return dataclasses.replace(planes, x=found.x, free=found.free, minimum=np.append(w, found.multipliers[1]), bound=bound)
 
 
 def direction(planes: tuple[Planes, ...], tol: float, last: bool) -> Direction:  # noqa: FBT001 - a step
@@ -448,28 +284,12 @@ def _objectives(planes: tuple[Planes, ...], losses: F64, go: Direction, C: float
         yield objectives(planes[k], go.w[i], losses[i], C)
 
 
-def objectives(planes: Planes, ahead: F64, losses: F64, C: float) -> F64:
-    """J of (1) at every step towards `ahead`; at step 0 it is known."""
-    w, D = planes.w, ahead - planes.w
-    J = 0.5 * (w @ w + 2 * STEPS * (w @ D) + STEPS**2 * (D @ D)) + C * losses
-    J[0] = planes.objective
-    return J
-
-
 def advance(planes: tuple[Planes, ...], losses: F64, sums: F64, go: Direction, step: Step, C: float) -> tuple[Planes, ...]:
     """Go to the best step, take up the cut; a problem that can do neither is stuck."""
     after, cuts = list(planes), iter(sums)
     for i, (k, J) in enumerate(zip(go.live, _objectives(planes, losses, go, C), strict=True)):
         after[k] = advanced(planes[k], go.w[i], float(go.b[i]), J, step.best[i], next(cuts) if step.cut[i] >= 0 else None)
     return tuple(after)
-
-
-def advanced(planes: Planes, w: F64, b: float, J: F64, best: int, cut: F64 | None) -> Planes:
-    """One problem, on its way to w, b."""
-    length = float(STEPS[best])
-    at, bias = planes.w + length * (w - planes.w), planes.b + length * (b - planes.b)
-    moved = dataclasses.replace(planes, w=at, b=bias, objective=float(J[best]), stuck=bool(best == 0 and cut is None))
-    return moved if cut is None else _cut(moved, cut)
 
 
 def models(planes: tuple[Planes, ...], rounds: int, tol: float) -> Models:
@@ -496,8 +316,3 @@ def more_sets(sets: tuple[int, ...], live: I64, step: Step) -> tuple[int, ...]:
 
 def _gap(go: Direction) -> float:
     return float(np.max(relative_gap(go.objective, go.bound)))
-
-
-def relative_gap(objective: Any, bound: Any) -> Any:
-    """0 where nothing is left to lose: no row of one class has weight, say."""
-    return (objective - bound) / np.maximum(objective, TINY)

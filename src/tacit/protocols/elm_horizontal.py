@@ -41,7 +41,7 @@ from tacit.numeric.draws import public_words
 from tacit.numeric.elm import ACTIVATIONS, blockwise, hidden, layer_of, solve, targets_of, words_needed
 from tacit.numeric.fixed_point import FixedPoint
 from tacit.protocols.feature_map import Records
-from tacit.protocols.pan_svm import labelled
+from tacit.protocols.row_problems import codes_of, counting, labelled
 from tacit.protocols.secure_sum import protect, secure_sum
 
 NODES = 200  # at most, where their number is left open
@@ -226,18 +226,6 @@ def count(part: Records, classes: tuple[Any, ...]) -> F64:
     if not classes:
         return np.array([float(use.sum())])
     return np.bincount(codes_of(part, classes)[use], minlength=len(classes)).astype(np.float64)
-
-
-def counting(part: Records) -> Array:
-    """Which records count."""
-    return np.ones(len(part.X), bool) if part.weight is None else part.weight > 0
-
-
-def codes_of(part: Records, classes: tuple[Any, ...]) -> Array:
-    """Labels as indices into the classes."""
-    if part.y is None or not classes:
-        return np.empty(0, dtype=np.int64)
-    return np.minimum(np.searchsorted(np.array(classes), part.y), len(classes) - 1)
 
 
 def sums_of(part: Records, layer: Layer, classes: tuple[Any, ...], used: Array, squares: bool) -> F64:  # noqa: FBT001 - a step

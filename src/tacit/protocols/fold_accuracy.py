@@ -32,9 +32,12 @@ from tacit.choreo import F64, I64, At, Coordinator, Everyone, Holder, Message, R
 from tacit.errors import LocalError
 from tacit.numeric.elimination import best
 from tacit.numeric.folds import chosen, dealt
-from tacit.protocols.cutting_plane import Rows, Solution, Voice
+from tacit.protocols.cutting_plane import Solution
+from tacit.protocols.plane_rows import Rows
+from tacit.protocols.row_problems import Common, classes_at
 from tacit.protocols.secure_sum import secure_sum
-from tacit.protocols.subset_svm import Ground, classes_at, mapped, solve, subset_map
+from tacit.protocols.subset_svm import Ground, mapped, solve, subset_map
+from tacit.protocols.witness import Voice
 
 
 class FoldNumber(Message, tells="into how many folds the rows are dealt, so that none has a few rows of a class"):
@@ -67,7 +70,7 @@ NO_FOLDS = Folds(0, None)
 
 
 @choreography(opens={Coordinator: "how many rows of each class are in each fold, over all parties", Everyone: "the number of folds"})
-def deal(run: Run, data: At[Any], *, ground: Ground, most: int, seed: int) -> Folds:
+def deal(run: Run, data: At[Any], *, ground: Common, most: int, seed: int) -> Folds:
     """Every holder deals its rows to at most `most` folds."""
     codes = run.local(Holder, classes_at, data, ground.classes, ground.weights)
     voice = Voice(run, ground.by, ground.fixed, ground.svm.witness)

@@ -23,17 +23,16 @@ import numpy as np
 
 from tacit.choreo import F64, I64, At, Coordinator, Everyone, Holder, Run, choreography
 from tacit.errors import LocalError
-from tacit.numeric.fixed_point import FixedPoint
 from tacit.numeric.folds import votes
-from tacit.protocols.cutting_plane import Rows, Solution, Voice
+from tacit.protocols.cutting_plane import Solution
 from tacit.protocols.fold_accuracy import FoldNumber, dealt_here, fold_sizes, in_folds, largest
 from tacit.protocols.plane_paths import Paths, nothing_summed, plane_paths
+from tacit.protocols.plane_rows import Rows
 from tacit.protocols.platt import Scores
-from tacit.protocols.secure_sum import Protection
-from tacit.protocols.subset_svm import classes_at
+from tacit.protocols.row_problems import Common, Pairs, classes_at
+from tacit.protocols.witness import Voice
 
 MOST = 5
-Pairs = tuple[tuple[int, int], ...]
 
 
 @choreography(
@@ -43,40 +42,26 @@ Pairs = tuple[tuple[int, int], ...]
     }
 )
 def fold_scores(
-    run: Run,
-    data: At[Any],
-    rows: At[Rows],
-    *,
-    names: tuple[Any, ...],
-    weights: F64,
-    pairs: Pairs,
-    width: int,
-    by: Protection,
-    fixed: FixedPoint,
-    C: float,
-    tol: float,
-    max_rounds: int,
-    min_count: int,
-    witness: bool,
-    seed: int,
+    run: Run, data: At[Any], rows: At[Rows], *, weights: F64, width: int, ground: Common, whole: bool = True
 ) -> tuple[Solution, At[Scores]]:
-    """The models of all rows, for everyone; at each holder (1) of its own rows. Classes by name and weight."""
-    voice, me, classes = Voice(run, by, fixed, witness), run.who(Holder), len(names)
-    codes = run.local(Holder, classes_at, data, names, weights)
-    counts = voice.added(fold_sizes, codes, classes, MOST, seed, me)
-    folds = voice.told(FoldNumber, largest, counts, classes, MOST, min_count).folds
-    check_number(folds, min_count)
-    fold = run.local(Holder, dealt_here, codes, folds, seed, me)
-    cells, signed = classes * folds, len(pairs) > 1
-    tables = run.local(Holder, beside_folds, rows, fold, folds)
+    """Models for everyone, of all rows, or with `whole=False`, where these are had otherwise, of the folds; at each holder (1)."""
+    svm, me, classes, pairs = ground.svm, run.who(Holder), len(ground.classes), ground.pairs
+    voice = Voice(run, ground.by, ground.fixed, svm.witness)
+    codes = run.local(Holder, classes_at, data, ground.classes, weights)
+    counts = voice.added(fold_sizes, codes, classes, MOST, svm.seed, me)
+    folds = voice.told(FoldNumber, largest, counts, classes, MOST, svm.min_count).folds
+    check_number(folds, svm.min_count)
+    fold = run.local(Holder, dealt_here, codes, folds, svm.seed, me)
+    cells, signed, before = classes * folds, len(pairs) > 1, len(pairs) * whole
+    tables = run.local(Holder, beside_folds, rows, fold, folds, whole)
     paths, _ = plane_paths(
         run, tables, run.local(Holder, cell_of, codes, fold, folds),
-        nothing_summed(run, tables, cells=cells, signed=signed, witness=witness), prices=((C,),), widths=(width,),
-        columns=len(pairs) * (folds + 1), cells=cells, signed=signed, by=by, fixed=fixed, tol=tol, max_rounds=max_rounds,
-        min_count=min_count, witness=witness,
+        nothing_summed(run, tables, cells=cells, signed=signed, witness=svm.witness), prices=((svm.C,),), widths=(width,),
+        columns=before + len(pairs) * folds, cells=cells, signed=signed, by=ground.by, fixed=ground.fixed, tol=svm.tol,
+        max_rounds=svm.max_rounds, min_count=svm.min_count, witness=svm.witness,
     )  # fmt: skip
-    found = solution(paths, range(len(pairs)))
-    unseen = solution(paths, range(len(pairs), len(pairs) * (folds + 1)))
+    unseen = solution(paths, range(before, before + len(pairs) * folds))
+    found = solution(paths, range(before)) if whole else unseen
     return found, run.local(Holder, scores_of, rows, codes, fold, folds, unseen, pairs, classes)
 
 
@@ -99,9 +84,10 @@ def solution(paths: Paths, pools: range) -> Solution:
 # Steps at the holders
 
 
-def beside_folds(rows: Rows, fold: I64, folds: int) -> tuple[Rows]:
-    """Every problem on all rows, then once per fold without the fold's rows."""
-    return (Rows(rows.F, np.concatenate([rows.signs, in_folds(rows, fold, folds).signs], axis=1), rows.weight),)
+def beside_folds(rows: Rows, fold: I64, folds: int, whole: bool) -> tuple[Rows]:  # noqa: FBT001 - a step
+    """Every problem on all rows, if that is asked for, then once per fold without the fold's rows."""
+    without = in_folds(rows, fold, folds).signs
+    return (Rows(rows.F, np.concatenate([rows.signs, without], axis=1) if whole else without, rows.weight),)
 
 
 def cell_of(codes: I64, fold: I64, folds: int) -> I64:

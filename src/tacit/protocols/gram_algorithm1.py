@@ -10,6 +10,7 @@ of A_jk and P_b that of A_ik, all under the public key of Q, the coordinator:
 E(0; z) is missing in line 9 as printed: without it P_a, who knows its own ciphertext, finds a small A_ik by trial
 (`attacks.small_exponent`). Only j <= i is computed. All cells that P_a has for P_b travel in one message, and the products (3) of all pairs
 of records pass once through the parties, each of which multiplies its own terms in: what each computes is Algorithm 1's, in another order.
+Every message is authenticated as in `secure_product`: a ciphertext that was altered, or made elsewhere, is refused.
 
 Roles. Holder: cells. Coordinator: Q.
 
@@ -28,10 +29,12 @@ from types import ModuleType
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.choreo import F64, I64, At, Coordinator, Each, Holder, Message, Run, choreography
+from tacit.choreo import F64, I64, At, Coordinator, Each, Holder, Message, PeerError, Run, choreography
+from tacit.crypto.entropy import prf
 from tacit.errors import LocalError, MissingExtraError
 from tacit.numeric.cells import Cells
 from tacit.numeric.ownership import Owners
+from tacit.protocols.secure_product import authentic
 
 U8 = NDArray[np.uint8]
 RECORDS = 200  # more take hours
@@ -48,21 +51,24 @@ class EncryptedCells(
     tells="nothing to who lacks the coordinator's key: the sender's cells of the columns in which the receiver owns cells too",
     ragged=True,
 ):
-    """(1)."""
+    """(1), authenticated."""
 
     rows: U8
+    mac: bytes
 
 
 class RunningProducts(Message, tells="nothing to who lacks the coordinator's key: a ciphertext for every pair of records"):
-    """(3), on its way."""
+    """(3), on its way, authenticated."""
 
     rows: U8
+    mac: bytes
 
 
 class DotProducts(Message, tells="the dot products of all pairs of records"):
-    """(3), complete."""
+    """(3), complete, authenticated."""
 
     rows: U8
+    mac: bytes
 
 
 @choreography(opens={Coordinator: "the gram matrix of all cells; together with any holder also the cells that this one was sent"})
@@ -71,15 +77,20 @@ def gram_algorithm1(run: Run, table: At[I64], *, owners: Owners, cells: Cells, k
     check_size(owners)
     secret = run.local(Coordinator, new_key, run.random(Coordinator), key_bits)
     key = run.publish(PaillierKey, run.local(Coordinator, public_part, secret, key_bits)).body
-    me = run.who(Holder)
-    sent = run.send(EncryptedCells, Holder >> Holder, run.local(Holder, encrypted, table, run.random(Holder), owners, key, key_bits, me))
-    terms = run.local(Holder, own_terms, table, sent, run.random(Holder), owners, cells, key, key_bits, me)  # (2)
-    first, *others = run.members(Holder)
-    passed, at = run.local(first, begin, terms), first
+    me, tag = run.who(Holder), run.tag()
+    own = run.local(Holder, encrypted, table, run.random(Holder), owners, key, key_bits, me)
+    sent = run.send(EncryptedCells, Holder >> Holder, run.local(Holder, sealed_cells, own, tag, me))
+    received = run.local(Holder, opened_cells, sent, tag, owners, me)
+    terms = run.local(Holder, own_terms, table, received, run.random(Holder), owners, cells, key, key_bits, me)  # (2)
+    at, *others = run.members(Holder)
+    passed = run.local(at, np.copy, terms)
     for holder in others:
-        passed, at = run.local(holder, multiplied, run.send(RunningProducts, at >> holder, passed), terms, key, key_bits), holder
-    told = run.send(DotProducts, at >> Coordinator, run.local(at, complete, passed))
-    return run.local(Coordinator, decrypted, told, secret, key_bits, cells)
+        tag = run.tag()
+        told = run.send(RunningProducts, at >> holder, run.local(at, sealed_products, passed, tag))
+        passed, at = run.local(holder, multiplied, told, tag, terms, key, key_bits), holder
+    tag = run.tag()
+    told = run.send(DotProducts, at >> Coordinator, run.local(at, complete, passed, tag))
+    return run.local(Coordinator, decrypted, told, tag, secret, key_bits, cells)
 
 
 def check_size(owners: Owners) -> None:
@@ -113,18 +124,30 @@ def whole(table: I64, owners: Owners, me: str) -> I64:
 # Steps at the holders
 
 
-def encrypted(table: I64, seed: bytes, owners: Owners, key: bytes, key_bits: int, me: str) -> Each:
-    """(1), each cell encrypted once."""
+def encrypted(table: I64, seed: bytes, owners: Owners, key: bytes, key_bits: int, me: str) -> dict[str, U8]:
+    """(1) for each peer, each cell encrypted once."""
     A = whole(table, owners, me)
     wanted = {b: sent_cells(owners, me, b) for b in owners.rows if b != me}
     place = {cell: t for t, cell in enumerate(sorted({cell for cells in wanted.values() for cell in cells}))}
     rows = paillier().encrypt([int(A[cell]) for cell in place], key, key_bits, seed)
-    return Each({b: EncryptedCells(rows[[place[cell] for cell in cells]]) for b, cells in wanted.items()})
+    return {b: rows[[place[cell] for cell in cells]] for b, cells in wanted.items()}
 
 
-def own_terms(
-    table: I64, sent: Mapping[str, EncryptedCells], seed: bytes, owners: Owners, cells: Cells, key: bytes, key_bits: int, me: str
-) -> U8:
+def sealed_cells(own: Mapping[str, U8], tag: bytes, me: str) -> Each:
+    """To each peer its own."""
+    return Each({b: EncryptedCells(rows, _mac(tag, rows, me, b)) for b, rows in own.items()})
+
+
+def opened_cells(sent: Mapping[str, EncryptedCells], tag: bytes, owners: Owners, me: str) -> dict[str, U8]:
+    """From each peer as many as it owns."""
+    for a, message in sent.items():
+        authentic(message.mac, _mac(tag, message.rows, a, me), f"a message of cells of {a}")
+        if len(message.rows) != (expected := len(sent_cells(owners, a, me))):
+            raise PeerError(f"{a} sent {len(message.rows)} encrypted cells where it owns {expected}: stop and ask it")
+    return {a: message.rows for a, message in sent.items()}
+
+
+def own_terms(table: I64, sent: Mapping[str, U8], seed: bytes, owners: Owners, cells: Cells, key: bytes, key_bits: int, me: str) -> U8:
     """The product of (2) over the cells A_ik that are the party's own, for every pair of records; its own A_jk it need not encrypt."""
     A = whole(table, owners, me)
     received = {cell: t for t, cell in enumerate(cell for a in sent for cell in sent_cells(owners, a, me))}
@@ -134,24 +157,30 @@ def own_terms(
     ]
     local = A @ A.T
     totals = paillier().encrypt([int(local[pair]) for pair in pairs], key, key_bits, seed, factor=cells.terms * cells.bound)
-    ciphers = np.concatenate([message.rows for message in sent.values()]) if sent else totals[:0]
+    ciphers = np.concatenate(list(sent.values())) if sent else totals[:0]
     found: U8 = paillier().raised(totals, ciphers, np.array(uses, np.int64).reshape(-1, 3), key, key_bits)
     return found
 
 
-def begin(terms: U8) -> RunningProducts:
-    """The first party's terms."""
-    return RunningProducts(terms)
+def sealed_products(passed: U8, tag: bytes) -> RunningProducts:
+    """To the next party."""
+    return RunningProducts(passed, _mac(tag, passed))
 
 
-def multiplied(passed: RunningProducts, terms: U8, key: bytes, key_bits: int) -> RunningProducts:
+def multiplied(told: RunningProducts, tag: bytes, terms: U8, key: bytes, key_bits: int) -> U8:
     """(3)."""
-    return RunningProducts(paillier().multiplied(passed.rows, terms, key, key_bits))
+    authentic(told.mac, _mac(tag, told.rows), "a message of running products")
+    found: U8 = paillier().multiplied(told.rows, terms, key, key_bits)
+    return found
 
 
-def complete(passed: RunningProducts) -> DotProducts:
+def complete(passed: U8, tag: bytes) -> DotProducts:
     """The last party's."""
-    return DotProducts(passed.rows)
+    return DotProducts(passed, _mac(tag, passed))
+
+
+def _mac(tag: bytes, rows: U8, *names: str) -> bytes:
+    return prf(tag, *(name.encode() for name in names), rows.tobytes())
 
 
 # Steps at the coordinator
@@ -168,6 +197,7 @@ def public_part(secret: bytes, key_bits: int) -> PaillierKey:
     return PaillierKey(paillier().public_of(secret, key_bits))
 
 
-def decrypted(told: DotProducts, secret: bytes, key_bits: int, cells: Cells) -> tuple[F64, ...]:
+def decrypted(told: DotProducts, tag: bytes, secret: bytes, key_bits: int, cells: Cells) -> tuple[F64, ...]:
     """Line 18."""
+    authentic(told.mac, _mac(tag, told.rows), "the message of dot products")
     return (cells.decode(paillier().decrypt(told.rows, secret, key_bits)),)

@@ -41,7 +41,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.choreo import F64, I64, U64, Array, Asker, At, Coordinator, Each, Everyone, Holder, Labeller, Message, Run, choreography
+from tacit.choreo import F64, I64, U64, Array, Asker, At, Coordinator, Each, Everyone, Holder, Labeller, Message, Role, Run, choreography
 from tacit.crypto import product
 from tacit.errors import LocalError
 from tacit.numeric.cells import Cells, exponent_over, most_bits, over
@@ -53,7 +53,7 @@ from tacit.numeric.triangle import bands, pack
 from tacit.protocols.cell_products import Scheme, cell_products
 from tacit.protocols.gram_algorithm1 import check_size, gram_algorithm1, paillier
 from tacit.protocols.gram_intersection import check_binary, gram_intersection
-from tacit.protocols.gram_model import DualModel, Extent, Gram, Learner, SupportColumns, learnt, numbers_of, numbers_to_coordinator
+from tacit.protocols.gram_model import DualModel, Extent, Gram, Keep, Learner, SupportColumns, learnt, numbers_of, numbers_to_coordinator
 from tacit.protocols.gram_vertical import (
     BAND,
     Classes,
@@ -61,6 +61,7 @@ from tacit.protocols.gram_vertical import (
     append,
     cell_sum,
     cells_to_coordinator,
+    check_declared,
     check_method,
     class_names,
     decide,
@@ -106,9 +107,13 @@ class Multiply:
     feature_bits: int | None = None
     feature_range: float | None = None
 
+    def bits(self, columns: int) -> int:
+        """Without `feature_bits` as many as cost nothing, 20 or more."""
+        return self.feature_bits or most_bits(columns)
+
     def cells(self, exponent: int, columns: int) -> Cells:
-        """For tables of so many columns; without `feature_bits` as many as cost nothing, 20 or more."""
-        return Cells(exponent, self.feature_bits or most_bits(columns), max(1, columns))
+        """For tables of so many columns."""
+        return Cells(exponent, self.bits(columns), max(1, columns))
 
 
 @choreography(
@@ -144,31 +149,60 @@ def gram_arbitrary(
     band: int = BAND,
 ) -> dict[str, Any]:
     """Train; the coordinator ends with a `DualModel`, every holder with its `SupportColumns`. With `epsilon`, targets are numbers."""
-    by_rows, fixed = partition == "horizontal", FixedPoint(fraction_bits, terms=len(run.roster[Holder]))
-    multiply, scaled = Multiply(engine, key_bits, feature_bits, feature_range), gamma == "scale" and kernel != "linear"
+    gram, kept = crossed_gram(
+        run, data, partition=partition, class_weight=class_weight, cells=gamma == "scale" and kernel != "linear", how=how,
+        multiply=Multiply(engine, key_bits, feature_bits, feature_range), method=method, segments=segments, fraction_bits=fraction_bits,
+        band=band, numbers=epsilon is not None,
+    )  # fmt: skip
+    return learnt(
+        run, gram, shape=Kernel(kernel, degree=degree, coef0=coef0), gamma=gamma, learner=Learner(C, tol, max_iter, epsilon),
+        probability=probability, keep=kept,
+    )  # fmt: skip
+
+
+def crossed_gram(
+    run: Run,
+    data: At[Any],
+    *,
+    partition: str,
+    class_weight: dict[Any, float] | str | None,
+    cells: bool,
+    how: str,
+    multiply: Multiply,
+    method: str,
+    segments: int,
+    fraction_bits: int,
+    band: int,
+    numbers: bool = False,
+) -> tuple[Gram, Keep]:
+    """What every training begins with: targets and G at the coordinator; `cells`: the sum of all cells too; what a holder keeps."""
+    by_rows, fixed, me = partition == "horizontal", FixedPoint(fraction_bits, terms=len(run.roster[Holder])), run.who(Holder)
     check_method(method)
-    run.local(Holder, check_way, data, how, multiply, run.who(Holder))
-    run.local(Holder, check_cells, data, feature_range, fixed if scaled else None, run.who(Holder))
-    check_targets(run, data, by_rows=by_rows, numbers=epsilon is not None)
+    run.local(Holder, check_way, data, how, multiply, me)
+    run.local(Holder, check_cells, data, multiply.feature_range, fixed if cells else None, me)
+    check_targets(run, data, by_rows=by_rows, numbers=numbers)
     owners = ownership(run, data, partition)
     check_fit(owners, how, multiply)
     by = protect(run, to=Coordinator, method=method, segments=segments)
-    labels, classes = targets(run, data, class_weight, by_rows=by_rows, numbers=epsilon is not None)
-    total = cells_to_coordinator(run, data, by=by, fixed=fixed, wanted=scaled)
+    labels, classes = targets(run, data, class_weight, by_rows=by_rows, numbers=numbers)
+    total = cells_to_coordinator(run, data, by=by, fixed=fixed, wanted=cells)
+    packed = packed_gram(run, data, partition, owners=owners, how=how, multiply=multiply, by=by, band=band)
+    extent = Extent(*owners.shape, bits=multiply.bits(owners.shape[1]), declared=multiply.feature_range or 0.0)
+    gram = Gram(classes, extent, labels, total, packed)
+    return gram, lambda rows: run.local(Holder, keep, data, rows, owners, me)
+
+
+def packed_gram(
+    run: Run, data: At[Any], partition: str, *, owners: Owners, how: str, multiply: Multiply, by: Protection, band: int
+) -> At[tuple[F64, ...]]:
+    """G in packed bands, by (2) or another way."""
     if how == "product":
-        packed = gram_products(run, data, owners=owners, multiply=multiply, by=by, band=band)
-    elif how == "algorithm1":
-        cells = multiply.cells(agreed_range(run, [data], feature_range, by), owners.shape[1])
-        packed = gram_algorithm1(
-            run, run.local(Holder, integers, data, cells, run.who(Holder)), owners=owners, cells=cells, key_bits=key_bits
-        )
-    else:
-        packed = run.local(Coordinator, packed_whole, gram_intersection(run, data, partition=partition))
-    return learnt(
-        run, Gram(classes, Extent(*owners.shape), labels, total, packed), shape=Kernel(kernel, degree=degree, coef0=coef0), gamma=gamma,
-        learner=Learner(C, tol, max_iter, epsilon), probability=probability,
-        keep=lambda rows: run.local(Holder, keep, data, rows, owners, run.who(Holder)),
-    )  # fmt: skip
+        return gram_products(run, data, owners=owners, multiply=multiply, by=by, band=band)
+    if how == "algorithm1":
+        cells = multiply.cells(agreed_range(run, [data], multiply.feature_range, by), owners.shape[1])
+        table = run.local(Holder, integers, data, cells, run.who(Holder))
+        return gram_algorithm1(run, table, owners=owners, cells=cells, key_bits=multiply.key_bits)
+    return run.local(Coordinator, packed_whole, gram_intersection(run, data, partition=partition))
 
 
 @choreography(opens={Coordinator: "the gram matrix of all cells"})
@@ -244,12 +278,12 @@ def ownership(run: Run, data: At[Any], partition: str) -> Owners:
 
 
 @choreography(opens={Everyone: "the smallest power of two that no cell of any party exceeds, unless a range was declared"})
-def agreed_range(run: Run, held: list[At[Any]], declared: float | None, by: Protection) -> int:
+def agreed_range(run: Run, held: list[At[Any]], declared: float | None, by: Protection, *, to: Role = Coordinator) -> int:
     """The exponent of the power of two that no cell exceeds, whose ever it is."""
     if declared is not None:
         return int(np.ceil(np.log2(declared)))
-    marks = secure_or(run, run.local(Holder, marks_of, *held), to=Coordinator, by=by, what="range of the cells")
-    return run.publish(Range, run.local(Coordinator, range_of, marks)).exponent
+    marks = secure_or(run, run.local(Holder, marks_of, *held), to=to, by=by, what="range of the cells")
+    return run.publish(Range, run.local(to, range_of, marks)).exponent
 
 
 def targets(
@@ -281,11 +315,7 @@ def check_way(part: Held, how: str, multiply: Multiply, me: str) -> None:
 
 def check_cells(part: Held, declared: float | None, fixed: FixedPoint | None, me: str) -> None:
     """Values that are no numbers, outside the declared range, or another's; `fixed`: of a sum of them all."""
-    largest = float(np.abs(part.X).max(initial=0.0))
-    if not np.isfinite(largest):
-        raise LocalError(f"a value of {me} is not a finite number: impute or remove it")
-    if declared is not None and largest > declared:
-        raise LocalError(f"a value of {me} has size {largest:.6g}, outside the declared range of {declared:.6g}: scale it, or declare more")
+    check_declared(part, declared, me)
     if part.owned is not None and (part.owned.shape != part.X.shape or part.X[~part.owned].any()):
         raise LocalError(f"{me} has a value in a cell that it does not own: give cells of others as missing")
     if fixed is not None:

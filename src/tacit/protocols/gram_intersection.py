@@ -91,7 +91,8 @@ class Sets(
 
 @choreography(
     opens={
-        Coordinator: "the binary table of all parties up to the order of its columns, and so the gram matrix",
+        Coordinator: "the binary table of all parties up to the order of its columns, and so the gram matrix;"
+        " by rows and cells, together with any holder, the names of the columns too",
         Everyone: "how many records and features each party has",
     }
 )

@@ -71,7 +71,7 @@ class KnownNumbers(State):
 
 
 class DualModel(State):
-    """The coordinator's share: coefficients, biases, kernel, and x_i . x_i of the support vectors."""
+    """The coordinator's share: coefficients, biases, kernel, x_i . x_i of the support vectors, and where it is linear `lengths` of w."""
 
     coef: F64
     bias: F64
@@ -82,6 +82,7 @@ class DualModel(State):
     gamma: float
     degree: int
     coef0: float
+    length: F64 | None = None
 
 
 class SupportColumns(State):
@@ -93,11 +94,16 @@ class SupportColumns(State):
 
 @dataclass(frozen=True)
 class Extent:
-    """Records and columns of the whole table, and by how much an entry of its gram matrix is off: a standard deviation."""
+    """Records and columns of the whole table, and by how much an entry of its gram matrix is off: a standard deviation.
+
+    Or, where it is that of rounded cells, their bits and the range that was declared for them.
+    """
 
     records: int
     columns: int
     error: float = 0.0
+    bits: int | None = None
+    declared: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -191,7 +197,16 @@ def fit(packed: tuple[F64, ...], extent: Extent, labels: Any, cells: Any, shape:
         check_count(len(labels.values), extent)
         found = solve_numbers(K, labels.values, labels.weight, epsilon=learner.epsilon, **how)
     numbers = (kernel.name, kernel.gamma, kernel.degree, kernel.coef0)
-    return DualModel(found.coef, found.bias, norms, found.objective, found.iterations, *numbers)
+    length = lengths(found.coef, K, norms, extent) if kernel.name == "linear" else None
+    return DualModel(found.coef, found.bias, norms, found.objective, found.iterations, *numbers, length)
+
+
+def lengths(coef: F64, K: F64, norms: F64, extent: Extent) -> F64:
+    """What no |w_f| exceeds: |w|, and what w is off at most where the cells of G are rounded, each by half of 2^(e-b), 2^e < 2 max |x|."""
+    largest = max(float(np.sqrt(norms.max(initial=0.0))), extent.declared)
+    off = 0.0 if extent.bits is None else largest * 2.0**-extent.bits
+    squares = np.einsum("ki,ki->k", coef @ K, coef)  # (1) makes up for what its entries are off
+    return np.asarray(np.sqrt(np.maximum(squares, 0.0)) + off * np.abs(coef).sum(axis=1))
 
 
 def left_out(

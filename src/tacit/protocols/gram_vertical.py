@@ -102,12 +102,13 @@ def gram_vertical(
     method: str = "pairwise",
     segments: int = 1,
     fraction_bits: int = 32,
+    feature_range: float | None = None,
     band: int = BAND,
 ) -> dict[str, Any]:
     """Train; the coordinator ends with a `DualModel`, every holder with its `SupportColumns`. With `epsilon`, targets are numbers."""
     gram = summed_gram(
         run, data, class_weight=class_weight, cells=gamma == "scale" and kernel != "linear", method=method, segments=segments,
-        fraction_bits=fraction_bits, band=band, numbers=epsilon is not None,
+        fraction_bits=fraction_bits, feature_range=feature_range, band=band, numbers=epsilon is not None,
     )  # fmt: skip
     return learnt(
         run, gram, shape=Kernel(kernel, degree=degree, coef0=coef0), gamma=gamma, learner=Learner(C, tol, max_iter, epsilon),
@@ -126,12 +127,14 @@ def summed_gram(
     fraction_bits: int,
     band: int,
     numbers: bool = False,
+    feature_range: float | None = None,
 ) -> Gram:
     """What every training over a gram matrix begins with: labels and (2) at the coordinator; `cells`: the sum of all cells too."""
     # whatever can be refused is refused before anything is sent
     check_method(method)
     fixed = FixedPoint(fraction_bits, terms=len(run.roster[Holder]))
     found = run.local(Labeller, numbers_of, data, run.who(Labeller)) if numbers else run.local(Labeller, class_names, data)
+    run.local(Holder, check_declared, data, feature_range, run.who(Holder))
     run.local(Holder, check_range, data, fixed, run.who(Holder))
     by = protect(run, to=Coordinator, method=method, segments=segments)
     classes = () if numbers else run.publish(Classes, found).names
@@ -183,10 +186,12 @@ def gram_predict(
     method: str = "pairwise",
     segments: int = 1,
     fraction_bits: int = 32,
+    feature_range: float | None = None,
     band: int = BAND,
     support: int,
 ) -> At[Any]:
     """Decision values of new records, at the asker. `squares`: whether the kernel needs z . z."""
+    run.local(Holder, check_declared, data, feature_range, run.who(Holder))
     records, _ = sizes(run, data)
     by = protect(run, to=Coordinator, method=method, segments=segments)
     fixed = FixedPoint(fraction_bits, terms=len(run.roster[Holder]))
@@ -239,6 +244,15 @@ def check_range(part: Columns, fixed: FixedPoint, me: str) -> None:
     """No entry of A_p A_p' is larger than the longest record's square (Cauchy and Schwarz)."""
     squares = np.einsum("ij,ij->i", part.X, part.X)
     fixed.encode(np.append(squares.max(initial=0.0), part.X.sum()), f"gram matrix of {me}")
+
+
+def check_declared(part: Columns, declared: float | None, me: str) -> None:
+    """Refuse values that are no numbers, or larger than was declared."""
+    largest = float(np.abs(part.X).max(initial=0.0))
+    if not np.isfinite(largest):
+        raise LocalError(f"a value of {me} is not a finite number: impute or remove it")
+    if declared is not None and largest > declared:
+        raise LocalError(f"a value of {me} has size {largest:.6g}, outside the declared range of {declared:.6g}: scale it, or declare more")
 
 
 def labels_of(part: Columns, names: tuple[Any, ...], class_weight: dict[Any, float] | str | None) -> Labels:

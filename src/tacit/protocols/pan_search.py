@@ -35,16 +35,16 @@ from tacit.numeric.folds import chosen, staged
 from tacit.numeric.grid import arranged, best_of, check_candidates, check_scoring, first_best, schedule
 from tacit.numeric.grid import scores_of as scores_of_counts
 from tacit.numeric.kernels import Kernel, gamma_of
-from tacit.protocols.cutting_plane import Rows, Solution, Voice
-from tacit.protocols.feature_map import FeatureMap, Records, basis_at, centres_of, check_basis, check_source
+from tacit.protocols.cutting_plane import Solution
+from tacit.protocols.feature_map import FeatureMap, Records, basis_at, centres_of, check_basis
 from tacit.protocols.fold_accuracy import check_folds, deal, in_folds
 from tacit.protocols.fold_scores import cell_of, scores_of, solution
-from tacit.protocols.landmarks import refuse_share
-from tacit.protocols.pan_svm import NEVER, Pairs, rows_of, wanted
-from tacit.protocols.pan_svm import points as records
 from tacit.protocols.plane_paths import Paths, Summed, nothing_summed, plane_paths
+from tacit.protocols.plane_rows import Rows
 from tacit.protocols.platt import Scores, platt
-from tacit.protocols.subset_svm import Ground, Svm, classes_at, grounded
+from tacit.protocols.row_problems import Common, Pairs, Svm, agreed, check_landmarks, classes_at, rows_of, takes_svm, wanted
+from tacit.protocols.row_problems import points as records
+from tacit.protocols.witness import Voice
 
 
 class Bases(Message, tells="nothing new: functions of the landmarks"):
@@ -82,7 +82,7 @@ class Dealt:
 class Search:
     """What holds for the whole search: `points` are the candidates, each a kernel and a price; one map for each kernel."""
 
-    ground: Ground
+    ground: Common
     points: tuple[tuple[Kernel, float], ...]
     kernels: tuple[Kernel, ...]
     maps: tuple[FeatureMap, ...]
@@ -118,44 +118,23 @@ class Tried:
         " and fold, the scores, and the last model; with witness=True all that the coordinator learns",
     }
 )
+@takes_svm
 def pan_search(
     run: Run,
+    /,
     data: At[Any],
     *,
     candidates: tuple[Mapping[str, Any], ...],
-    kernel: str,
-    gamma: float | str,
-    degree: int,
-    coef0: float,
-    C: float,
-    landmark_source: str = "local",
-    landmarks: float = 0.15,
-    min_cluster: int = 5,
-    min_count: int = 5,
-    multi_class: str = "ovr",
-    class_weight: dict[Any, float] | str | None = None,
-    tol: float = 1e-3,
-    max_rounds: int = 500,
-    dtype: str = "float64",
-    seed: int = 0,
-    witness: bool = False,
-    probability: bool = False,
-    method: str = "pairwise",
-    segments: int = 1,
-    fraction_bits: int = 32,
     cv: int = 5,
     scoring: str = "accuracy",
     refit: bool = True,
     factor: int = 0,
+    **usual: Any,
 ) -> dict[str, Any]:
-    """Score all candidates, whose values stand in for the other parameters; train the first best on all rows."""
+    """Score all candidates, whose values stand in for those of `Svm`; train the first best on all rows."""
     check_scoring(scoring)
-    usual = Svm(
-        kernel, gamma, degree, coef0, C, landmark_source, landmarks, min_cluster, min_count, multi_class, class_weight, tol, max_rounds,
-        dtype, seed, witness, probability, method, segments, fraction_bits,
-    )  # fmt: skip
-    asked = checked(usual, candidates)
-    ground = grounded(run, data, svm=common(asked))
+    asked = checked(Svm(**usual), candidates)
+    ground = agreed(run, data, svm=common(asked))
     check_scoring(scoring, len(ground.classes))
     plan = schedule(len(asked), factor)
     dealt = deal_out(run, data, ground=ground, cv=cv, shares=tuple(share for _, share in plan))
@@ -179,7 +158,7 @@ def pan_search(
 @choreography(
     opens={Coordinator: "how many rows of each class are in each fold and stage, over all parties", Everyone: "how many folds and stages"}
 )
-def deal_out(run: Run, data: At[Any], *, ground: Ground, cv: int, shares: tuple[float, ...]) -> Dealt:
+def deal_out(run: Run, data: At[Any], *, ground: Common, cv: int, shares: tuple[float, ...]) -> Dealt:
     """Every holder deals its rows to folds, and takes them in stages."""
     svm, me, classes = ground.svm, run.who(Holder), len(ground.classes)
     folds = deal(run, data, ground=ground, most=cv, seed=svm.seed)
@@ -196,9 +175,9 @@ def deal_out(run: Run, data: At[Any], *, ground: Ground, cv: int, shares: tuple[
 
 
 @choreography(opens={Everyone: "the landmarks; nothing with landmark_source='fourier' or linear kernels"})
-def maps_of(run: Run, data: At[Any], kernels: tuple[Kernel, ...], *, ground: Ground) -> tuple[FeatureMap, ...]:
+def maps_of(run: Run, data: At[Any], kernels: tuple[Kernel, ...], *, ground: Common) -> tuple[FeatureMap, ...]:
     """One map for every kernel, all over the same landmarks."""
-    svm, none, rows = ground.svm, np.empty((0, 0)), round(float(ground.sizes.sum()))
+    svm, none, rows = ground.svm, np.empty((0, 0)), ground.rows
     share, count = wanted(svm.landmarks, rows)
     bent = tuple(kernel for kernel in kernels if kernel.name != "linear")
     source, centres, bases = svm.landmark_source, none, dict.fromkeys(bent, none)
@@ -249,7 +228,7 @@ def last(run: Run, rows: At[tuple[Rows, ...]], summed: Summed, best: int, tried:
     table = search.kernels.index(kernel)
     whole = run.local(Holder, picked, rows, (table,))
     paths, _ = solved(run, whole, summed, (table,), ((C,),), len(ground.pairs), search=search)
-    found = never(solution(paths, range(len(ground.pairs))), ground)
+    found = ground.never(solution(paths, range(len(ground.pairs))))
     AB = None
     if ground.svm.probability:
         models = tried.models[int(np.flatnonzero(tried.candidates == best)[0])]
@@ -279,9 +258,7 @@ def checked(svm: Svm, candidates: Sequence[Mapping[str, Any]]) -> tuple[Svm, ...
     asked = tuple(dataclasses.replace(svm, **each) for each in check_candidates(candidates))
     for each in asked:
         Kernel(each.kernel, degree=each.degree, coef0=each.coef0)
-        check_source(each.landmark_source, each.kernel)
-        if each.landmarks < 1 and each.landmark_source != "fourier" and each.kernel != "linear":
-            refuse_share(each.landmarks, each.min_cluster)
+        check_landmarks(each)
     return asked
 
 
@@ -291,7 +268,7 @@ def common(asked: tuple[Svm, ...]) -> Svm:
     return (scaled or asked)[0]
 
 
-def kernel_of(svm: Svm, ground: Ground) -> Kernel:
+def kernel_of(svm: Svm, ground: Common) -> Kernel:
     """With gamma as a number; none of the others where the kernel has no use for them."""
     if svm.kernel == "linear":
         return Kernel("linear")
@@ -397,19 +374,13 @@ def judge(counts: F64, scoring: str) -> Judged:
 # Public bookkeeping
 
 
-def fold_models(paths: Paths, table: int, at: int, folds: int, ground: Ground) -> Solution:
+def fold_models(paths: Paths, table: int, at: int, folds: int, ground: Common) -> Solution:
     """The models of a candidate: for every fold, all problems."""
     S = folds * len(ground.pairs)
     pools = range(table * S, (table + 1) * S)
     w, b, objective, bound = (np.stack([each[k][at] for k in pools]) for each in (paths.w, paths.b, paths.objective, paths.bound))
     held = tuple(i for i, k in enumerate(pools) if paths.held[k][at])
-    return never(Solution(w, b, objective, bound, paths.rounds, held), ground)
-
-
-def never(found: Solution, ground: Ground) -> Solution:
-    """A class that has too few records to take part is never chosen."""
-    few = np.array([ground.weights[k] <= 0 and rest < 0 for k, rest in ground.pairs])
-    return dataclasses.replace(found, b=np.where(np.tile(few, len(found.b) // len(few)), NEVER, found.b))
+    return ground.never(Solution(w, b, objective, bound, paths.rounds, held))
 
 
 def _numbers(kernel: Kernel) -> tuple[str, float, int, float]:

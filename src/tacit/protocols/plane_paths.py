@@ -41,27 +41,11 @@ from scipy.spatial.distance import cdist
 from tacit.choreo import F64, I64, At, Coordinator, Everyone, Holder, Message, Run, State, choreography
 from tacit.numeric.fixed_point import FixedPoint
 from tacit.numeric.line_search import CUTS, STEPS, along, best_steps, violating
-from tacit.protocols.cutting_plane import (
-    Bits,
-    Planes,
-    Rows,
-    Start,
-    Step,
-    Voice,
-    advanced,
-    bits,
-    class_sizes,
-    class_sums,
-    first_planes,
-    margins,
-    may_start,
-    minimum,
-    objectives,
-    origin,
-    relative_gap,
-    sums_of,
-)
+from tacit.protocols.cutting_plane import Start, Step, may_start
+from tacit.protocols.plane_rows import Bits, Rows, bits, class_sizes, class_sums, margins, origin, sums_of
+from tacit.protocols.planes import Planes, advanced, first_planes, minimum, objectives, relative_gap
 from tacit.protocols.secure_sum import Protection
+from tacit.protocols.witness import Voice
 
 
 class Heading(Message, tells="of every pool that goes on, its price and the minimum under its cuts so far; objectives and bounds"):

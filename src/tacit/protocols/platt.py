@@ -30,8 +30,8 @@ from numpy.typing import NDArray
 from tacit.choreo import F64, I64, At, Coordinator, Everyone, Message, Role, Run, State, choreography
 from tacit.numeric.fixed_point import FixedPoint
 from tacit.numeric.platt import MOST, SUMS, Fit, advance, classes_of, sigmoids, start, sums
-from tacit.protocols.cutting_plane import Voice
 from tacit.protocols.secure_sum import Protection
+from tacit.protocols.witness import Voice
 
 NO_CHANCE = (0.0, 700.0)  # of a class that took no part: exp(-700) is the least that a double holds with its logarithm
 

@@ -38,7 +38,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.choreo import I64, U64, Array, At, Message, PeerError, Role, Run, choreography
+from tacit.choreo import I64, U64, Array, At, Message, PeerError, Role, Run, choreography, once
 from tacit.crypto.bfv_layout import best_fold
 from tacit.crypto.entropy import prf
 from tacit.crypto.product import BITS, BOUND, KEY_BITS, Engine, Plan, checked, dense, engine
@@ -102,7 +102,7 @@ def offer(run: Run, columns: At[Columns], *, p: Role, way: Engine) -> Offer:
     """P encrypts its columns once, for all peers."""
     secret = run.local(p, way.secret, run.random(p))
     tag = run.tag()
-    body = run.local(p, way.upload, secret, columns)
+    body = run.local(p, uploaded, way, secret, columns)
     return Offer(secret, run.local(p, sealed_upload, body, tag), tag)
 
 
@@ -153,6 +153,12 @@ def only(shares: Words) -> U64:
 # Steps of the exchange
 
 
+@once
+def uploaded(way: Engine, secret: bytes, columns: Columns) -> U8:
+    """(2), of fresh noise."""
+    return way.upload(secret, columns)
+
+
 def sealed_upload(body: U8, tag: bytes) -> Upload:
     """(5)."""
     return Upload(body, prf(tag, b"upload", body.tobytes()))
@@ -165,7 +171,7 @@ def sealed_reply(answer: tuple[U8, Words], upload: Upload, tag: bytes) -> Reply:
 
 def answered(way: Engine, upload: Upload, tag: bytes, plan: Plan, matrices: Columns, pads: Any) -> tuple[U8, Words]:
     """(3), and S_Q."""
-    _check(upload.mac, prf(tag, b"upload", upload.body.tobytes()), "upload")
+    authentic(upload.mac, prf(tag, b"upload", upload.body.tobytes()), "the upload of a product")
     return way.reply(upload.body, plan, matrices, pads)
 
 
@@ -176,10 +182,11 @@ def share_of(answer: tuple[U8, Words]) -> Words:
 
 def finished(way: Engine, secret: bytes, upload: Upload, plan: Plan, reply: Reply, tag: bytes) -> Words:
     """(4)."""
-    _check(reply.mac, prf(tag, b"reply", upload.mac, reply.body.tobytes()), "reply")
+    authentic(reply.mac, prf(tag, b"reply", upload.mac, reply.body.tobytes()), "the reply of a product")
     return way.finish(secret, plan, reply.body)
 
 
-def _check(found: bytes, expected: bytes, what: str) -> None:
+def authentic(found: bytes, expected: bytes, what: str) -> None:
+    """Refuse what (5) does not fit."""
     if not hmac.compare_digest(found, expected):
-        raise PeerError(f"the {what} of a product was altered, or is of another run or place: nothing was computed from it; start again")
+        raise PeerError(f"{what} was altered, or is of another run or place: nothing was computed from it; start again")

@@ -53,8 +53,9 @@ from tacit.protocols.fold_accuracy import (
     rate,
     score,
 )
+from tacit.protocols.row_problems import Svm, classes_at
 from tacit.protocols.secure_sum import secure_sum
-from tacit.protocols.subset_svm import Ground, Svm, agree, classes_at, settle
+from tacit.protocols.subset_svm import Ground, agree, settle
 
 
 class Passing(Message, tells="which features pass the filters, weakest first"):

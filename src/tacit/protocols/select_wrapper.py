@@ -52,8 +52,9 @@ from tacit.protocols.fold_accuracy import (
     rate,
 )
 from tacit.protocols.margin_moments import I8, Summed, beginning, margin_moments, whole_sides
+from tacit.protocols.row_problems import Svm
 from tacit.protocols.secure_sum import secure_sum
-from tacit.protocols.subset_svm import Ground, Svm, agree, settle, signs_at, train
+from tacit.protocols.subset_svm import Ground, agree, settle, signs_at, train
 
 CRITERIA = ("rfe", "rsvm", "t")
 

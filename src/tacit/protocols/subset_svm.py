@@ -29,25 +29,13 @@ from numpy.typing import NDArray
 
 from tacit.choreo import F64, I64, At, Coordinator, Everyone, Holder, Run, State, choreography
 from tacit.errors import LocalError
-from tacit.numeric.fixed_point import FixedPoint
 from tacit.numeric.kernels import Kernel
 from tacit.numeric.relevance import Expansion
-from tacit.protocols.cutting_plane import Rows, Solution, cutting_plane
+from tacit.protocols.cutting_plane import Solution, cutting_plane
 from tacit.protocols.feature_map import Basis, FeatureMap, Records, basis_at, centres_of, check_basis
 from tacit.protocols.landmarks import refuse_share
-from tacit.protocols.pan_svm import (
-    NEVER,
-    Pairs,
-    against_the_rest,
-    class_weights,
-    left_out,
-    prepare,
-    problems,
-    rows_of,
-    signs_of,
-    wanted,
-)
-from tacit.protocols.secure_sum import Protection
+from tacit.protocols.plane_rows import Rows
+from tacit.protocols.row_problems import Common, Pairs, Svm, against_the_rest, agreed, classes_at, counting, rows_of, signs_of, wanted
 
 
 class Columns(State):
@@ -57,43 +45,9 @@ class Columns(State):
 
 
 @dataclass(frozen=True)
-class Svm:
-    """The parameters of `pan_svm`, as they are given to it."""
-
-    kernel: str
-    gamma: float | str
-    degree: int
-    coef0: float
-    C: float
-    landmark_source: str = "local"
-    landmarks: float = 0.15
-    min_cluster: int = 5
-    min_count: int = 5
-    multi_class: str = "ovr"
-    class_weight: dict[Any, float] | str | None = None
-    tol: float = 1e-3
-    max_rounds: int = 500
-    dtype: str = "float64"
-    seed: int = 0
-    witness: bool = False
-    probability: bool = False  # of the last model only
-    method: str = "pairwise"
-    segments: int = 1
-    fraction_bits: int = 32
-
-
-@dataclass(frozen=True)
-class Ground:
+class Ground(Common):
     """What is agreed once: `columns` is d of (2); `centres` are the landmarks, of the columns `has`, none for a linear kernel."""
 
-    svm: Svm
-    by: Protection
-    fixed: FixedPoint
-    classes: tuple[Any, ...]
-    pairs: Pairs
-    sizes: F64
-    gamma: float
-    columns: int
     has: I64
     centres: F64
 
@@ -106,18 +60,6 @@ class Ground:
         rescaled = self.columns / features if isinstance(self.svm.gamma, str) else 1.0
         return Kernel(self.svm.kernel, self.gamma * rescaled, self.svm.degree, self.svm.coef0)
 
-    @property
-    def weights(self) -> F64:
-        """Of the classes; 0 where they have too few records to take part."""
-        given = class_weights(self.classes, self.sizes, self.svm.class_weight)
-        return np.where(left_out(self.sizes, self.svm.min_count), 0.0, given)
-
-    @property
-    def sides(self) -> F64:
-        """Records on the positive and on the negative side of every problem."""
-        n = np.where(self.weights > 0, self.sizes, 0.0)
-        return np.array([[n[i], n.sum() - n[i] if j < 0 else n[j]] for i, j in self.pairs])
-
 
 @choreography(
     opens={
@@ -128,24 +70,14 @@ class Ground:
 def agree(run: Run, data: At[Any], *, svm: Svm) -> Ground:
     """Keys, classes, gamma; no landmarks yet."""
     check_svm(svm)
-    return grounded(run, data, svm=svm)
-
-
-def grounded(run: Run, data: At[Any], *, svm: Svm) -> Ground:
-    """As `agree`, for any parameters."""
-    first = prepare(
-        run, data, kernel=Kernel(svm.kernel, degree=svm.degree, coef0=svm.coef0), gamma=svm.gamma, method=svm.method,
-        segments=svm.segments, fraction_bits=svm.fraction_bits, witness=svm.witness,
-    )  # fmt: skip
-    pairs, columns = problems(len(first.classes), svm.multi_class), np.arange(first.columns)
-    facts, none = first.facts, np.empty((0, first.columns))
-    return Ground(svm, first.by, first.fixed, first.classes, pairs, facts.sizes, facts.gamma, first.columns, columns, none)
+    first = agreed(run, data, svm=svm)
+    return Ground(**vars(first), has=np.arange(first.columns), centres=np.empty((0, first.columns)))
 
 
 @choreography(opens={Everyone: "the landmarks, of the features still in question; none with a linear kernel"})
 def settle(run: Run, data: At[Any], features: I64, *, ground: Ground) -> Ground:
     """Landmarks, of these columns."""
-    svm, rows = ground.svm, round(float(ground.sizes.sum()))
+    svm, rows = ground.svm, ground.rows
     if svm.kernel == "linear":
         return ground
     share, count = wanted(svm.landmarks, rows)
@@ -187,8 +119,7 @@ def solve(run: Run, rows: At[Rows], *, ground: Ground, classes: int = 0) -> Solu
         witness=svm.witness, classes=classes,
     )  # fmt: skip
     run.note(held=len(found.held))
-    few = np.tile(ground.weights[[k for k, _ in ground.pairs]] <= 0, len(found.b) // len(ground.pairs))
-    return dataclasses.replace(found, b=np.where(few & (ground.pairs[0][1] < 0), NEVER, found.b))
+    return ground.never(found)
 
 
 def check_svm(svm: Svm) -> None:
@@ -209,22 +140,13 @@ def check_svm(svm: Svm) -> None:
 
 def columns_of(part: Records, features: I64) -> Columns:
     """What landmarks are made of: rows that count."""
-    rows = np.ones(len(part.X), bool) if part.weight is None else part.weight > 0
-    return Columns(np.ascontiguousarray(part.X[np.ix_(rows, features)]))
+    return Columns(np.ascontiguousarray(part.X[np.ix_(counting(part), features)]))
 
 
 def mapped(part: Records, features: I64, the_map: FeatureMap, classes: tuple[Any, ...], pairs: Pairs, weights: F64, dtype: str) -> Rows:
     """F_S of (1), with the signs of every problem."""
     narrow = dataclasses.replace(part, X=np.ascontiguousarray(part.X[:, features]))  # type: ignore[type-var]  # a Part is a dataclass
     return rows_of(narrow, the_map, classes, pairs, weights, dtype)
-
-
-def classes_at(part: Records, classes: tuple[Any, ...], weights: F64) -> I64:
-    """Number of every record's class; -1 where it, or its class, has no weight, and so does not count."""
-    if part.y is None or not len(part.y):
-        return np.empty(0, dtype=np.int64)
-    codes = np.searchsorted(np.array(classes), part.y)
-    return np.where(weights[codes] * (1.0 if part.weight is None else part.weight) > 0, codes, -1)
 
 
 def signs_at(part: Records, classes: tuple[Any, ...], weights: F64, pairs: Pairs) -> NDArray[np.int8]:

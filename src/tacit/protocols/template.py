@@ -13,7 +13,7 @@ Threat. Semi-honest; coalitions as in `secure_sum`. Not protected: M - 1 holders
 from (1) and learn the last one's sums if they know its row count, or if the coordinator is among them.
 Source: none; it is an example.
 
-A new protocol is this file plus: a row in `tests/conformance/cases.py` (with its centralised reference), a golden
+A new protocol is this file plus: a row in `tests/conformance/cases_*.py` (with its centralised reference), a golden
 ledger (`make ledgers` writes it; a person reads and approves the diff), a leak test or an attack in `tests/leaks`, and
 an entry in `registry.PROTOCOLS` if a job may name it.
 """

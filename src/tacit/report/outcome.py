@@ -19,7 +19,7 @@ def report_on(
     estimator: Any, federation: Federation, outcome: Outcome, *, not_protected: Sequence[str] = (), protection: str | None = None
 ) -> Report:
     """What `fit` leaves in `report_`; `protection` where it is not that of a secure sum."""
-    name, history = type(estimator).__name__, outcome.history
+    name, history, trained = type(estimator).__name__, outcome.history, outcome.ledger.opens
     outcome, *later = [run for run in (federation.alignment, outcome) if run is not None]
     report = Report(
         title=_title(name, federation),
@@ -42,6 +42,7 @@ def report_on(
     )
     for run in later:
         add_outcome(report, run)
+    report.opens = list(dict.fromkeys([*trained, *report.opens]))  # what training opens is read first, though records were aligned before
     return report
 
 

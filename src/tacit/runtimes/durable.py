@@ -19,7 +19,7 @@ from tacit.choreo.codec import Frames, decode, encode
 from tacit.choreo.ledger import Opened, Row
 from tacit.choreo.message import Message
 from tacit.choreo.role import Roster
-from tacit.choreo.run import Entropy, Pair, Run, Seen
+from tacit.choreo.run import Entropy, Pair, Run, Seen, Work
 from tacit.errors import PeerError
 from tacit.runtimes.apart import StoppedError
 
@@ -108,17 +108,17 @@ class Durable(Run):
         self._pages = 0
         self._gone: set[str] = set()  # receivers that a resumed run must do without
 
-    def _each(self, place: str, work: Mapping[str, Callable[[], Any]]) -> dict[str, Any]:
+    def _each(self, place: str, work: Mapping[str, Work]) -> dict[str, Any]:
         return {party: self._remembered(place, do) for party, do in work.items()}
 
-    def _remembered(self, place: str, do: Callable[[], Any]) -> Any:
-        """A slow step's result is kept, so that recovery does not take the run again."""
+    def _remembered(self, place: str, do: Work) -> Any:
+        """A slow step's result is kept, so that recovery does not take the run again; and one that could not be found again."""
         if (kept := self._memory.memo(place)) is not None:
             return decode(kept)
         self._courier.here(place)
         start = time.monotonic()
         value = do()
-        if time.monotonic() - start > SLOW and not _has_message(value):
+        if do.once or (time.monotonic() - start > SLOW and not _has_message(value)):
             self._memory.commit_memo(place, encode(value).join())
         return value
 

@@ -237,6 +237,20 @@ def test_another_number_of_fields_is_refused(fields, monkeypatch):
         decode(bytes(head))
 
 
+@pytest.mark.parametrize("fields", [1, 2])
+def test_a_state_that_was_written_before_it_had_its_last_field_has_the_default(fields, monkeypatch):
+    class New(State):
+        a: int
+        b: int = 7
+
+    data = bytearray(encode(tuple(range(fields))).join().replace(b"\xa1t", b"\xa1s\xa3New", 1))
+    data[5] += 4  # the header grew by the name
+    data[10] += 1  # and the list by one
+    monkeypatch.setitem(State.registry, "New", New)
+    found = decode(bytes(data))
+    assert (found.a, found.b) == (0, 7 if fields == 1 else 1)
+
+
 def test_an_unknown_state_is_refused(monkeypatch):
     data = encode(Point((1.0, 2.0), None)).join()
     monkeypatch.delitem(State.registry, "Point")

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import pkgutil
+from pathlib import Path
 
 import pytest
 
 from tacit import attacks
 from tacit.attacks.catalogue import ATTACKS
 
-HELPERS = {"catalogue", "coordinator"}
+HELPERS = {"catalogue", "coordinator", "gram_studies", "gram_view", "inversion", "study"}
 
 
 def test_every_attack_of_the_package_is_in_the_catalogue():
     assert {m.name for m in pkgutil.iter_modules(attacks.__path__)} - HELPERS == set(ATTACKS)
+
+
+def test_the_page_on_attacks_names_every_one():
+    page = (Path(__file__).parents[3] / "docs" / "attacks.md").read_text(encoding="utf-8")
+    assert [name for name in ATTACKS if f"`{name}`" not in page] == []
 
 
 def test_without_a_name_all_are_listed(tacit):
@@ -28,7 +34,7 @@ def test_one_is_run_on_a_file_and_drawn(tacit, tmp_path):
     for form in ("svg", "png"):
         done = tacit("attack", "gram_inversion", "--data", tmp_path / "r.csv", "--plot", tmp_path / f"p.{form}", "--json")
         told = done.json
-        assert told["points"][-1]["found"] < 1e-9
+        assert told["points"][-1]["found"] < 1e-7
         assert told["points"][0]["found"] > 0.9
         assert (tmp_path / f"p.{form}").stat().st_size > 1000
 
@@ -36,7 +42,7 @@ def test_one_is_run_on_a_file_and_drawn(tacit, tmp_path):
 @pytest.mark.parametrize(
     "name",
     [
-        "bfv_noise", "small_exponent",
+        "bfv_noise", "small_exponent", "rbf_trilateration", "one_hidden_column", "unit_queries", "far_queries",
         "landmark_exposure", "few_violators", "shift_one_record", "shift_column_minimum", "shift_initiator", "ica", "iterate_differencing",
         "two_party", "vertical_span", "vertical_modes", "token_frequency",
     ],
@@ -50,7 +56,11 @@ def test_what_a_rule_stops_and_what_it_does_not(name):
         found.setdefault(point.variant, []).append(point.found)
     stopped = {
         "bfv_noise": lambda: max(found.pop("all three")) == 0 and all(min(shares) == 1 for shares in found.values()),
-        "small_exponent": lambda: min(found["Algorithm 1 as printed"]) == 1 and max(found["re-randomised"]) == 0,
+        "small_exponent": lambda: found["as printed, 20 bits"] == [1, 0, 0] and min(found["re-randomised, 8 bits"]) == 1,
+        "rbf_trilateration": lambda: all(each[-1] < 1e-6 and each[-2] > 1e-3 for each in found.values()),
+        "one_hidden_column": lambda: max(found["1 hidden"]) < 1e-6 and found["2 hidden"][1] > 1e-3 and found["2 hidden"][2] < 1e-6,
+        "unit_queries": lambda: all(min(each) < 0.05 and each[0] == 1 and min(each[1:3]) > 0.1 for each in found.values()),
+        "far_queries": lambda: min(found["answers as they are"]) < 0.05 < min(found["of 3 decimals"]),
         "token_frequency": lambda: sum(found["frequencies and co-occurrence"]) > sum(found["frequencies"]) > 2.0,
         "landmark_exposure": lambda: max(found["min_cluster=1"]) > 0 == max(found["min_cluster=5"]),
         "few_violators": lambda: max(found["min_count=1"]) > 0 == max(found["min_count=5"]),
@@ -70,7 +80,10 @@ def test_what_a_rule_stops_and_what_it_does_not(name):
     ("args", "words"),
     [
         (["nothing"], "unknown attack 'nothing': use one of gram_inversion"),
-        (["ica", "--estimator", "GramSVC"], "ica is against ShiftSVC, not 'GramSVC': against that there is gram_inversion, weak_seed"),
+        (
+            ["ica", "--estimator", "GramSVC"],
+            "ica is against ShiftSVC, not 'GramSVC': against that there is gram_inversion, ",
+        ),
         (["ica", "--plot", "p.pdf"], "--plot p.pdf is neither .svg nor .png: name it so"),
         (["--estimator", "SVC"], "no attack is against 'SVC': use one of ConsensusSVC, GramSVC"),
     ],

@@ -107,7 +107,11 @@ def test_pending_shows_what_people_need_to_decide(tacit, north, waiting):
                   "pairwise sums", "opens to coordinator", "the gram matrix", "nobody (0 of 2)"):  # fmt: skip
         assert words in shown
     assert max(map(len, shown.splitlines())) <= 100
-    assert tacit("party", "pending", "--config", north, "--json").json["pending"][0]["purpose"].startswith("risk")
+    (as_json,) = tacit("party", "pending", "--config", north, "--json").json["pending"]
+    assert as_json["purpose"].startswith("risk")
+    (warning,) = as_json["warnings"]
+    assert warning.startswith("clearing and all other parties together can work out the column of any one of")
+    assert warning.replace(" ", "") in "".join(shown.replace("warning", "").split())
 
 
 def test_two_people_approve_one_after_the_other(tacit, north, waiting):
@@ -260,6 +264,7 @@ def test_a_job_in_json(tacit, machine, told):
     told(news("finished", rounds=15))
     found = tacit("submit", machine.folder("analyst") / "job.toml", "--config", machine.config("analyst"), "--json").json
     assert (found["state"], found["rounds"]) == ("finished", 15)
+    assert ["work out the column of" in line for line in found["warnings"]] == [True]
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,7 @@ def test_the_gap_to_the_centralised_learner_is_printed_when_asked(tacit):
 
 
 def test_a_risk_is_accepted_only_when_asked(tacit, refused):
-    assert "accept_risk" in refused("train", "whole.csv", "--estimator", "ShiftSVC")
+    assert "--accept-risk" in refused("train", "whole.csv", "--estimator", "ShiftSVC")
     assert "training accuracy" in tacit("train", "whole.csv", "--estimator", "ShiftSVC", "--accept-risk").out
 
 

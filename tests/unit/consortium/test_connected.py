@@ -9,17 +9,18 @@ import pytest
 from consortium_study import PARTIES
 
 from tacit import Federation, GramSVC, load
-from tacit.choreo import Row
+from tacit.choreo import Ledger, Row
 from tacit.consortium.analyst import Connected, outcome_of
 from tacit.consortium.answers import read
 from tacit.consortium.clearing import News
 from tacit.consortium.proposal import propose
 from tacit.data.part import part_of
 from tacit.errors import LocalError
-from tacit.models.gram import StoredModel
+from tacit.models.gram import Answers, StoredModel
+from tacit.registry import Outcome
 from tacit.report.outcome import holdings
 
-KEPT = "this model is kept in shares by .*, under job {}: prediction between organisations is not in this version"
+KEPT = r"this model is kept in shares by .*, under job {}, and answers go to who asks only: predict a federation that is connected"
 COLUMNS = {"north": ("age", "sex"), "south": ("dose", "days"), "east": ("x", "y")}
 
 
@@ -99,6 +100,44 @@ def test_an_answer_is_refused_in_one_line_that_says_what_to_do(fitted, records, 
     with pytest.raises(LocalError, match=KEPT.format(fitted.model_.job)) as error:
         getattr(fitted, ask)(pd.DataFrame(records[0][:3], columns=fitted.feature_names_in_))
     assert "\n" not in str(error.value)
+
+
+class Asked(Elsewhere):
+    """Writes down what would be proposed."""
+
+    def execute(self, protocol, inputs, **params):
+        kept = {name: {p: v.job for p, v in held.items()} for name, (_, held) in inputs.items() if name != "data"}
+        self.seen.append((protocol, kept, params))
+        answered = {"told": ("north",)} if protocol.endswith("predict") else {}
+        return Outcome({"stored": f"{len(self.seen)}" * 32, **answered}, Ledger([], []), [], 0.0, {})
+
+
+def asked(together, **setting):
+    """What a model of that setting proposes when it is asked twice, and what it says."""
+    model = GramSVC(**setting).fit(elsewhere(together, COLUMNS))
+    federation = elsewhere(together, COLUMNS)
+    federation.__class__, federation.seen = Asked, []
+    said = [model.predict(federation) for _ in range(2)]
+    return model, federation.seen, said
+
+
+def test_a_question_builds_on_the_shares_that_everybody_keeps_and_answers_are_elsewhere(together):
+    model, seen, said = asked(together, gamma=0.5)
+    kept = {"dual": {"clearing": model.model_.job}, "columns": dict.fromkeys(PARTIES, model.model_.job)}
+    assert [(protocol, shares) for protocol, shares, _ in seen] == [("gram_predict", kept)] * 2
+    assert seen[0][2]["support"] == len(model.support_)
+    assert said[0] == Answers("1" * 32, ("north",))
+    with pytest.raises(LocalError, match="score compares answers with labels, and the federation has none here"):
+        model.score(elsewhere(together, COLUMNS))
+    assert str(said[0]) == "the answers are at north only, and read there: tacit party answers 11111111"
+
+
+def test_weights_of_a_linear_model_are_shared_once_and_then_asked(together):
+    model, seen, _ = asked(together, kernel="linear")
+    assert [protocol for protocol, _, _ in seen] == ["gram_weights", "gram_linear_predict", "gram_linear_predict"]
+    assert [params["problems"] for _, _, params in seen] == [1, 1, 1]
+    assert model.model_.weights == "1" * 32
+    assert seen[1][1] == {"weights": dict.fromkeys(PARTIES, "1" * 32)}
 
 
 def test_the_report_says_who_learnt_what_as_in_one_process(fitted, together):

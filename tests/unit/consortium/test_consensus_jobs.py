@@ -19,15 +19,23 @@ def federation():
 
 
 @pytest.mark.parametrize(
-    "settings", [{"C": 2.0}, {"C": 2.0, "disclose": "least"}, {"C": 2.0, "kernel": "rbf", "landmarks": 12}, {"C": 2.0, "method": "ring"}]
+    "settings",
+    [
+        {"C": 2.0},
+        {"C": 2.0, "disclose": "least"},
+        {"C": 2.0, "kernel": "rbf", "landmarks": 12},
+        {"C": 2.0, "method": "ring"},
+        {"C": 2.0, "probability": True},
+    ],
 )
 def test_the_disclosure_of_a_job_is_that_of_its_run(federation, settings):
     ledger = federation.execute("consensus_horizontal", {"data": (Holder, federation.parts)}, **settings).ledger
     assert disclosure_of("consensus_horizontal", settings, ROSTER) == ledger.template()
 
 
-def test_the_cost_of_a_job_is_of_the_size_of_its_run(federation):
-    settings = {"C": 2.0, "tol": 1e-6, "max_rounds": 150}
+@pytest.mark.parametrize("probability", [False, True])
+def test_the_cost_of_a_job_is_of_the_size_of_its_run(federation, probability):
+    settings = {"C": 2.0, "tol": 1e-6, "max_rounds": 150, "probability": probability}
     ledger = federation.execute("consensus_horizontal", {"data": (Holder, federation.parts)}, **settings).ledger
     cost = cost_of("consensus_horizontal", settings, ROSTER, 400)
     assert ledger.rounds / 4 < cost.rounds < 4 * ledger.rounds

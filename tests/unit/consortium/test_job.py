@@ -173,10 +173,11 @@ def test_the_cost_is_close_to_what_a_run_takes(federation):
     assert made().cost is None
 
 
-def test_a_prediction_can_be_rehearsed_but_not_yet_proposed():
+def test_a_prediction_is_rehearsed_and_proposed_on_the_job_of_its_model():
     params = {"squares": True, "support": 1000}
-    with pytest.raises(LocalError, match=r"protocol 'gram_predict' runs in simulation only, since its inputs .*: use one of gram_vertical"):
+    with pytest.raises(LocalError, match=r"protocol 'gram_predict' is about a model: name the job that made it, as builds_on = 'its id'"):
         made(params, protocol="gram_predict", rows={"north": 50_000})
+    assert made(params, protocol="gram_predict", builds_on=["a" * 32]).builds_on == ("a" * 32,)
     roster = made().roster
     assert "gram_predict: asker: the decision values" in disclosure_of("gram_predict", params)
     assert cost_of("gram_predict", params, roster, 50_000).rounds > cost_of("gram_predict", params, roster, 1000).rounds

@@ -66,9 +66,10 @@ def check_step(journal, i, *, there):
 
 
 def test_what_was_committed_survives_kill_9_at_any_moment(tmp_path):
-    folder, roots = tmp_path / "journal", set()
+    folder, roots, kills, rows = tmp_path / "journal", set(), 0, 0
     with workers(folder) as process:
-        for _ in range(KILLS):
+        while kills < KILLS or rows <= KILLS:  # a busy machine needs more of them to get anywhere; the suite's limit of time ends it
+            kills += 1
             said = killed(process, random.uniform(0.0, 0.1))  # noqa: S311 - when to kill is no secret
             roots |= {what[0] for kind, *what in said if kind == "secret"}
             with opened(folder) as journal:
@@ -78,7 +79,6 @@ def test_what_was_committed_survives_kill_9_at_any_moment(tmp_path):
                 assert not list((folder / "bodies").glob("*.draft"))
                 rows = len(journal.rows())
     assert len(roots) == 1
-    assert rows > KILLS
 
 
 def filled(mode, folder, kind):

@@ -78,7 +78,7 @@ def test_the_text_of_a_steps_error_is_logged_here_and_told_to_nobody():
     def failing(*_):
         raise LocalError("cell 42 of patient 7 is no number: correct it")
 
-    site._run = failing
+    site._run, site.admit = failing, lambda _: None
     stream = logged("text")
     told = site._outcome(None, SimpleNamespace(id="0123abcd" * 4), SimpleNamespace(attempt=1)).dump()
     assert "patient 7" in stream.getvalue()

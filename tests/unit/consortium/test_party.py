@@ -3,13 +3,20 @@
 import errno
 import os
 
+import numpy as np
 import pytest
+from consortium_study import altered
+from earlier_jobs import NOW, job, put, question
 
+from tacit.choreo import Coordinator
+from tacit.consortium.answers import Proposal
 from tacit.consortium.example_files import example_party, example_policy
-from tacit.consortium.folder import folder_of
+from tacit.consortium.folder import Used, folder_of
+from tacit.consortium.preflight import local_checks
+from tacit.consortium.register import Register
 from tacit.consortium.server import find_server
 from tacit.consortium.settings import PartySettings
-from tacit.errors import MissingExtraError
+from tacit.errors import LocalError, MissingExtraError
 
 pytest.importorskip("nats", reason="needs the extra 'nats'")
 try:
@@ -35,24 +42,26 @@ def north(network, tmp_path):
     """North's daemon without its loop, and the folder of a job that was proposed to it."""
     with network.site("north") as listener:
 
-        def made(table):
+        def made(table, job=None, **settings):
             identity = network.sites["north"]
             fingerprint = network.consortium.registrar.identity.fingerprint
             (tmp_path / "cohort.csv").write_text(table)
             (tmp_path / "policy.toml").write_text(example_policy(automatic=True))
-            (tmp_path / "north.toml").write_text(example_party(label="label", ca_fingerprint=fingerprint))
+            (tmp_path / "north.toml").write_text(example_party(ca_fingerprint=fingerprint, **{"label": "label", **settings}))
             party = Party(PartySettings.from_toml(tmp_path / "north.toml", files=False), identity, network.members, listener.broker)
-            folder = folder_of(party.state, network.job.id)
-            folder.propose(network.proposal())
+            folder = folder_of(party.state, (job or network.job).id)
+            folder.propose(network.proposal(job))
             return party, folder
 
         yield made
 
 
-def test_a_dataset_that_can_be_read_is_accepted(north):
+def test_a_dataset_that_can_be_read_is_accepted_and_a_warning_stands_in_the_log(north, caplog):
     party, folder = north(WHOLE)
     party.tick()
     assert folder.answer.accepts
+    (warning,) = [line.getMessage() for line in caplog.records if line.levelname == "WARNING"]
+    assert "every check passed\n  warning: clearing and all other parties together can work out the column of any one of north" in warning
 
 
 @pytest.mark.parametrize("table", [WHOLE.replace("17,", "seventeen,"), WHOLE.replace("label", "outcome"), "", "\0\xff"])
@@ -73,7 +82,7 @@ def test_a_dataset_that_cannot_be_read_is_a_refusal_without_a_word_of_it(north, 
 
 def test_what_nobody_foresaw_is_a_refusal_too(north, caplog, monkeypatch):
     party, folder = north(WHOLE)
-    monkeypatch.setattr(party, "_facts", lambda _: 1 / 0)
+    monkeypatch.setattr(party, "_facts", lambda *_: 1 / 0)
     party.tick()
     assert "this site cannot read its dataset and register (ZeroDivisionError)" in folder.answer.record.reason
     assert "Traceback" in caplog.text
@@ -94,3 +103,73 @@ def test_while_its_disk_is_full_a_site_says_nothing_complains_once_and_then_answ
     assert len(complaints) == len(set(complaints))
     party.tick()
     assert folder.answer.accepts
+
+
+def test_a_job_that_builds_on_one_that_is_not_here_is_refused_by_its_name(north):
+    asked = job("gram_predict", {"squares": True, "support": 3}, builds_on=("a" * 32,))
+    party, folder = north(WHOLE, asked)
+    party.tick()
+    assert folder.answer.record.rule == "builds_on"
+    assert folder.answer.record.reason.startswith(f"job {'a' * 32} is not here: it was purged, or never was at this site")
+
+
+def test_a_blank_is_another_partys_cell_where_cells_are_split_and_missing_elsewhere(north):
+    pytest.importorskip("tenseal")
+    gaps = WHOLE.replace("3,3.5,", ",3.5,", 1)
+    whole = job()
+    party, folder = north(gaps, whole)
+    party.tick()
+    assert "this site cannot read its dataset" in folder.answer.record.reason
+    cells = altered(whole, id="c" * 32, partition="arbitrary")
+    part = party.part(cells)
+    assert part.owned.sum() == 119
+    assert (part.X[3].tolist(), part.owned[3].tolist()) == ([0.0, 3.5], [False, True])
+    assert local_checks(altered(cells, ranges={"age": (1.0, 59.0), "dose": (0.0, 9.0)}), part, NOW, party="north")[0].code == "ranges"
+    gapped = altered(cells, ranges={"dose": (0.5, 9.0), "age": (0.0, 59.0)})
+    assert "ranges" not in {p.code for p in local_checks(gapped, part, NOW, party="north")}
+
+
+PATIENTS = "patient,age,dose,label\n" + "".join(f"p{i},{i},{i % 7}.5,{i % 2}\n" for i in range(60))
+
+
+def test_aligned_rows_are_used_in_their_order_as_long_as_the_ids_are_the_same(north, tmp_path):
+    pytest.importorskip("rbcl")
+    party, _ = north(PATIENTS, id="patient")
+    aligning = job("align")
+    rows = np.arange(59, 1, -1)
+    aligned = put(party.state, aligning, own={"rows": rows}, used=party.used(aligning, {"rows": rows}))
+    assert party.ids(aligning).shape == (60, 32)
+    trained = job(builds_on=(aligned.id,))
+    assert party.part(trained).X[:, 0].tolist() == rows.tolist()
+    assert len(party.part(trained).y) == 58
+    party.admit(trained)
+    assert Register(party.state / "registers", "cohort").entries()[-1].rows == 58  # those that it opens something of
+
+    (tmp_path / "cohort.csv").write_text(PATIENTS.replace("p7,", "p70,"))
+    changed = Party(party.settings, party.identity, party.members, party.broker)
+    folder = folder_of(party.state, trained.id)
+    folder.propose(Proposal.of(trained, party.identity))
+    changed.tick()
+    assert folder.answer.record.reason == f"the records of 'cohort' are not those that job {aligned.id} aligned: align them again"
+
+
+def test_columns_of_new_records_are_taken_as_trained_and_answers_name_their_records(north):
+    party, _ = north(PATIENTS, id="patient")
+    trained = put(party.state, job(), own={"columns": np.ones(3)}, used=Used(features=("dose", "age")))
+    asked = question(trained)
+    part = party.part(asked)
+    assert (part.features, part.y, part.X[3].tolist()) == (("dose", "age"), None, [3.5, 3.0])
+    assert party.used(asked, {"result": np.zeros((60, 1))}).records[:2] == ("p0", "p1")
+    assert party.used(asked, {}).records == ()  # a party that is told nothing need not know
+    inputs = party._inputs(asked)
+    assert inputs["dual"] == (Coordinator, {})
+    assert inputs["columns"][1]["north"].tolist() == [1.0, 1.0, 1.0]
+
+
+def test_a_site_without_a_column_of_ids_says_so(north):
+    aligning = job("align")
+    party, folder = north(WHOLE, aligning)
+    party.tick()
+    assert "dataset 'cohort' has no column of ids" in folder.answer.record.reason
+    with pytest.raises(LocalError, match="has no column of ids: name it in"):
+        party.ids(aligning)

@@ -134,13 +134,26 @@ def test_landmarks_and_sums_of_too_few_records_are_refused(tmp_path, register, p
     assert words in decision.reason
 
 
-def test_a_job_that_accepts_a_risk_is_refused_unless_the_policy_does(tmp_path, register):
+@pytest.mark.parametrize(
+    ("protocol", "params"),
+    [
+        (
+            "elm_horizontal",
+            {"classify": True, "activation": "tanh", "n_hidden": 40, "scale": 1.0, "ridge": "gcv", "accept_risk": True},
+        ),
+        (
+            "gram_arbitrary",
+            {"kernel": "rbf", "gamma": 0.1, "degree": 3, "coef0": 0.0, "C": 1.0, "partition": "horizontal", "how": "intersection"},
+        ),
+    ],
+)
+def test_a_job_that_accepts_a_risk_is_refused_unless_the_policy_does(tmp_path, register, protocol, params):
     path = tmp_path / "north.toml"
-    params = {"classify": True, "activation": "tanh", "n_hidden": 40, "scale": 1.0, "ridge": "gcv", "accept_risk": True}
-    asked = job(protocol="elm_horizontal", params=params, partition="horizontal")
+    asked = job(protocol=protocol, params=params, partition="horizontal")
     verdicts = {}
     for said in ("false", "true"):
-        path.write_text(example_policy(automatic=True).replace("accept_risk = false", f"accept_risk = {said}"))
+        policy = example_policy(automatic=True).replace("accept_risk = false", f"accept_risk = {said}")
+        path.write_text(policy.replace('"gram_vertical"', '"gram_vertical", "gram_arbitrary"', 1))
         decision = decide(asked, Policy.from_toml(path), facts_of(register), register, party="north", now=NOW)
         verdicts[said] = decision.rule
     assert verdicts["false"] == "accept_risk"

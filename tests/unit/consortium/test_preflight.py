@@ -8,7 +8,7 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 from tacit.consortium import preflight
-from tacit.consortium.preflight import CODES, Problem, combine, local_checks, render, report_of
+from tacit.consortium.preflight import CODES, Problem, combine, concerns, local_checks, render, report_of
 from tacit.consortium.proposal import propose
 from tacit.data.part import part_of
 
@@ -165,3 +165,44 @@ def test_the_own_site_reads_the_details():
 
 def test_every_code_says_what_and_what_to_do():
     assert all(what and remedy for what, remedy in CODES.values())
+
+
+ROWS = ("age", "bmi", "dose")
+ANY = "any one of north, south, east"
+FROM = "from the gram matrix and the cells they own: forbid it by agreement, or choose a method that opens no gram matrix"
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        (
+            {"columns": {"north": ("age",), "south": ("bmi", "dose"), "east": ("x", "y")}},
+            ["clearing and all other parties together can work out all data of north, up to a sign,"],
+        ),
+        (
+            {"columns": {"north": ("age",), "south": ("bmi", "dose"), "east": "all"}, "rows": dict.fromkeys(PARTIES)},
+            [
+                "clearing and all other parties together can work out all data of north, up to a sign,",
+                "clearing and all other parties together can work out the column of east, up to a sign, if it brings one only,",
+            ],
+        ),
+        ({"columns": {"north": ("age", "z"), "south": ("bmi", "dose"), "east": ("x", "y")}}, []),
+        (
+            {"partition": "horizontal", "columns": dict.fromkeys(PARTIES, ROWS), "rows": {"north": 3, "south": 9, "east": 1}},
+            ["clearing together with any one of north, south can work out all data"],
+        ),
+        (
+            {"partition": "horizontal", "columns": dict.fromkeys(PARTIES, ROWS), "rows": {"north": None, "south": 9, "east": 1}},
+            [f"clearing together with {ANY} can work out all data, if it has as many records as there are columns,"],
+        ),
+        (
+            {"partition": "arbitrary"},
+            [f"clearing together with {ANY} can work out all data, if it owns as many cells of each column as there are columns,"],
+        ),
+        ({"protocol": "pan_svm"}, []),
+    ],
+)
+def test_who_could_work_out_whose_data_is_a_warning_and_no_problem(changes, words):
+    found = concerns(job(**changes))
+    assert found == [f"{line} {FROM}" for line in words]
+    assert render([], found).splitlines() == ["preflight: every check passed", *(f"  warning: {line}" for line in found)]

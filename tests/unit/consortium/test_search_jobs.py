@@ -42,6 +42,7 @@ MODELS = {
     "witness": (PanSVC(tol=0.1, witness=True), FederatedGridSearch),
     "halving": (PanSVC(tol=0.1, kernel="linear"), FederatedHalvingSearch),
     "gram": (GramSVC(), FederatedGridSearch),
+    "gram by rows": (GramSVC(partition="horizontal"), FederatedHalvingSearch),
 }
 
 
@@ -63,8 +64,9 @@ def test_a_job_holds_the_whole_grid_and_a_policy_sees_its_least_sums():
     assert job.cost.rounds > 0
 
 
-def test_the_cost_of_a_gram_search_is_that_of_its_run():
-    search, fed, roster = searched(GramSVC())
+@pytest.mark.parametrize("partition", ["vertical", "horizontal", "arbitrary"])
+def test_the_cost_of_a_gram_search_is_that_of_its_run(partition):
+    search, fed, roster = searched(GramSVC(partition=partition))
     assert cost_of(*fed.asked, roster, 240).rounds == search.report_.rounds
 
 

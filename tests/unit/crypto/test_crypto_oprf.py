@@ -63,7 +63,7 @@ def test_without_the_library_one_line_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "rbcl", None)
     oprf.sodium.cache_clear()
     try:
-        with pytest.raises(MissingExtraError, match=r"blind hashing needs the extra 'he': pip install 'tacit\[he\]'"):
+        with pytest.raises(MissingExtraError, match=r"blind hashing, of ids or .*, needs the extra 'he': pip install 'tacit\[he\]'"):
             oprf.sodium()
     finally:
         oprf.sodium.cache_clear()

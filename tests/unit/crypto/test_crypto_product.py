@@ -16,6 +16,7 @@ from tacit.crypto import seal_bytes
 from tacit.crypto.bfv import HIGH, LOW, Bfv, Scheme, try_out
 from tacit.crypto.bfv_layout import N, best_fold, stretches, strips_of
 from tacit.crypto.entropy import RootEntropy
+from tacit.crypto.paillier import SecretKey, ciphers_from_bytes
 from tacit.crypto.paillier_slots import PaillierSlots
 from tacit.crypto.product import BOUND, Block, Plan, dense, drawn, engine
 from tacit.errors import LocalError, MissingExtraError, PeerError
@@ -122,6 +123,47 @@ def test_the_flood_covers_the_noise_of_every_reply_that_is_allowed():
 
 
 @pytest.mark.parametrize("name", ["bfv", "paillier"])
+def test_columns_that_are_shares_are_multiplied_modulo_the_ring(name):
+    rng = np.random.default_rng(4)
+    A, B = rng.integers(0, 1 << 58, (3, 30)), rng.integers(-(1 << 26), 1 << 26, (5, 30))
+    A[0], A[1] = 0, (1 << 58) - 1
+    way = engine(name, 31, bits=58, bound=1 << 26, fold=6, uploads=1 << 58)
+    mine, theirs = shares(way, dense(3, 5, 30), by_columns(A), [B])
+    expected = np.array(A, object) @ np.array(B, object).T % (1 << 58)
+    np.testing.assert_array_equal(Ring(1 << 58).total([mine[0], theirs[0]]), expected.astype(np.uint64))
+
+
+@pytest.mark.parametrize("drop", range(9))
+def test_integer_shares_are_cut_to_the_product_without_its_last_bytes_or_one_more(drop):
+    rng = np.random.default_rng(drop)
+    A, B = rng.integers(-(1 << 60), 1 << 60, (20, 3)), rng.integers(-(1 << 40), 1 << 40, (2, 3))
+    A[0] = 0
+    way = PaillierSlots(3, 1 << 40, 59, drop=drop, uploads=1 << 60)
+    mine, theirs = shares(way, dense(20, 2, 3), by_columns(A), [B])
+    found = Ring(1 << 59).total([mine[0], theirs[0]]).astype(object)
+    more = (found - np.array(A, object) @ np.array(B, object).T // (1 << 8 * drop)) % (1 << 59)
+    assert set(more.ravel()) <= ({0, 1} if drop else {0})
+    assert not more[0].any(), "0 stays 0"
+    if drop in (1, 2, 3):
+        assert set(more.ravel()) == {0, 1}
+
+
+@pytest.mark.parametrize(("drop", "bits", "uploads"), [(0, 48, None), (6, 59, 1 << 60), (30, 59, None)])
+def test_masks_are_40_bits_longer_than_products_and_cover_the_ring_above_what_is_cut(drop, bits, uploads):
+    way, A, B = PaillierSlots(2, 1 << 20, bits, drop=drop, uploads=uploads), np.array([[5, -7]]), np.array([[1 << 20, 3]])
+    given = {name: bytes([i]) * 32 for i, name in enumerate(("mask", "noise"))}
+    reply, _ = way.reply(way.upload(secret_of(way), by_columns(A)), dense(1, 1, 2), [B], pads(**given))
+    key = SecretKey.from_bytes(secret_of(way), 2048)
+    (opened,) = (int(key.decrypt(c)) for c in ciphers_from_bytes(reply.tobytes(), key.public))
+    u = way._masks(drawn(pads(**given), "mask", way.slots * -(-way.slot // 8)))[0, 0].tobytes()
+    assert opened % (1 << 8 * way.slot) == int(A[0] @ B[0]) + way.offset + int.from_bytes(u, "little")
+    length = 8 * way.slot - 1  # of u, which is uniform
+    assert length >= (2 * (1 << 20) * (uploads or 1 << 20)).bit_length() + 40
+    assert length >= bits + 8 * drop
+    assert way.slots * way.slot * 8 < 2047
+
+
+@pytest.mark.parametrize("name", ["bfv", "paillier"])
 def test_the_same_matrix_twice_gives_other_bytes_and_other_shares(name):
     way, plan, A = engine(name, 2), dense(3, 3, 2), np.arange(6).reshape(3, 2)
     uploads = [way.upload(secret_of(way), by_columns(A)) for _ in range(2)]
@@ -212,7 +254,8 @@ def test_a_ciphertext_of_another_form_is_not_taken_apart():
 
 def test_nothing_secret_is_shown():
     assert "seed" not in repr(engine("bfv", 2))
-    assert dataclasses.asdict(engine("paillier", 2)) == {"terms": 2, "bound": BOUND, "bits": 48, "key_bits": 2048}
+    sizes = {"terms": 2, "bound": BOUND, "bits": 48, "key_bits": 2048, "drop": 0, "uploads": None}
+    assert dataclasses.asdict(engine("paillier", 2)) == sizes
 
 
 def test_a_pad_is_put_on_once():

@@ -156,6 +156,9 @@ def test_no_more_records_than_columns_is_told(small):
         ({"landmark_range": (1.0, 0.0)}, "The 'landmark_range' parameter"),
         ({"partition": "vertical"}, "accept_risk=True"),
         ({"partition": "vertical", "kernel": "sigmoid", "accept_risk": True}, "sigmoid"),
+        ({"kernel": "rbf", "probability": True}, "agree at landmarks only, and each has decision values of its own; use PanSVC"),
+        ({"partition": "vertical", "max_rounds": 3, "probability": True}, "3 sums for each of 6 problems can span all 6 columns"),
+        ({"probability": True, "min_count": 40}, "even of two folds one would have fewer than min_count=40 rows of a class"),
     ],
 )
 def test_what_cannot_be_is_refused_in_one_line(small, settings, words):
@@ -183,3 +186,18 @@ def test_a_party_may_coordinate_rows_since_all_that_is_opened_is_public(small):
     X, y = small
     federation = Federation.simulate(X, y, parties=3, coordinator="party-1")
     assert ConsensusSVC().fit(federation).score(X, y) > 0.6
+
+
+def test_but_not_where_probabilities_open_sums_of_rows_to_the_coordinator(small):
+    federation = Federation.simulate(*small, parties=3, coordinator="party-1")
+    with pytest.raises(LocalError, match="'party-1' would coordinate and learn the sums of rows that probabilities need"):
+        ConsensusSVC(probability=True).fit(federation)
+    model = ConsensusSVC(probability=True, accept_risk=True).fit(federation)
+    assert any("not with the averages" in line for line in model.report_.not_protected)
+
+
+def test_over_columns_risk_is_asked_for_before_anything_is_sent(small, monkeypatch):
+    federation = Federation.simulate(*small, parties=3, partition="vertical")
+    monkeypatch.setattr(Federation, "execute", lambda *_, **__: pytest.fail("something was sent"))
+    with pytest.raises(LocalError, match="can span all 6 columns"):
+        ConsensusSVC(partition="vertical").fit(federation)

@@ -122,13 +122,12 @@ def test_the_report_says_first_that_the_coordinator_has_the_records_up_to_a_rota
 
 def test_what_it_refuses(small):
     X, y = small
-    with pytest.raises(LocalError, match=r"shows it to the coordinator up to the order of its columns.*accept_risk=True"):
+    with pytest.raises(LocalError, match=r"shows the coordinator the binary table up to the order of its columns.*accept_risk=True"):
         GramSVC(partition="horizontal", method="intersection").fit(X, y)
-    with pytest.raises(LocalError, match=r"has size .*, outside the declared range of 0.1"):
-        GramSVC(partition="arbitrary", feature_range=0.1).fit(X, y)
+    for partition in ("vertical", "horizontal", "arbitrary"):
+        with pytest.raises(LocalError, match=r"has size .*, outside the declared range of 0.1"):
+            GramSVC(partition=partition, feature_range=0.1).fit(X, y)
     with pytest.raises(LocalError, match="The 'engine' parameter of GramSVR"):
         GramSVR(engine="ckks").fit(X, y)
     with pytest.raises(LocalError, match="would coordinate and learn the gram matrix"):
         GramSVC(partition="horizontal").fit(Federation.simulate(X, y, parties=3, partition="horizontal", coordinator="party-1"))
-    with pytest.raises(LocalError, match="a search over a GramSVC needs partition='vertical' and method='product'"):
-        tacit.FederatedGridSearch(GramSVC(partition="horizontal"), {"C": [1, 2]}).fit(X, y)

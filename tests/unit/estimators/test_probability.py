@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from sklearn.calibration import _sigmoid_calibration
+from sklearn.calibration import CalibratedClassifierCV, _sigmoid_calibration
 from sklearn.datasets import load_iris, make_classification
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import log_loss
 from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.multiclass import OneVsRestClassifier
 from sklearn.svm import SVC
 
 import tacit
-from tacit import GramSVC, LocalError, PanSVC, ShiftSVC
+from tacit import ConsensusSVC, GramSVC, LocalError, PanSVC, ShiftSVC
 from tacit.numeric.dual_svm import out_of_fold
 from tacit.numeric.folds import dealt
 from tacit.numeric.platt import probabilities
@@ -23,10 +24,16 @@ SVMS = {
     "rows, one against one": PanSVC(**QUICK, multi_class="ovo"),
     "rows, witnessed": PanSVC(**QUICK, witness=True),
     "columns": GramSVC(gamma=0.2, probability=True),
+    "consensus over columns": ConsensusSVC(kernel="rbf", gamma=0.2, probability=True, partition="vertical", accept_risk=True),
     "moved rows": ShiftSVC(gamma=0.2, probability=True, accept_risk=True),
     "moved columns": ShiftSVC(gamma=0.2, probability=True, accept_risk=True, partition="vertical"),
     "secretly moved rows": ShiftSVC(gamma=0.2, probability=True, accept_risk=True, shift="secret"),
     "secretly moved columns": ShiftSVC(gamma=0.2, probability=True, accept_risk=True, shift="secret", partition="vertical"),
+}
+LINEAR = {
+    "consensus over rows": ConsensusSVC(probability=True),
+    "consensus over columns": ConsensusSVC(probability=True, partition="vertical", accept_risk=True),
+    "consensus over columns, by ADMM": ConsensusSVC(rho=0.3, probability=True, partition="vertical", accept_risk=True, max_rounds=100),
 }
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -57,6 +64,17 @@ def test_every_svm_gives_probabilities_that_are_nearly_as_good_as_svcs(request, 
     assert len(model.probA_) == len(model.probB_) == values.shape[1]
 
 
+@pytest.mark.parametrize("name", LINEAR)
+@pytest.mark.parametrize("data", ["two", "three"])
+def test_of_a_linear_consensus_they_are_nearly_those_of_the_calibrated_pooled_svm(request, name, data):
+    X, y = request.getfixturevalue(data)
+    p = LINEAR[name].fit(X, y).predict_proba(X)
+    pooled = SVC(kernel="linear") if data == "two" else OneVsRestClassifier(SVC(kernel="linear"))
+    reference = CalibratedClassifierCV(pooled, ensemble=False).fit(X, y).predict_proba(X)
+    assert np.abs(p - reference).mean() < 0.05
+    assert log_loss(y, p) == pytest.approx(log_loss(y, reference), abs=0.03)
+
+
 @pytest.mark.parametrize("data", ["two", "three"])
 def test_over_columns_they_are_scikit_learns_sigmoid_of_the_values_out_of_fold(request, data):
     X, y = request.getfixturevalue(data)
@@ -81,12 +99,20 @@ def test_values_out_of_fold_are_of_svms_that_did_not_see_the_record(two):
         np.testing.assert_allclose(values[fold == q, 0], oracle.decision_function(X[kept[fold == q]]), atol=1e-5)
 
 
-@pytest.mark.parametrize("name", ["rows", "columns", "moved rows"])
+@pytest.mark.parametrize("name", ["rows", "columns", "moved rows", "consensus over rows", "consensus over columns"])
 def test_they_are_kept_in_model_files(two, tmp_path, name):
     X, y = two
-    model = SVMS[name].fit(X, y)
+    model = (LINEAR | SVMS)[name].fit(X, y)
     again = tacit.load(model.save(tmp_path / "m.tacit"))
     np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+
+
+@pytest.mark.parametrize("name", ["consensus over columns", "consensus over columns, by ADMM"])
+def test_a_record_without_weight_counts_for_nothing(two, name):
+    X, y = two
+    weight = np.where(np.arange(len(y)) % 7, 1.0, 0.0)
+    with_zeros, without = LINEAR[name].fit(X, y, weight)._sigmoids, LINEAR[name].fit(X[weight > 0], y[weight > 0])._sigmoids
+    np.testing.assert_allclose(with_zeros, without, atol=1e-2)
 
 
 def test_records_that_stay_split_have_the_same_probabilities(two):
@@ -108,10 +134,11 @@ def test_without_them_there_is_no_predict_proba(two, kind):
         model.predict_proba(two[0])
 
 
-def test_a_class_of_one_record_is_refused_in_one_line(two):
+@pytest.mark.parametrize("name", ["columns", "consensus over columns"])
+def test_a_class_of_one_record_is_refused_in_one_line(two, name):
     X, _ = two
     with pytest.raises(LocalError, match="a class has a single record, and probability=True leaves records out in turn") as caught:
-        GramSVC(probability=True).fit(X[:40], np.arange(40) == 0)
+        SVMS[name].fit(X[:40], np.arange(40) == 0)
     assert "\n" not in str(caught.value)
 
 

@@ -45,6 +45,30 @@ def test_gram_equals_grid_search_of_scikit_learn_on_the_same_folds_in_every_figu
     np.testing.assert_allclose(search.decision_function(table[0]), reference.decision_function(table[0]), atol=1e-4)
 
 
+@pytest.mark.parametrize("partition", ["horizontal", "arbitrary"])
+def test_over_rows_and_cells_too(table, partition):
+    X, y = table
+    search = FederatedGridSearch(GramSVC(tol=1e-6, partition=partition, probability=True), GRID, cv=3).fit(X, y)
+    reference = GridSearchCV(SVC(tol=1e-6), GRID, cv=PredefinedSplit(search.folds_)).fit(X, y)
+    assert search.best_params_ == reference.best_params_
+    for name in ("split0_test_score", "split2_test_score", "mean_test_score"):
+        np.testing.assert_allclose(search.cv_results_[name], reference.cv_results_[name], atol=1e-12)
+    np.testing.assert_array_equal(search.predict(X), reference.predict(X))
+    assert search.predict_proba(X[:3]).shape == (3, 2)
+    assert search.report_.rounds <= search.plan_.rounds
+
+
+def test_over_rows_no_fold_and_no_stage_has_a_few_records_of_a_class(table):
+    X, y = table
+    y = np.where(np.arange(len(y)) < len(y) - 12, 0, 1)
+    with pytest.warns(UserWarning, match="of cv=5 folds one would have fewer than min_count=5 rows of a class: 2 were dealt"):
+        search = FederatedHalvingSearch(GramSVC(partition="horizontal"), GRID, cv=5, factor=2).fit(X, y)
+    assert np.bincount(search.folds_[y == 1]).tolist() == [6, 6]
+    assert set(search.cv_results_["iter"]) == {0}  # half of the records would be three of a class
+    with pytest.raises(LocalError, match="too few rows for folds: even of two, one would have fewer than min_count=5 rows of a class"):
+        FederatedGridSearch(GramSVC(partition="horizontal"), GRID).fit(X, np.arange(len(X)) < 9)
+
+
 def test_pan_equals_grid_search_of_scikit_learn_on_the_same_folds_and_map(found, table):
     search = found["pan"]
     X, y = table

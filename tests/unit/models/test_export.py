@@ -26,7 +26,7 @@ from tacit.numeric.feature_map import basis_of
 from tacit.numeric.kernels import Kernel
 from tacit.numeric.platt import probabilities
 from tacit.protocols.feature_map import FeatureMap
-from tacit.protocols.pan_svm import problems
+from tacit.protocols.row_problems import problems
 
 COLUMNS = 5
 MAPS = [

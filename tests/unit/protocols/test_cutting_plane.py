@@ -9,8 +9,11 @@ import pytest
 
 from leaks.planes import Tapped, blobs, bracket, objective, played, rows_of, shared
 from tacit.choreo import LocalError, PeerError
-from tacit.protocols.cutting_plane import Models, Rows, confirm, relative_gap
-from tacit.protocols.pan_svm import problems, signs_of
+from tacit.protocols.cutting_plane import Models
+from tacit.protocols.plane_rows import Rows
+from tacit.protocols.planes import relative_gap
+from tacit.protocols.row_problems import problems, signs_of
+from tacit.protocols.witness import confirm
 
 
 def check_optimal(done, C, tol):

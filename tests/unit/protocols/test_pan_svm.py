@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 from typing import Any
 
 import numpy as np
@@ -19,9 +20,11 @@ from tacit.numeric.feature_map import basis_of
 from tacit.numeric.fixed_point import FixedPoint
 from tacit.numeric.folds import votes
 from tacit.numeric.kernels import gamma_of
-from tacit.protocols import pan_svm as protocol
+from tacit.protocols import row_problems as protocol
 from tacit.protocols.feature_map import Basis, FeatureMap, map_records
-from tacit.protocols.pan_svm import class_weights, left_out, pan_svm, problems, signs_of, wanted
+from tacit.protocols.pan_search import pan_search
+from tacit.protocols.pan_svm import pan_svm
+from tacit.protocols.row_problems import Svm, class_weights, left_out, problems, signs_of, wanted
 
 SHAPE = {"kernel": "rbf", "gamma": "scale", "degree": 3, "coef0": 1.0, "C": 3.0}
 
@@ -221,6 +224,16 @@ def test_labels_that_are_missing_or_of_one_class_are_refused():
     ):
         pan_svm(run, run.hold(Holder, parts), **SHAPE)
     assert not len(run.ledger)
+
+
+def test_training_and_search_take_the_parameters_of_one_list_by_name():
+    ours, searchs = (inspect.signature(protocol).parameters for protocol in (pan_svm, pan_search))
+    named = inspect.signature(Svm).parameters
+    assert list(ours) == ["run", "data", *named]
+    assert set(searchs) - set(ours) == {"candidates", "cv", "scoring", "refit", "factor"}
+    assert all(searchs[name].default == ours[name].default == named[name].default for name in named)
+    with pytest.raises(TypeError, match="'price'"):
+        trained(*table(), price=1.0)
 
 
 # Witnesses, before the planes

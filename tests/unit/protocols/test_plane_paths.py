@@ -8,9 +8,9 @@ import pytest
 from leaks.paths import tables_of, walked
 from leaks.planes import bracket, objective, played
 from tacit.numeric.folds import dealt
-from tacit.protocols.cutting_plane import Rows
 from tacit.protocols.fold_accuracy import in_folds
-from tacit.protocols.pan_svm import problems, signs_of
+from tacit.protocols.plane_rows import Rows
+from tacit.protocols.row_problems import problems, signs_of
 
 PRICES = (0.05, 1.0, 8.0)
 MAPS = (lambda X: X, lambda X: np.column_stack([X, X**2]))

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from conformance.cases import CASES, SHIFT, labelled_columns, labelled_rows
+from conformance.cases import CASES
+from conformance.cases_shift import SHIFT, labelled_columns, labelled_rows
 from tacit.choreo import Coordinator, Holder, LocalError, PeerError, Roster
 from tacit.crypto.entropy import RootEntropy
 from tacit.data.part import part_of

@@ -86,9 +86,9 @@ def test_sections_come_in_the_order_a_reader_asks(report):
     headings = re.findall(r"<h2>([^<]*)</h2>", page)
     assert headings == [
         "Who knows what after this run",
+        "Warnings",
         "Every disclosure, from the ledger",
         "Not protected",
-        "Warnings",
         "Result",
         "Cost",
         "What moved, and when",

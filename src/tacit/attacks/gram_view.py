@@ -1,0 +1,92 @@
+"""What the coordinator and the asker of a gram SVM see in a training and in questions: the real protocols, and somebody who remembers."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from tacit.attacks.coordinator import OwnCoordinator
+from tacit.choreo import F64, I64, At, Each, Holder, entries_of
+from tacit.crypto.entropy import RootEntropy
+from tacit.data import Federation
+from tacit.numeric.kernels import Kernel
+from tacit.numeric.ownership import Owners
+from tacit.numeric.triangle import unpack
+from tacit.protocols import gram_arbitrary, gram_vertical
+from tacit.protocols.gram_linear import gram_linear_predict
+from tacit.protocols.gram_model import DualModel
+from tacit.protocols.gram_weights import gram_weights
+
+
+@dataclass
+class Listener:
+    """An honest coordinator that remembers the gram matrix, in bands, and the dot products of new records with support vectors."""
+
+    bands: tuple[F64, ...] = ()
+    dots: list[F64] = field(default_factory=list)
+
+    def append(self, done: tuple[F64, ...], band: F64) -> tuple[F64, ...]:
+        """As it collects the gram matrix."""
+        self.bands = gram_vertical.append(done, band)
+        return self.bands
+
+    def decide(self, model: DualModel, total: F64, squares: bool) -> gram_vertical.Decision:  # noqa: FBT001 - a step
+        """As it answers."""
+        self._remember(total, squares=squares)
+        return gram_vertical.decide(model, total, squares)
+
+    def decide_each(self, model: DualModel, total: F64, squares: bool, new: Owners) -> Each:  # noqa: FBT001 - a step
+        """As it answers every holder of rows."""
+        self._remember(total, squares=squares)
+        return gram_arbitrary.decide_each(model, total, squares, new)
+
+    def _remember(self, total: F64, *, squares: bool) -> None:
+        self.dots.append(total[:, : total.shape[1] - squares].copy())
+
+
+@dataclass(frozen=True)
+class GramView:
+    """The coordinator's gram matrix, support vectors, and their dot products with new records, none if linear; the asker's answers."""
+
+    gram: F64
+    support: I64
+    dots: F64
+    answers: F64
+    kernel: Kernel
+
+
+def gram_view(federation: Federation, queries: F64, *, kernel: str = "rbf", gamma: float = 1.0, degree: int = 2) -> GramView:
+    """Train between these parties, then ask about `queries`, cut in the same way."""
+    listener, job = Listener(), secrets.token_bytes(16)
+    with OwnCoordinator(federation.roster, job=job, entropy=RootEntropy(federation.roster.parties, job)) as run:
+        run.steps = {step.__name__: step for step in (listener.append, listener.decide, listener.decide_each)}
+        old, new = (run.hold(Holder, parts) for parts in (federation.parts, federation.split(queries).parts))
+        shape: dict[str, Any] = {"kernel": kernel, "gamma": gamma, "degree": degree, "coef0": 1.0}
+        model, told = _played(run, federation.partition, old, new, shape)
+    return GramView(
+        unpack(listener.bands, federation.n_rows), model["support"], np.vstack([np.empty((0, len(model["support"]))), *listener.dots]),
+        np.concatenate(list(told.values()))[:, 0], Kernel(kernel, gamma, degree, 1.0),
+    )  # fmt: skip
+
+
+def _played(
+    run: OwnCoordinator, partition: str, old: At[Any], new: At[Any], shape: dict[str, Any]
+) -> tuple[dict[str, Any], Mapping[str, F64]]:
+    """The model in shares, and what each who asks is told."""
+    how, squares = {**shape, "C": 1.0, "tol": 1e-6}, shape["kernel"] == "rbf"
+    train = gram_vertical.gram_vertical if partition == "vertical" else partial(gram_arbitrary.gram_arbitrary, partition=partition)
+    model = train(run, old, **how)
+    shares = (model["dual"], model["columns"])
+    if shape["kernel"] == "linear":
+        weights = gram_weights(run, *shares, partition=partition, problems=1)
+        told = gram_linear_predict(run, new, weights, partition=partition, problems=1)
+    elif partition == "vertical":
+        told = gram_vertical.gram_predict(run, new, *shares, squares=squares, support=len(model["support"]))
+    else:
+        told = gram_arbitrary.gram_arbitrary_predict(run, new, *shares, partition=partition, squares=squares)
+    return model, entries_of(told)

@@ -1,0 +1,35 @@
+"""What studies of attacks are made of: points, and how far to step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+F64 = NDArray[np.float64]
+I64 = NDArray[np.int64]
+ERROR = "relative error"
+
+
+@dataclass(frozen=True)
+class Point:
+    """What came out: under which variant of the method, with so much known."""
+
+    variant: str
+    knows: float
+    found: float
+
+
+Points = Iterator[Point]
+
+
+def steps(top: int) -> list[int]:
+    """From nothing to enough, and one short of that."""
+    return sorted({0, top // 4, top // 2, 3 * top // 4, top - 1, top})
+
+
+def scaled(X: F64, top: int) -> I64:
+    """Whole numbers of up to that size."""
+    return np.asarray(np.rint(X / np.abs(X).max() * top), np.int64)

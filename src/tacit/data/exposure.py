@@ -1,0 +1,89 @@
+"""Who can work out whose cells, together with a coordinator that has the gram matrix: counted before anything is sent.
+
+G = A A' is the table A, of m records and n columns, up to a rotation: A = U R, with U from G and R orthogonal if m >= n. Column f of A
+is U r_f, so whoever has G and knows cells of the column, in whatever records, knows it all:
+
+    min(m, n) of its cells give r_f,        n - 1 of them give it up to a sign, since |r_f| = 1                        (1)
+
+A known column is taken away, A_H A_H' = G - a_f a_f', and (1) holds again with one column less. By rows a party knows as many cells of
+every column as it has records; by columns the coordinator and all parties but one leave the last one's columns, and (1) gives a single
+one with no known cell at all. For rows and columns in general position nothing less will do; scattered cells may do with fewer than (1)
+asks for, and so may columns that depend on each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+
+from tacit.choreo.message import I64
+from tacit.data.federation import Federation
+
+Counts = Mapping[str, I64]
+ALONE = "{site} alone can work out {what}"
+WITH_ONE = "{site} together with {who} can work out {what}"
+WITH_ALL = "{site} and all other parties together can work out {what} of {who}"
+IF_SO = {  # before it is known who brings how much
+    "vertical": "{site} and all other parties together can work out the column of {who}, up to a sign, if it brings one only,",
+    "horizontal": "{site} together with {who} can work out all data, if it has as many records as there are columns,",
+    "arbitrary": "{site} together with {who} can work out all data, if it owns as many cells of each column as there are columns,",
+}
+ADVICE = "from the gram matrix and the cells they own: forbid it by agreement, or choose a method that opens no gram matrix"
+
+
+def exposed(federation: Federation) -> list[str]:
+    """What the report of a gram matrix has to warn of; where parties are elsewhere, their job tells (`preflight.concerns`)."""
+    if not federation.simulated:
+        return []
+    counts = {}
+    for party, part in federation.parts.items():
+        own = np.full(part.X.shape[1], len(part.X)) if part.owned is None else part.owned.sum(axis=0)
+        counts[party] = np.bincount(federation.columns[party], own, federation.n_features).astype(np.int64)
+    return exposures(counts, federation.n_rows, federation.coordinator)
+
+
+def exposures(counts: Counts, records: int, site: str) -> list[str]:
+    """A line for each kind of coalition that can work out cells of others; `counts` says how many cells of each column a party owns."""
+    found: dict[tuple[str, str, bool], list[str]] = {}
+    seen: list[tuple[frozenset[str], int, bool]] = []
+    own = counts.get(site, np.zeros_like(next(iter(counts.values()))))
+    for words, name, members in _coalitions([p for p, cells in counts.items() if p != site and cells.any()]):
+        known = sum((counts[p] for p in members), own)
+        columns, signs = worked_out(known, records)
+        implied = any(fewer <= members and columns <= most and signs >= worse for fewer, most, worse in seen)
+        if columns > np.sum(known == records) and not implied:
+            seen.append((members, columns, signs))
+            what = "all data" if columns == len(known) else f"all data in {columns} of {len(known)} columns"
+            found.setdefault((words, what, signs), []).append(name)
+    return [
+        f"{words.format(site=site, who=_any(names), what=what)}{', up to a sign,' * signs} {ADVICE}"
+        for (words, what, signs), names in found.items()
+    ]
+
+
+def exposed_if(partition: str, parties: Sequence[str], site: str) -> list[str]:
+    """The same of parties that have not said how much they bring."""
+    return [f"{IF_SO[partition].format(site=site, who=_any(parties))} {ADVICE}"] if parties else []
+
+
+def worked_out(known: I64, records: int) -> tuple[int, bool]:
+    """(1) as often as it goes, for who knows so many cells of each column: how many columns come out, and whether up to signs only."""
+    signs = False
+    for done, cells in enumerate(sorted(map(int, known), reverse=True)):
+        hidden = len(known) - done
+        if cells < min(records, hidden - 1):
+            return done, signs
+        signs |= cells < min(records, hidden)
+    return len(known), signs
+
+
+def _coalitions(parties: Sequence[str]) -> Iterator[tuple[str, str, frozenset[str]]]:
+    """With the coordinator: nobody, each party, all parties but one. Bigger ones are worth a warning only if no smaller one is."""
+    yield ALONE, "", frozenset()
+    yield from ((WITH_ONE, p, frozenset((p,))) for p in parties)
+    yield from ((WITH_ALL, p, frozenset(parties) - {p}) for p in parties)
+
+
+def _any(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"any one of {', '.join(names)}"

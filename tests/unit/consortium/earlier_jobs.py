@@ -1,0 +1,41 @@
+"""Jobs that are over at a site, and jobs that build on them."""
+
+import os
+from datetime import UTC, datetime, timedelta
+
+import msgspec
+
+from tacit.consortium.answers import Finished, Proposal, Start
+from tacit.consortium.folder import folder_of
+from tacit.consortium.proposal import propose
+
+NOW = datetime.now(UTC)
+SITES = {"parties": ("north", "south", "east"), "coordinator": "clearing", "dataset": "cohort"}
+KERNEL = {"kernel": "rbf", "gamma": 1.0, "degree": 3, "coef0": 0.0, "C": 1.0}
+PUBLIC = {"classes": [0, 1], "support": [1, 2, 5], "sigmoids": None, "history": []}
+
+
+def job(protocol="gram_vertical", params=(), *, builds_on=(), **changes):
+    given = {**(KERNEL if protocol in ("gram_vertical", "gram_search") else {}), **dict(params)}
+    made = propose(
+        protocol, given, partition="vertical", submitter="analyst", purpose="a test", legal_basis="consent", labeller="north",
+        builds_on=builds_on, **SITES,
+    )  # fmt: skip
+    return msgspec.structs.replace(made, **changes)
+
+
+def put(state, made, *, own=None, public=PUBLIC, used=None, ok=True, started=True, days=0):
+    """A job as a site has it when it is over."""
+    folder = folder_of(state, made.id)
+    folder.propose(Proposal(job=made.canonical().decode(), submitter="analyst", signature=""))
+    if started:
+        folder.start = Start(job=made.id, attempt=1, answers=())
+        folder.keep_result(own or {}, public, used)
+        folder.finished = Finished(job=made.id, site="north", attempt=1, ok=ok)
+        then = (NOW - timedelta(days=days)).timestamp()
+        os.utime(folder.path / "finished.json", (then, then))
+    return folder
+
+
+def question(trained, **changes):
+    return msgspec.structs.replace(job("gram_predict", {"squares": True, "support": 3}, builds_on=(trained.id,)), **changes)
