@@ -76,7 +76,7 @@ def figures(quick: bool) -> Iterator[Figure | Step]:  # noqa: FBT001 - the one s
         yield from _training(parties=3 if quick else 5)
         yield from _memory(rounds=3 if quick else 10)
         yield _cut(seconds=5 if quick else 60)
-        yield from _chaos(runs=3 if quick else 100)
+        yield from _chaos(runs=1 if quick else 100)
 
 
 @contextlib.contextmanager
