@@ -31,9 +31,9 @@ def figures(quick: bool) -> Iterator[Figure | Step | Table]:  # noqa: FBT001 - t
         yield from _small(SOME if quick else SMALL, seeds=1 if quick else 5)
         if not quick:
             yield from _splice(seeds=5)
+            yield from source_seconds(repeats=10)
         yield from _fourclass(seeds=1 if quick else 5, methods=4 if quick else None)
-        yield from source_seconds(repeats=1 if quick else 10)
-        yield from adult_seconds(rows=4000 if quick else None)
+        yield from adult_seconds(rows=2000 if quick else None)
 
 
 # Table 3.2
