@@ -16,7 +16,7 @@ demo: $(READY)
 	$(BIN)/tacit demo
 
 test: $(TESTS) lint
-	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
 lint: $(TESTS)
 	$(BIN)/ruff check .

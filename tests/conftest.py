@@ -3,8 +3,18 @@
 import sys
 from pathlib import Path
 
+import pytest
 from hypothesis import settings
 
 sys.path.insert(0, str(Path(__file__).parent))
 settings.register_profile("any machine", deadline=None)  # how long an example takes says how busy the machine is
 settings.load_profile("any machine")
+
+
+LONG = ("organisations", "spark", "conformance")  # first, so that no worker has minutes of them left when the other is through
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items):
+    """Folders of long tests before the others, in random order within each."""
+    items.sort(key=lambda item: item.path.parent.name not in LONG)
