@@ -121,6 +121,7 @@ BUILDS_ON: dict[str, tuple[str, ...]] = {
 Kind = Literal["records", "ids", "answers", "shares"]
 Inputs = Mapping[str, tuple[Role, Mapping[str, Any]]]
 Progress = Callable[[str, int, int], None]
+Keep = Callable[[str, Any], None]
 
 
 def kind_of(protocol: str) -> Kind:
@@ -160,18 +161,30 @@ def execute_together(
     *,
     progress: Progress | None = None,
     entropy: Entropy | None = None,
+    keep: Keep = lambda _party, _value: None,
 ) -> Outcome:
-    """Run a protocol with all parties in this process."""
+    """Run a protocol with all parties in this process; `keep` gets what each of them keeps beyond it."""
     start, job = time.perf_counter(), secrets.token_bytes(16)
-    with Together(roster, job=job, entropy=entropy or RootEntropy(roster.parties, job), progress=progress) as run:
+    with Together(roster, job=job, entropy=entropy or RootEntropy(roster.parties, job), progress=progress, keep=keep) as run:
         result = play(run, protocol, inputs, params)
         return Outcome(opened(result), run.ledger, run.history, time.perf_counter() - start, dict(run.cpu))
 
 
 def execute_spark(
-    roster: Roster, protocol: str, inputs: Inputs, params: Mapping[str, Any], *, progress: Progress | None = None, spark: Any = None
+    roster: Roster,
+    protocol: str,
+    inputs: Inputs,
+    params: Mapping[str, Any],
+    *,
+    progress: Progress | None = None,
+    spark: Any = None,
+    keep: Keep | None = None,
 ) -> Outcome:
-    """Run a protocol with each holder at a partition and this process as its driver; what is on the cluster already stays there."""
+    """Run a protocol with each holder at a partition and this process as its driver; what is on the cluster already stays there.
+
+    Nothing outlives a run there: Spark is one trust domain, and who could combine two runs has the rows anyway.
+    """
+    del keep
     simulated = not any(isinstance(entries, Partitions) for _, entries in inputs.values())
     if not simulated and params.get("method") == "ring":
         raise LocalError("secure_sum='ring' hands values from party to party, and on Spark the driver would read them: use 'pairwise'")

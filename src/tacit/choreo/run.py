@@ -119,6 +119,9 @@ class Run(ABC):
     def _finished(self, base: str, t: int, carry: Carry) -> None:  # noqa: B027 - a hook that most runtimes leave alone
         """A round is over: the place for a checkpoint."""
 
+    def _keep(self, entries: Mapping[str, Any]) -> None:  # noqa: B027 - a hook for runtimes that have something that outlives a run
+        """Write down, for each party that is present, what must outlive the run, before anything else leaves the party."""
+
     # Verbs
 
     def hold(self, role: Role, entries: Mapping[str, Any]) -> At[Any]:
@@ -178,6 +181,12 @@ class Run(ABC):
     def publish_all(self, kind: type[M], value: At[Any]) -> dict[str, M]:
         """Everyone learns one from each of its owners."""
         return self._published(kind, value)
+
+    def keep(self, value: At[Any]) -> None:
+        """Write what each owner holds where it outlives the run, however that ends; it is there before the owner sends anything more."""
+        self._placed("keep")
+        self._check(value, value.owners, "keep")
+        self._keep(entries_of(value))
 
     def random(self, role: Role) -> At[bytes]:
         """A fresh 32-byte seed at each party of the role."""

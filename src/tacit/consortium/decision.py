@@ -18,6 +18,7 @@ from tacit.consortium.policy import READERS, Policy, Some
 from tacit.consortium.register import Question, Register
 from tacit.consortium.rehearsal import disclosure_of, settings_of
 from tacit.errors import TacitError
+from tacit.numeric.least_count import FLOOR
 from tacit.registry import kind_of
 
 NO_GROUNDS = Grounds()
@@ -141,6 +142,7 @@ def _limit(policy: Policy, rule: str, has: int, remedy: str) -> Problem:
 
 def _least(c: _Case) -> Iterator[Problem]:
     for name, value in settings_of(c.job.protocol, c.job.arguments, c.policy.least).items():
+        value = FLOOR if value == "auto" else value  # noqa: PLW2901 - each party takes its own, and never fewer
         if not isinstance(value, (int, float)) or value < c.policy.least[name]:
             least = f"policy {c.policy.file}: least.{name} = {c.policy.least[name]:g}"
             yield Problem("least", f"{least}, the job has {value}: propose it with more, or ask that party")

@@ -19,20 +19,20 @@ from tacit.consortium.cell_cost import COLUMNS, dots_traffic, gram_traffic, line
 from tacit.consortium.invented import SUPPORT, by_cells, by_columns, by_rows, ids, linear_model, new_cells, new_columns, new_linear
 from tacit.errors import LocalError, TacitError
 from tacit.numeric.elm import size_of
-from tacit.numeric.line_search import CUTS, STEPS
 from tacit.numeric.triangle import bands
 from tacit.protocols.align import BLOCK
 from tacit.protocols.elm_horizontal import nodes_of
 from tacit.protocols.fold_scores import MOST as FOLDS
 from tacit.protocols.gram_vertical import BAND
-from tacit.protocols.row_problems import wanted
+from tacit.protocols.planes import STEPS
+from tacit.protocols.row_problems import Svm, wanted
 from tacit.registry import PROTOCOLS, Inputs, execute_together
 
 Params = Mapping[str, Any]
 SMALL, LARGE = 8, 64  # records of the rehearsals
 USUAL = 60  # rounds of cutting planes, where that is not known
 AVERAGES = 150  # rounds of a consensus
-PLANES = 6  # messages, one after the other, of a round of cutting planes
+PLANES = 4  # messages, one after the other, of a round of cutting planes
 
 
 class Cost(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -89,11 +89,10 @@ def _banded(
 def _iterated(params: Params, roster: Roster, records: int) -> Cost:
     """How many rounds cutting planes take is not known before: told is the cost of `USUAL`, of one problem and `COLUMNS` columns."""
     short, long = (_rehearse("pan_svm", {**params, "max_rounds": n}, roster, LARGE, BAND) for n in (3, 4))
-    share, count = wanted(params["landmarks"], records)
-    size = COLUMNS if params["kernel"] == "linear" else count or int((share or 0.0) * records)
+    size = COLUMNS if params["kernel"] == "linear" else _features(params, records)
     holders, site = len(roster[Holder]), roster[Coordinator][0]
     problems = 1 + (FOLDS if params.get("probability") else 0)
-    each = 8 * (USUAL * problems * (2 * len(STEPS) + 2 * size + len(CUTS) * USUAL // 2) + 2 * size * COLUMNS + size * size)
+    each = 8 * (USUAL * problems * (len(STEPS) + 2 * size) + 2 * size * COLUMNS + size * size)
     rounds = short.rounds + (USUAL - 3) * (long.rounds - short.rounds)
     return Cost(rounds=rounds, bytes={p: each * (holders if p == site else 1) for p in roster.parties})
 
@@ -103,13 +102,18 @@ def _searched(params: Params, roster: Roster, records: int) -> Cost:
     short, long = (_rehearse("pan_search", {**params, "max_rounds": n}, roster, LARGE, BAND) for n in (3, 4))
     kernels = [tuple(sorted((name, value) for name, value in each.items() if name != "C")) for each in params["candidates"]]
     prices, folds = max(map(kernels.count, kernels)), params.get("cv", FOLDS)
-    share, count = wanted(params["landmarks"], records)
-    size, pools = count or int((share or 0.0) * records), len(set(kernels)) * folds
+    size, pools = _features(params, records), len(set(kernels)) * folds
     rounds = USUAL * (1 + prices) // 2
-    each = 8 * (rounds * pools * (2 * len(STEPS) + 2 * folds * len(CUTS) + 2 * size) + 2 * size * COLUMNS + len(set(kernels)) * size * size)
+    each = 8 * (rounds * pools * (len(STEPS) + 2 * size) + 2 * size * COLUMNS + len(set(kernels)) * size * size)
     holders, site = len(roster[Holder]), roster[Coordinator][0]
     steps = round((long.rounds - short.rounds) / max(1, prices + int(params.get("refit", True))))  # of one round of cutting planes
     return Cost(rounds=short.rounds + rounds * steps, bytes={p: each * (holders if p == site else 1) for p in roster.parties})
+
+
+def _features(params: Params, records: int) -> int:
+    """How many features a map has, of a table of `COLUMNS` columns."""
+    given = {name: params[name] for name in ("landmark_source", "landmarks", "min_count") if name in params}
+    return wanted(Svm("rbf", 1.0, 3, 0.0, 1.0, **given), records, COLUMNS)
 
 
 def _averaged(params: Params, roster: Roster, records: int) -> Cost:
@@ -121,7 +125,7 @@ def _averaged(params: Params, roster: Roster, records: int) -> Cost:
     each = 8 * (AVERAGES * (2 * width + 10) + width * width)
     rounds = short.rounds + (AVERAGES - 3) * 2
     if params.get("probability"):  # cutting planes without each fold
-        each += 8 * USUAL * FOLDS * (2 * len(STEPS) + 2 * FOLDS * len(CUTS) + 2 * width)
+        each += 8 * USUAL * FOLDS * (len(STEPS) + 2 * width)
         rounds += (USUAL - 3) * PLANES
     return Cost(rounds=rounds, bytes={p: each * (holders if p == site else 1) for p in roster.parties})
 
@@ -250,7 +254,16 @@ SCRIPTS: dict[str, Script] = {
     "align": Script(ids, {"min_records": 1}, _matched),
     "pan_svm": Script(
         by_rows,
-        {"C": 1.0, "tol": 1e-9, "landmarks": 3.0, "min_cluster": 1, "min_count": 1, "class_weight": None, "dtype": "float64"},
+        {
+            "C": 1.0,
+            "tol": 1e-9,
+            "landmarks": 3.0,
+            "min_cluster": 1,
+            "min_count": 1,
+            "accept_risk": True,
+            "class_weight": None,
+            "dtype": "float64",
+        },
         _iterated,
     ),
     "gram_search": Script(
@@ -265,6 +278,7 @@ SCRIPTS: dict[str, Script] = {
             "landmarks": 3.0,
             "min_cluster": 1,
             "min_count": 1,
+            "accept_risk": True,
             "class_weight": None,
             "dtype": "float64",
             "cv": 2,
@@ -281,6 +295,7 @@ SCRIPTS: dict[str, Script] = {
             "landmarks": 3,
             "min_cluster": 1,
             "min_count": 1,
+            "accept_risk": True,
             "class_weight": None,
             "landmark_range": (-1.0, 1.0),
         },

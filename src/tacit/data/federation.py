@@ -49,6 +49,7 @@ class Federation:
     progress: called with a place, the rounds done there and the rounds to do, as a run goes on.
     categories: of columns that were text, the texts that their numbers 0, 1, ... stand for.
     alignment: the run that found the common records, if ids were given; the report of a model tells of it too.
+    past: what earlier runs opened of each party's rows, as a site's register keeps it: later runs hold back accordingly.
     """
 
     partition: Partition
@@ -64,6 +65,7 @@ class Federation:
     progress: Progress | None = None
     categories: dict[str, tuple[str, ...]] = field(default_factory=dict)
     alignment: Outcome | None = None
+    past: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
     def simulate(
@@ -302,7 +304,19 @@ class Federation:
     def execute(self, protocol: str, inputs: Inputs, **params: Any) -> Outcome:
         """Run a protocol between the parties; `inputs` says which role brings what along."""
         check_choice("runtime", self.runtime, RUNTIMES)
-        return RUNTIMES[self.runtime](self.roster, protocol, inputs, params, progress=self.progress)
+        held = {name: (role, self._remembered(entries)) for name, (role, entries) in inputs.items()}
+        return RUNTIMES[self.runtime](self.roster, protocol, held, params, progress=self.progress, keep=self.past.__setitem__)
+
+    def _remembered(self, entries: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The parties' parts, with what earlier runs opened of their rows."""
+        if self.partition != "horizontal" or not self.past:
+            return entries
+        known = {p: part for p, part in entries.items() if isinstance(part, Part) and p in self.past}
+        return {**entries, **{p: dataclasses.replace(part, past=self.past[p]) for p, part in known.items()}}
+
+    def forget(self) -> Federation:
+        """The same records as if nothing had been opened of them yet: for simulations that compare runs with each other."""
+        return dataclasses.replace(self, past={})
 
     @property
     def n_rows(self) -> int:
@@ -325,7 +339,7 @@ class Federation:
         check_fits(table, self.features, named=self.named)
         plan = self._plan(len(table.X))
         parts = plan.cut(dataclasses.replace(table, y=None, weight=None, features=self.features), None)
-        return dataclasses.replace(self, parts=parts, rows=plan.rows, columns=plan.columns, warnings=list(self.warnings))
+        return dataclasses.replace(self, parts=parts, rows=plan.rows, columns=plan.columns, warnings=list(self.warnings), past={})
 
     def _plan(self, n: int) -> Plan:
         if self.partition == "vertical":
@@ -349,7 +363,7 @@ class Federation:
         """Who holds which features, and nothing else: what a model needs to know of the federation it was fitted on."""
         empty = {p: part_of(part.X[:0], None, None, part.features) for p, part in self.parts.items()}
         rows = {p: r[:0] for p, r in self.rows.items()}
-        return dataclasses.replace(self, parts=empty, rows=rows, progress=None, alignment=None)
+        return dataclasses.replace(self, parts=empty, rows=rows, progress=None, alignment=None, past={})
 
     def pooled(self) -> tuple[F64, Array | None, F64 | None]:
         """All records in one place, with labels and weights: for comparison with the centralised learner only."""

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.choreo.message import F64, Array, State
+from tacit.protocols.atoms import Past
 
 Mask = NDArray[np.bool_]
 
@@ -18,6 +19,7 @@ class Part(State):
     weight: sample weights.
     features: names of the columns of X.
     owned: which cells are its own (arbitrary only).
+    past: what earlier runs opened of its rows, if any did.
     """
 
     X: F64
@@ -25,6 +27,7 @@ class Part(State):
     weight: F64 | None
     features: tuple[str, ...]
     owned: Mask | None
+    past: Past | None = None
 
     @property
     def holds_data(self) -> bool:

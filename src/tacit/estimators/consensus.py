@@ -40,7 +40,7 @@ NOT_PROTECTED = {
     ),
 }
 OF_FOLDS = (
-    "The sums for probabilities: rows of at least min_count records, compared with each other, not with the averages.",
+    "The averages beside the sums for probabilities: these are over groups of at least min_count rows, the averages are not.",
     "As many models as folds, which everyone sees.",
 )
 OF_ROWS = ("disclose", "landmark_source", "landmarks", "landmark_range", "min_cluster", "min_count")
@@ -85,7 +85,7 @@ class ConsensusSVC(SupportVectorClassifier):
         landmarks: how many.
         landmark_range: (low, high), or one such pair for each column; public.
         min_cluster: of how many records a landmark is the mean, at least.
-        min_count: with `probability` over rows: no sum of fewer rows is opened, and no two that differ by fewer, as in `PanSVC`.
+        min_count: over rows, with `probability` or landmarks: sums are over groups of at least so many rows, as in `PanSVC`.
         class_weight: None, "balanced", or {class: weight}.
         probability: whether to fit probabilities too: `predict_proba`. Not with a kernel over rows, where the parties' classifiers differ.
         tol: relative residuals, and relative gap of the objective where it is opened, at which the parties agree.
@@ -114,7 +114,7 @@ class ConsensusSVC(SupportVectorClassifier):
         "landmarks": (Number(1, whole=True),),
         "landmark_range": (Range(),),
         "min_cluster": (Number(1, whole=True),),
-        "min_count": (Number(1, whole=True),),
+        "min_count": (OneOf(("auto",)), Number(1, whole=True)),
         "class_weight": (OneOf((None, "balanced")), Weights()),
         "probability": (OneOf((True, False)),),
         "tol": (Number(0, open=True),),
@@ -148,7 +148,7 @@ class ConsensusSVC(SupportVectorClassifier):
         landmarks: int = 40,
         landmark_range: Any = (-1.0, 1.0),
         min_cluster: int = 5,
-        min_count: int = 5,
+        min_count: int | str = "auto",
         class_weight: dict[Any, float] | str | None = None,
         probability: bool = False,
         tol: float = 1e-3,
@@ -214,7 +214,7 @@ class ConsensusSVC(SupportVectorClassifier):
     def _fit(self, federation: Federation, *, compare: bool) -> None:
         rows = self.partition == "horizontal"
         self._check_site(federation)
-        special = self._watched() if rows else {"accept_risk": self.accept_risk}
+        special = {"accept_risk": self.accept_risk, **(self._watched() if rows else {})}
         outcome = federation.execute(f"consensus_{self.partition}", {"data": (Holder, federation.parts)}, **self._arguments(), **special)
         result = outcome.result
         self.classes_, self.n_iter_ = np.array(result["classes"]), int(result["rounds"])

@@ -69,7 +69,8 @@ def evaluate(
         model.tell()
         return last
     reported, model = model, cast("FederatedClassifier", getattr(model, "best_estimator_", model))
-    least = min_count if min_count is not None else int(getattr(model, "min_count", USUAL))
+    own = getattr(model, "min_count", USUAL)
+    least = min_count if min_count is not None else USUAL if isinstance(own, str) else int(own)
     _check(model, federation, bins, least)
     seen = Recorded(**{f.name: getattr(federation, f.name) for f in dataclasses.fields(Federation)})
     scored = _scored(model, seen)

@@ -23,19 +23,21 @@ from tacit.estimators.probability import SupportVectorClassifier
 from tacit.models.export import export, to_sklearn
 from tacit.models.pan import PanModel
 from tacit.numeric.kernels import KERNELS
+from tacit.numeric.least_count import CAP
 from tacit.protocols.cutting_plane import Solution
 from tacit.protocols.feature_map import SOURCES
 from tacit.protocols.planes import relative_gap
-from tacit.protocols.row_problems import CAP
 from tacit.registry import Outcome
 from tacit.report import Report
 from tacit.report.outcome import report_on
 
 NOT_PROTECTED = (
     "The landmarks, which everyone sees: each is the mean of at least min_cluster records (with min_cluster=1 some are records).",
-    "What combinations of the opened sums reveal: the rule of min_count compares each sum with every other of its problem, two at a time.",
-    "Against a coordinator that does not follow the protocol: with witness=True the holders check each of its steps.",
+    "What the sums over one group of rows tell of them: min_count='auto' keeps the numbers that are opened fewer than the unknowns.",
+    "Against a coordinator that publishes wrong models: with witness=True the holders check each of its steps.",
 )
+
+MOST = 0.95  # of the records should take part, else the user is told
 
 
 class PanSVC(SupportVectorClassifier):
@@ -52,14 +54,18 @@ class PanSVC(SupportVectorClassifier):
         coef0: of "poly" and "sigmoid".
         landmark_source: "local": k-means at every party; "joint": k-means of all together by masked sums; "fourier": random features of
             a public seed (rbf), which say nothing about the data.
-        landmarks: how many, or below 1 their share of the rows, of which at most 1000 are taken.
+        landmarks: how many, or below 1 their share of the rows, of which at most 1000 are taken; "auto": as many as suit the table, since
+            more landmarks need larger groups of rows.
         min_cluster: of how many records a landmark is the mean, at least.
-        min_count: no sum over fewer rows, and no two sums that differ by fewer, are opened.
+        min_count: all that is opened are functions of sums over groups of at least so many rows of one class at one party; "auto": each
+            party takes as many as keep the numbers that are opened, in this and all earlier runs, fewer than the unknowns. A smaller number
+            needs accept_risk=True.
         multi_class: "ovr": each class against the rest; "ovo": each pair of classes.
         class_weight: None, "balanced", or {class: weight}.
         probability: let `predict_proba` work: five models that each leave rows out are trained beside, in the same rounds, and Platt's
             sigmoids fitted to what they say by masked sums.
-        tol: relative gap between the objective and its lower bound at which a problem is solved.
+        tol: relative gap between the objective and its lower bound at which a problem is solved; groups of rows may leave a larger one,
+            which the report tells.
         max_rounds: of the cutting planes.
         dtype: of the mapped records, "float64" or "float32", which needs half the memory.
         witness: let the holders see the sums and check every step of the coordinator.
@@ -70,7 +76,7 @@ class PanSVC(SupportVectorClassifier):
         n_parties: between how many parties plain arrays are split.
         runtime: where plain arrays are trained.
         random_state: which rows go to whom when plain arrays are split, and the public seed of "fourier"; it feeds no secret.
-        accept_risk: allow one of the data holders to be the coordinator.
+        accept_risk: allow one of the data holders to be the coordinator, and a min_count that is smaller than "auto" would be.
     """
 
     RULES: ClassVar[dict[str, tuple[Rule, ...]]] = {
@@ -80,9 +86,9 @@ class PanSVC(SupportVectorClassifier):
         "degree": (Number(0, whole=True),),
         "coef0": (Number(),),
         "landmark_source": (OneOf(SOURCES),),
-        "landmarks": (Number(0, open=True),),
+        "landmarks": (OneOf(("auto",)), Number(0, open=True)),
         "min_cluster": (Number(1, whole=True),),
-        "min_count": (Number(1, whole=True),),
+        "min_count": (OneOf(("auto",)), Number(1, whole=True)),
         "multi_class": (OneOf(("ovr", "ovo")),),
         "class_weight": (OneOf((None, "balanced")), Weights()),
         "probability": (OneOf((True, False)),),
@@ -113,9 +119,9 @@ class PanSVC(SupportVectorClassifier):
         degree: int = 3,
         coef0: float = 0.0,
         landmark_source: str = "local",
-        landmarks: float = 0.15,
+        landmarks: float | str = "auto",
         min_cluster: int = 5,
-        min_count: int = 5,
+        min_count: int | str = "auto",
         multi_class: str = "ovr",
         class_weight: dict[Any, float] | str | None = None,
         probability: bool = False,
@@ -159,7 +165,7 @@ class PanSVC(SupportVectorClassifier):
 
     def _check_parameters(self) -> None:
         check(self, self.RULES)
-        if self.landmarks >= 1 and self.landmarks != int(self.landmarks):
+        if not isinstance(self.landmarks, str) and self.landmarks >= 1 and self.landmarks != int(self.landmarks):
             raise LocalError(f"landmarks={self.landmarks} is neither a whole number nor a share of the rows below 1: correct it")
         if self.witness and self.secure_sum != "pairwise":
             raise LocalError(
@@ -188,42 +194,50 @@ class PanSVC(SupportVectorClassifier):
         self.model_ = PanModel(result["map"], found.w, found.b, *shape, sigmoids=result["sigmoids"])
         self.n_iter_, self.n_features_in_ = found.rounds, result["columns"]
         self.report_ = report_on(self, federation, outcome, not_protected=NOT_PROTECTED)
-        for concern in self._concerns(found, np.asarray(result["sizes"]), self.model_.map.source):
+        self.report_.figures = self._figures(found, result["least"])
+        for concern in self._concerns(found, np.asarray(result["sizes"]), np.asarray(result["taking"])):
             self.report_.warnings.append(str(concern))
             warnings.warn(concern, stacklevel=4)
 
+    def _figures(self, found: Solution, least: dict[str, int]) -> dict[str, float | int | str]:
+        """Of how many rows every group is, and which gap that leaves."""
+        sizes = sorted(set(least.values()))
+        rows = f"{sizes[0]}" if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}, by party"
+        return {
+            "least rows of a group that a sum tells apart": rows + (": single records may be opened" if sizes[0] == 1 else ""),
+            "relative gap to the optimum, at most": float(np.max(relative_gap(found.objective, found.bound))),
+        }
+
     def _arguments(self) -> dict[str, Any]:
         names = ("kernel", "gamma", "degree", "landmark_source", "min_cluster", "min_count", "multi_class", "class_weight", "probability",
-                 "max_rounds", "dtype", "witness", "segments", "fraction_bits")  # fmt: skip
-        numbers = {name: float(getattr(self, name)) for name in ("C", "coef0", "landmarks", "tol")}
-        return {**{name: getattr(self, name) for name in names}, **numbers, "method": self.secure_sum, "seed": self._seed()}
+                 "max_rounds", "dtype", "witness", "segments", "fraction_bits", "accept_risk")  # fmt: skip
+        numbers: dict[str, Any] = {name: float(getattr(self, name)) for name in ("C", "coef0", "tol")}
+        numbers["landmarks"] = self.landmarks if isinstance(self.landmarks, str) else float(self.landmarks)
+        return {
+            **{name: getattr(self, name) for name in names},
+            **numbers,
+            "method": self.secure_sum,
+            "seed": self._seed(),
+        }
 
-    def _concerns(self, found: Solution, sizes: F64, source: str) -> Iterator[Warning]:
+    def _concerns(self, found: Solution, sizes: F64, taking: F64) -> Iterator[Warning]:
         rows = round(float(sizes.sum()))
-        if source == "joint" != self.landmark_source:
+        for name, size, left in zip(self.classes_, sizes, taking, strict=True):
+            if size > 0 and left <= 0:
+                yield UserWarning(f"class {name} has {size:.0f} records, and no party has a group of them: it is never chosen")
+        if taking.sum() < MOST * rows:
             yield UserWarning(
-                f"{rows} rows are fewer than min_cluster={self.min_cluster} for each party: landmarks were taken from all together, as by"
-                " landmark_source='joint'"
+                f"{rows - round(float(taking.sum()))} of {rows} records take no part: their parties have fewer of their class than a group"
+                f" needs, with min_count={self.min_count}"
             )
-        for name, size in zip(self.classes_, sizes, strict=True):
-            if size < self.min_count:
-                what = "it is never chosen" if len(sizes) > 2 else "it is told from the other less well"  # noqa: PLR2004 - two classes
-                yield UserWarning(
-                    f"class {name} has {size:.0f} records, fewer than min_count={self.min_count}: no sum of them is opened, so {what}"
-                )
-        if self.landmarks < 1 and self.landmarks * rows > CAP and self.kernel != "linear":
+        if not isinstance(self.landmarks, str) and self.landmarks < 1 and self.landmarks * rows > CAP and self.kernel != "linear":
             yield UserWarning(
                 f"landmarks={self.landmarks} of {rows} rows are more than {CAP}: {CAP} were taken; give landmarks as a number for more"
             )
         gap = float(np.max(relative_gap(found.objective, found.bound)))
-        if found.held:
+        if gap > self.tol and self.min_count == 1:
             yield ConvergenceWarning(
-                f"{len(found.held)} of {len(found.b)} problems ended at a relative gap of up to {gap:.2g}, for want of a sum that differs"
-                f" by min_count={self.min_count} rows from all before: lower C or min_count, or bring more rows"
-            )
-        elif gap > self.tol:
-            yield ConvergenceWarning(
-                f"after max_rounds={self.max_rounds} rounds the relative gap is {gap:.2g}, not {self.tol:.2g}: raise max_rounds, or lower C"
+                f"after {found.rounds} rounds the relative gap is {gap:.2g}, not {self.tol:.2g}: raise max_rounds, or lower C"
             )
 
     def _values(self, X: Any) -> F64:

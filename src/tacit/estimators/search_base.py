@@ -31,9 +31,8 @@ from tacit.report.words import plain
 NUMBERS = ("C", "coef0", "gamma")
 NOT_PROTECTED = (
     "The landmarks, which everyone sees, and a model for every candidate and fold.",
-    "What three of the opened sums or more reveal together: min_count compares all sums of the search with each other, two at a time.",
-    "That of the same rows as many numbers are opened as all kernels together have features, which may be more than they have cells.",
-    "Against a coordinator that does not follow the protocol: with witness=True the holders check each of its steps.",
+    "What the sums over one group of rows tell of them: min_count='auto' counts the features of all kernels together.",
+    "Against a coordinator that publishes wrong models or scores: with witness=True the holders check each of its steps.",
 )
 
 
@@ -200,13 +199,12 @@ class FederatedSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
         told, early = [], self.cv_results_["ended_early"]
         if self.n_splits_ < self.cv:
             told.append(
-                f"of cv={self.cv} folds one would have fewer than min_count={getattr(self.estimator, 'min_count', LEAST)} rows of a class:"
+                f"of cv={self.cv} folds one would have too few rows of a class for min_count={getattr(self.estimator, 'min_count', LEAST)}:"
                 f" {self.n_splits_} were dealt"
             )
-        if early.any():
+        if early.any() and getattr(self.estimator, "min_count", 1) == 1:  # groups of rows leave a gap, which the report tells
             told.append(
-                f"{np.count_nonzero(early)} of {len(early)} candidates were scored by models that ended before tol={self.estimator.tol},"
-                f" for want of a sum that differs by min_count={self.estimator.min_count} rows from all before"
+                f"{np.count_nonzero(early)} of {len(early)} candidates were scored by models that ended before tol={self.estimator.tol}"
             )
         return told
 

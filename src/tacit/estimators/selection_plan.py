@@ -26,7 +26,7 @@ def wrapper_plan(learner: Any, drops: Sequence[int], criteria: int, *, best: boo
     """Of `select_wrapper`: in every round a training, one more per contested set, and with `best` one for the subset."""
     folds = len(drops) * (criteria if criteria > 1 else 0) + (len(drops) + 1 if best else 0)
     s = _sum(learner, parties)
-    own = len(drops) * (3 * s + 3)  # rsvm; counts, sets and moments of t; the vote and who goes
+    own = len(drops) * (2 * s + 3)  # rsvm; moments of t, and of which problems; the vote and who goes
     return _plan(learner, s, len(drops), len(drops), folds, own)
 
 
@@ -39,8 +39,8 @@ def filter_plan(learner: Any, features: int, drops: Sequence[int], trials: int, 
 
 def _plan(learner: Any, s: int, eliminations: int, trainings: int, folds: int, own: int) -> Plan:
     """The agreement, landmarks, folds; `trainings` and `folds` models; the selection's own messages; the best subset."""
-    training = 3 + 2 * s + learner.max_rounds * (3 + 3 * s)  # of `cutting_plane`, with the basis
-    before = 4 + s + 32 * (s + 1) + (s + 1)  # 24 draws of slots or 15 cuts of cells, with what is before and after
+    training = 3 + s + learner.max_rounds * (2 + 2 * s)  # of `cutting_plane`, with the basis
+    before = 7 + 2 * s + 32 * (s + 1) + (s + 1)  # 24 draws of slots or 15 cuts of cells, with what is before and after
     return Plan(eliminations, trainings + folds, before + trainings * training + folds * (training + s) + own + 1)
 
 
@@ -69,5 +69,5 @@ def search_plan(learner: Any, candidates: Sequence[Mapping[str, Any]], cv: int, 
         return SearchPlan(models, 8 + 2 * s + cells * (4 + s + parties))  # of a gram matrix in one band; of cells with owners and range
     kernels = [tuple(sorted((name, value) for name, value in each.items() if name != "C")) for each in candidates]
     paths = len(plan) * max(map(kernels.count, kernels)) + int(refit)  # a pool goes through all prices of its kernel
-    before = 8 + 3 * s + 32 * (s + 1) + (s + 1)  # as of a selection, with the bases and the stages
-    return SearchPlan(models, before + paths * learner.max_rounds * (3 + 3 * s) + (len(plan) + 1) * (6 + 5 * s))
+    before = 11 + 4 * s + 32 * (s + 1) + (s + 1)  # as of a selection, with the bases and the folds
+    return SearchPlan(models, before + paths * learner.max_rounds * (2 + 2 * s) + (len(plan) + 1) * (6 + 5 * s))

@@ -30,12 +30,35 @@ POWER = 10  # steps towards the longest axis in (3); a rough one will do
 def centres(X: F64, k: int, min_cluster: int, seed: int) -> tuple[F64, I64]:
     """At most k centres and how many records each is the mean of, at least `min_cluster`; none where records are too few."""
     X = np.ascontiguousarray(X, dtype=np.float64)
-    k = min(k, len(X) // min_cluster)
-    if k < 1:
+    if min(k, len(X) // min_cluster) < 1:
         return np.empty((0, X.shape[1])), np.empty(0, dtype=np.int64)
+    return means(X, clusters(X, k, min_cluster, seed))
+
+
+def clusters(X: F64, k: int, min_cluster: int, seed: int) -> I64:
+    """The number of its cluster for every record: at most k clusters and at least one, each of `min_cluster` records if there are."""
+    k = max(1, min(k, len(X) // min_cluster))
     shifted = X - X.mean(axis=0)  # |m|^2 - 2 x.m cancels where the data lie far from 0
     label = merged(shifted, k_means(shifted, np.ones(len(X)), k, seed), k, min_cluster)
-    return means(X, given_back(shifted, label, k, min_cluster))
+    return given_back(shifted, label, k, min_cluster)
+
+
+def clusters_of_groups(X: F64, group: I64, k: int, min_cluster: int, seed: int) -> I64:
+    """The number of its cluster for every record: clusters are unions of groups, or pieces of them of at least `min_cluster` records.
+
+    As many clusters as groups are had without cutting a group. Fewer are unions; for more, groups are cut, each by its share of k.
+    """
+    _, own, size = np.unique(group, return_inverse=True, return_counts=True)
+    if len(size) >= k:
+        cells = grouped(X, own, len(size)) / size[:, None]
+        shifted = cells - np.average(cells, axis=0, weights=size)
+        return k_means(shifted, size.astype(np.float64), k, seed)[own] if len(size) > k else own
+    label, number = np.empty(len(X), dtype=np.int64), 0
+    for g, n in enumerate(size):
+        rows = np.flatnonzero(own == g)
+        label[rows] = number + clusters(X[rows], max(1, round(k * n / len(X))), min_cluster, seed)
+        number += int(label[rows].max()) - number + 1
+    return label
 
 
 def centres_of_cells(cells: F64, size: I64, k: int, seed: int) -> F64:

@@ -31,12 +31,14 @@ import numpy as np
 
 from tacit.choreo import F64, Array, At, Coordinator, Everyone, Holder, Message, Run, choreography
 from tacit.errors import LocalError
+from tacit.numeric.kernels import Kernel
 from tacit.protocols.consensus_rest import RestOfKernel, rest_matrix, rest_of
 from tacit.protocols.consensus_rounds import Agreed, Mapped, OwnWeights, alpha, first, rounds, scheme_of
-from tacit.protocols.consensus_space import Space, check_limits, consensus_space, features, identity, unturned
+from tacit.protocols.consensus_space import Space, check_limits, consensus_space, features, unturned
 from tacit.protocols.feature_map import Records
 from tacit.protocols.fold_scores import fold_scores
 from tacit.protocols.platt import platt
+from tacit.protocols.row_maps import prepare
 from tacit.protocols.row_problems import Common, Pairs, Svm, agreed, class_weights, codes_of, counting, rows_of, signs_of
 
 MOST = 20_000  # rows of a party with a kernel, which keeps the matrix of their products
@@ -77,7 +79,7 @@ def consensus_horizontal(
     landmarks: int = 40,
     landmark_range: Any = (-1.0, 1.0),
     min_cluster: int = 5,
-    min_count: int = 5,
+    min_count: int | str = "auto",
     class_weight: dict[Any, float] | str | None = None,
     probability: bool = False,
     tol: float = 1e-3,
@@ -87,6 +89,7 @@ def consensus_horizontal(
     method: str = "pairwise",
     segments: int = 1,
     fraction_bits: int = 32,
+    accept_risk: bool = False,
 ) -> dict[str, Any]:
     """Train; everyone ends with the public part of the model, and with a kernel each holder with its rest.
 
@@ -95,13 +98,14 @@ def consensus_horizontal(
     svm = Svm(
         kernel, gamma, degree, coef0, C, landmark_source, landmarks, min_cluster, min_count, class_weight=class_weight, tol=tol,
         max_rounds=max_rounds, seed=seed, probability=probability, method=method, segments=segments, fraction_bits=fraction_bits,
+        accept_risk=accept_risk,
     )  # fmt: skip
     check_way(svm)
     limits = np.asarray(landmark_range, dtype=np.float64)
     run.local(Holder, check_rows, data, kernel, limits, run.who(Holder))
     ground = agreed(run, data, svm=svm)
     holders, weights = len(run.roster[Holder]), class_weights(ground.classes, ground.sizes, class_weight)
-    AB = sigmoids(run, data, weights, ground) if probability else None
+    AB = sigmoids(run, data, ground) if probability else None
     space = consensus_space(run, data, ground=ground, limits=limits, metric=disclose == "metric")
     mapped = run.local(Holder, mapped_rows, data, space, ground.classes, ground.pairs, C * weights, holders)
     scheme = scheme_of(space, holders, over_relaxation, tol, C * ground.rows, disclose, rho)
@@ -117,11 +121,13 @@ def consensus_horizontal(
     return {"classes": ground.classes, "columns": ground.columns, **model, "rounds": count, "converged": last.done}
 
 
-def sigmoids(run: Run, data: At[Any], weights: F64, ground: Common) -> F64:
+def sigmoids(run: Run, data: At[Any], ground: Common) -> F64:
     """What turns decision values into probabilities, fitted to those of models that did not see the record."""
-    rows = run.local(Holder, rows_of, data, identity(ground), ground.classes, ground.pairs, weights, ground.svm.dtype)
-    _, scores = fold_scores(run, data, rows, weights=weights, width=ground.columns, ground=ground, whole=False)
-    return platt(run, scores, sizes=np.where(weights > 0, ground.sizes, 0.0), by=ground.by, fixed=ground.fixed)
+    ready = prepare(run, data, [Kernel("linear")], ground=ground)
+    ground = ready.ground
+    rows = run.local(Holder, rows_of, data, ready.maps[0], ready.atoms, ground.classes, ground.pairs, ground.weights, ground.svm.dtype)
+    _, scores, _ = fold_scores(run, rows, ready.atoms, width=ground.columns, ground=ground, whole=False)
+    return platt(run, scores, sizes=ground.playing, by=ground.by, fixed=ground.fixed)
 
 
 def check_way(svm: Svm) -> None:

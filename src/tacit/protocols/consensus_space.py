@@ -37,8 +37,11 @@ from tacit.choreo import F64, At, Coordinator, Everyone, Holder, Message, Run, S
 from tacit.errors import LocalError
 from tacit.numeric.draws import public_words, uniform
 from tacit.numeric.kernels import Kernel
-from tacit.protocols.feature_map import Basis, FeatureMap, Records, basis_at, centres_of, map_records
-from tacit.protocols.row_problems import Common, counting, points
+from tacit.protocols.atoms import IDENTITY, Told, begin
+from tacit.protocols.feature_map import FeatureMap, Records, map_records, nystroem_maps, open_map
+from tacit.protocols.landmarks import landmarks
+from tacit.protocols.row_maps import SQUARES
+from tacit.protocols.row_problems import Common, classes_at, counting
 from tacit.protocols.secure_sum import secure_sum
 
 SOURCES = ("ranges", "local", "joint")
@@ -78,18 +81,18 @@ def consensus_space(run: Run, data: At[Any], *, ground: Common, limits: F64, met
     if source == "ranges":
         centres = within(limits, count, ground.columns, svm.seed)
     else:
-        held = run.local(Holder, points, data)
-        source, centres = centres_of(
-            run, held, source=source, share=None, count=count, rows=rows, min_cluster=svm.min_cluster, by=ground.by, fixed=ground.fixed
+        kind = run.local(Holder, classes_at, data, ground.classes, ground.weights)
+        squares = ((SQUARES, ground.columns),) if source == "joint" else ()
+        atoms = run.local(Holder, begin, data, kind, Told(((IDENTITY, ground.columns), *squares)), svm.hold_back)
+        centres, _ = landmarks(
+            run, data, atoms, source=source, count=count, rows=rows, min_cluster=svm.min_cluster, by=ground.by, fixed=ground.fixed
         )  # fmt: skip
-    basis = run.publish(Basis, run.local(Coordinator, basis_at, centres, kernel)).matrix
-    return plain(FeatureMap(source, kernel.name, kernel.gamma, kernel.degree, kernel.coef0, centres, basis, svm.seed, basis.shape[1]))
+    return plain(nystroem_maps(run, centres, (kernel,), source=source, seed=svm.seed)[0])
 
 
 def identity(ground: Common) -> FeatureMap:
     """The columns themselves."""
-    svm, none = ground.svm, np.empty((0, 0))
-    return FeatureMap("identity", svm.kernel, ground.gamma, svm.degree, svm.coef0, none, none, svm.seed, ground.columns)
+    return open_map(Kernel("linear"), columns=ground.columns, size=0, seed=0)
 
 
 @choreography(opens={Everyone: "mean and covariance of the columns over all records"})

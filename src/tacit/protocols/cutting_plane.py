@@ -1,4 +1,4 @@
-"""Cutting planes: linear SVMs over rows that many hold, from sums over the rows within the margin.
+"""Cutting planes: linear SVMs over rows that many hold, from sums over groups of their rows.
 
 The problem. Holder h has rows f_i of a common feature space with signs y_i and weights s_i. For every problem
 
@@ -12,87 +12,90 @@ The coordinator minimises J under the cuts (2) so far. Its dual has one variable
 
     min_x  1/2 |sum_t x_t a_t|^2 - sum_t x_t c_t,   x >= 0,   sum_t x_t + slack = C,   sum_t x_t d_t = 0         (3)
 
-with w_a = sum_t x_t a_t, b_a the multiplier of the last equation, and the value of (3) a bound from below on J. From the
-best model so far, w_b, the holders look along the line to w_a (`numeric.line_search`): the best point on it becomes
-w_b, and the next cut is taken a little further on. All problems advance together, and stop when (J_best - bound) /
-J_best <= tol. The first cuts are the two classes of each problem: both together bound b.
+with w_a = sum_t x_t a_t, b_a the multiplier of the last equation, and the value of (3) a bound from below on J. From the best model so
+far, w_b, the holders look along the line to w_a: the best point on it becomes w_b, and the next cut is taken a little further on.
 
-What is opened, in this order, so that nothing is opened before it is known to be harmless:
-  sizes     how many rows each class of each problem has; then the sums (2) of the classes that have `min_count`
-  counts    at every step of the line, how many rows are within the margin; at the steps where a cut may be taken, by how
-            many rows that set differs from each set whose rows were summed before, the empty one among them; where
-            several problems have a class each, how many rows of each class are in it
-  losses    R, only at steps with at least `min_count` rows within the margin
-  rows      (2), at a step where all differences are at least `min_count`, also from every union of classes, whose sums
-            other problems open: else the rows' sum, or its difference from an earlier one, would be a few records. A
-            problem for which there is no such step ends where it is.
+Many problems are solved at once: T tables of features of the same rows, one for each kernel; S columns of signs, one for each fold and
+class; prices C_1 < C_2 < ... A cut does not depend on C, so each of the T S pools keeps its cuts from price to price. All pools advance
+together.
 
-Roles. Holder: rows. Coordinator: solves (3). With `witness`, the sums are open to the holders too, who repeat every step
-of the coordinator and stop if it differs.
+What is opened is a function of sums over groups of rows (`atoms`): each of one class at one holder, and of at least `least` rows.
+  classes   (2) of each side of every problem
+  line      at each step of the line, the upper bound (1) of `numeric.atoms` on R, summed over all groups: from the groups' counts, sums
+            and sums of squares of h, and so a function of sums over groups
+  cuts      (2) over a union of groups, to which every holder rounds its rows within the margin by (2) and (3) of `numeric.atoms`
+Why this suffices. Every number that leaves a holder depends on its rows only through sums over the groups that it has at that moment.
+Later groups are pieces of these, so all numbers of all runs are functions of the sums over the last groups. Two tables with the same groups
+and the same sums over them give the same view.
 
-Threat. Semi-honest; coalitions as `secure_sum`. `min_count` is of the rows of all holders: who has rows and sees the sums,
-that is a holder that colludes with the coordinator, and with `witness` every holder, can take its own off. A coordinator
-that does not follow the protocol can publish what is allowed as it likes, or choose iterates that isolate a record
-although every count is large (`attacks.chosen_iterate`); a witnessed run stops both.
-Not protected: what follows from combinations of more than two of the opened sums, of cuts of different problems, or of
-other runs over almost the same rows; the
-loss at neighbouring steps, whose difference can be one row's margin; what the model itself reveals.
+How it ends. With groups of more than one row J is known between bounds only, and a gap of `tol` may be out of reach. A pool ends where
+its gap is `tol`, or has not fallen by 2 % in five rounds. Directions are sought at a price that rises to C, which spends splits on the
+rows that matter at every price. With groups of one row (min_count=1) all bounds are tight, and the price is C from the start.
 
-Source: 004 section 3.2.2.3, Algorithms 2 and 3, corrected (docs/methods/pan_svm.md); Franc and Sonnenburg, ICML 2008. The hold-back
-rules and the witness are ours.
+Roles. Holder: rows. Coordinator: solves (3). With `witness`, the sums are open to the holders too, who repeat every step of the
+coordinator and stop if it differs.
+
+Threat. Semi-honest; coalitions as `secure_sum`: all holders but one, with the coordinator, have the sums over unions of that one's own
+groups. A coordinator that publishes other models than (3) gives spoils the model, and learns nothing but sums over groups too.
+Not protected: what the sums over a group tell of its rows (`attacks.atom_inversion`, which `min_count="auto"` keeps out of reach), which
+rows are near the margin of each iterate as far as groups show it, and what the model itself reveals.
+
+Source: 004 section 3.2.2.3, Algorithms 2 and 3, corrected (docs/methods/pan_svm.md); Franc and Sonnenburg, ICML 2008. Groups, the upper
+bound, prices and the witness are ours.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from tacit.choreo import F64, I64, Array, At, Coordinator, Everyone, Holder, Message, Run, State, choreography
-from tacit.errors import LocalError
+from tacit.choreo import F64, I64, At, Coordinator, Everyone, Holder, Message, Run, State, choreography
+from tacit.numeric.atoms import OUT, rounded, upper_losses
 from tacit.numeric.fixed_point import FixedPoint
-from tacit.numeric.line_search import CUTS, STEPS, along, best_steps, violating
-from tacit.protocols.plane_rows import Bits, Rows, bits, class_sizes, class_sums, margins, origin, sums_of
-from tacit.protocols.planes import Planes, advanced, first_planes, minimum, objectives, relative_gap
+from tacit.protocols.atoms import Atoms, keep, regrouped
+from tacit.protocols.plane_rows import Rows, class_sums, margins, origin, sums_of
+from tacit.protocols.planes import STEPS, Planes, cut_step, first_planes, minimise, moved, relative_gap, slack_of, with_cut
 from tacit.protocols.secure_sum import Protection
 from tacit.protocols.witness import Voice
 
-BLOCK = 1 << 20  # words of a temporary
+Tables = tuple[Rows, ...]
 
 
-class Start(Message, tells="for every problem, whether each of its classes has at least min_count rows"):
-    """1 if the cuts of both classes may be opened; 0 if only that of all rows."""
-
-    both: I64
-
-
-class Direction(Message, tells="the minimum under the cuts so far of every problem that goes on; objectives and bounds of all"):
-    """w_a and b_a of the problems that go on."""
+class Direction(Message, tells="the minimum under the cuts so far of every problem that goes on; objectives and bounds"):
+    """w_a and b_a of the pools that go on, one after the other."""
 
     live: I64
+    price: I64
     w: F64
     b: F64
     objective: F64
     bound: F64
 
 
-class Allowed(Message, tells="at which steps enough rows are within the margin, and at which a cut may be taken"):
-    """1 or 0 by problem and step."""
-
-    losses: I64
-    cuts: I64
-
-
-class Step(Message, tells="the best step on the line, and the step of the next cut, of every problem that goes on"):
-    """Numbers of steps; -1 where no cut may be taken."""
+class Step(Message, tells="the best step on the line of every problem that goes on, which of them take a cut, and how closely"):
+    """Numbers of steps; 1 or 0; how much of the loss a holder's cut may miss."""
 
     best: I64
     cut: I64
+    slack: F64
+
+
+class Optima(Message, tells="the models of all problems at all prices, their objectives with bounds from below, and which ended early"):
+    """One after the other, by pool and price."""
+
+    w: F64
+    b: F64
+    objective: F64
+    bound: F64
+    held: I64
+    rounds: int
 
 
 class Solution(State):
-    """The best models evaluated; `held`: which problems ended for want of a harmless sum."""
+    """The models; `objective` is an upper bound on J; `held`: which problems ended with a larger gap than asked for."""
 
     w: F64
     b: F64
@@ -102,217 +105,234 @@ class Solution(State):
     held: tuple[int, ...]
 
 
-class Models(Message, tells="the models, their objectives with bounds from below, and which problems ended for want of a harmless sum"):
-    """The end."""
-
-    solution: Solution
-
-
-class Standing(State):
-    """Where a holder is: margins at w_b and w_a; counts and losses on the line between; the sets of rows summed so far, as bits."""
+class Line(State):
+    """Where a holder is: margins at w_b of every pool, and at w_a of those that go on."""
 
     margin: F64
     ahead: F64
-    counts: F64
-    losses: F64
-    summed: tuple[Bits, ...]
+
+
+class Cut(State):
+    """A holder's atoms after its sets were rounded, and which rows are in them: a column for every pool that takes a cut."""
+
+    atoms: Atoms
+    rows: F64
+
+
+@dataclass(frozen=True)
+class Paths:
+    """The models of every pool, table by table: a row for each price."""
+
+    w: tuple[F64, ...]
+    b: tuple[F64, ...]
+    objective: tuple[F64, ...]
+    bound: tuple[F64, ...]
+    held: tuple[I64, ...]
+    rounds: int
+
+    def solution(self, pools: Sequence[int], at: int = 0) -> Solution:
+        """Return the models of these pools at their price number `at`."""
+        w, b, objective, bound = (np.stack([each[k][at] for k in pools]) for each in (self.w, self.b, self.objective, self.bound))
+        held = tuple(i for i, k in enumerate(pools) if self.held[k][at])
+        return Solution(w, b, objective, bound, self.rounds, held)
 
 
 @choreography(
     opens={
-        Coordinator: "how many rows each class has; along every line of the search, how many rows are within the margin and by how many"
-        " the sets of these rows differ; the summed loss of at least min_count of them; at every cut the sum of at least min_count rows,"
-        " no two sums differing by fewer; the sums of the classes that have so many",
+        Coordinator: "the sum of the rows of each side of each problem; in every round the sum over a union of groups of rows, and bounds"
+        " on the loss along a line that are functions of the groups' sums: every group is of at least min_count rows of one class at one"
+        " holder, and no two sums, of whatever problem, fold, price, kernel or run, differ by less than a group",
         Everyone: "every iterate and step, objectives and bounds, the models; with witness=True all that the coordinator learns",
     }
 )
 def cutting_plane(
     run: Run,
-    rows: At[Rows],
+    tables: At[Tables],
+    atoms: At[Atoms],
     *,
+    prices: tuple[tuple[float, ...], ...],
+    widths: tuple[int, ...],
+    columns: int,
     by: Protection,
     fixed: FixedPoint,
-    C: float,
+    exact: bool = False,
     tol: float = 1e-3,
     max_rounds: int = 500,
-    min_count: int = 5,
     witness: bool = False,
-    classes: int = 0,
-) -> Solution:
-    """Solve (1) for all problems at once; everyone learns the models. The first `classes` are one class each against the rest."""
+) -> tuple[Paths, At[Atoms]]:
+    """Solve (1) in all pools at all prices; `prices` and `widths` by table, `columns` of signs. Pools are numbered table by table.
+
+    `exact`: groups are single rows, so the price need not rise.
+    """
     voice = Voice(run, by, fixed, witness)
-    added, told, who = voice.added, voice.told, voice.who
-    sizes = added(class_sizes, rows)
-    start = told(Start, may_start, sizes, min_count)
+    who, each, holders = voice.who, tuple(width for width in widths for _ in range(columns)), len(run.roster[Holder])
+    keep(run, atoms)
+    first = voice.added(first_sums, tables)
     s = run.carry(
-        planes=run.local(who, first_planes, added(class_sums, rows, start.both), start.both, C),
-        standing=run.local(Holder, at_origin, rows, start.both),
-        sets=tuple(4 if both else 2 for both in start.both),  # summed so far, the empty one among them
+        pools=run.local(who, first_pools, first, prices, widths, columns, exact),
+        line=run.local(Holder, begin, tables),
+        atoms=atoms,
+        rounds=0,
     )
-    for t in run.rounds(max_rounds, s):
-        s.planes = run.local(who, minimise, s.planes, C, tol)
-        go = told(Direction, direction, s.planes, tol, t + 1 == max_rounds)
+    for _ in run.rounds(max_rounds * max(map(len, prices)) + 1, s):
+        go = voice.told(Direction, direction, s.pools)
         run.note(objective=float(go.objective.sum()), bound=float(go.bound.sum()), gap=_gap(go), problems=len(go.live))
         if not len(go.live):
             break
-        s.standing = run.local(Holder, look_ahead, rows, s.standing, go)
-        allowed = told(Allowed, allow, added(counted, rows, s.standing, go.live, classes), go.live, s.sets, min_count, sizes, classes)
-        losses = added(lost, s.standing, allowed)
-        step = told(Step, choose, s.planes, losses, go, allowed, C)
-        sums = added(cut_sums, rows, s.standing, go.live, step)
-        s.planes = run.local(who, advance, s.planes, losses, sums, go, step, C)
-        s.standing = run.local(Holder, move, s.standing, go.live, step)
-        s.sets = more_sets(s.sets, go.live, step)
-    return told(Models, models, s.planes, t + 1, tol).solution
+        s.line = run.local(Holder, look_ahead, tables, s.line, go, each)
+        losses = voice.added(bounds_along, tables, s.line, s.atoms, go.live)
+        step = voice.told(Step, choose, s.pools, losses, go, tol, max_rounds, holders)
+        cut = run.local(Holder, round_sets, tables, s.line, s.atoms, go.live, step)
+        s.atoms = run.local(Holder, atoms_of, cut)
+        keep(run, s.atoms)
+        sums = voice.added(cut_sums, tables, cut, go.live, step)
+        s.pools = run.local(who, advance, s.pools, losses, sums, go, step, each, tol, max_rounds)
+        s.line = run.local(Holder, move, s.line, go.live, step)
+        s.rounds = s.rounds + 1
+    found = voice.told(Optima, optima, s.pools, s.rounds)
+    return split_up(found, prices, each, columns), s.atoms
 
 
 # Steps at the holders
 
 
-def at_origin(rows: Rows, both: I64) -> Standing:
-    """At w = 0, b = 0; nothing but the classes is summed."""
-    nothing = np.zeros(len(rows.F), bool)
-    sets = [[nothing, y != 0, *([y > 0, y < 0] if both[k] else [])] for k, y in enumerate(rows.signs.T)]
-    margin = origin(rows)
-    none = np.empty((0, len(STEPS)))
-    return Standing(margin, margin[:, :0], none, none, tuple(bits(np.array(each)) for each in sets))
+def first_sums(tables: Tables) -> F64:
+    """Return (2) of the classes, one table after the other."""
+    return np.concatenate([class_sums(table).ravel() for table in tables])
 
 
-def look_ahead(rows: Rows, standing: Standing, go: Direction) -> Standing:
-    """Margins at w_a, and counts and losses on the way there."""
-    ahead = margins(rows, go.live, go.w, go.b)
-    counts, losses = along(standing.margin[:, go.live].T, ahead.T, rows.weight)
-    return dataclasses.replace(standing, ahead=ahead, counts=counts, losses=losses)
+def begin(tables: Tables) -> Line:
+    """Return the margins at w = 0, b = 0 in every table."""
+    margin = np.tile(origin(tables[0]), (1, len(tables)))
+    return Line(margin, margin[:, :0])
 
 
-def counted(rows: Rows, standing: Standing, live: I64, classes: int) -> F64:
-    """How many rows are within the margin; by how many that set differs from each one that was summed; how many of each class are in it."""
-    of_class = bits(rows.signs[:, :classes].T > 0)
-    found = []
+def look_ahead(tables: Tables, line: Line, go: Direction, widths: tuple[int, ...]) -> Line:
+    """Return the line with the margins at w_a."""
+    S, each = tables[0].signs.shape[1], _parts(go.w, go.live, widths)
+    ahead = np.empty((len(line.margin), len(go.live)))
+    for t in np.unique(go.live // S):
+        mine = np.flatnonzero(go.live // S == t)
+        ahead[:, mine] = margins(tables[t], go.live[mine] % S, np.stack([each[i] for i in mine]), go.b[mine])
+    return dataclasses.replace(line, ahead=ahead)
+
+
+def bounds_along(tables: Tables, line: Line, atoms: Atoms, live: I64) -> F64:
+    """Return the upper bounds on R at every step of every line."""
+    S, found = tables[0].signs.shape[1], np.empty((len(live), len(STEPS)))
     for i, k in enumerate(live):
-        V = bits(violating(standing.margin[:, k], standing.ahead[:, i], STEPS[CUTS][:, None]))
-        found += [standing.counts[i], _differences(V, standing.summed[k]), np.bitwise_count(of_class[:, None] & V).sum(axis=2).ravel()]
-    return np.concatenate(found).astype(np.float64)
+        group = _here(tables[0], atoms.group, k % S)
+        found[i] = upper_losses(group, 1.0 - line.margin[:, k], 1.0 - line.ahead[:, i], tables[0].weight, STEPS)
+    return found
 
 
-def _differences(V: Bits, summed: Bits) -> Array:
-    step = max(1, BLOCK // max(1, V.size))
-    parts = [np.bitwise_count(summed[t : t + step, None] ^ V).sum(axis=2) for t in range(0, len(summed), step)]
-    return np.concatenate(parts).ravel()
+def round_sets(tables: Tables, line: Line, atoms: Atoms, live: I64, step: Step) -> Cut:
+    """Return the rows within the margin at the step of the next cut, rounded to groups, pool after pool."""
+    S, group = tables[0].signs.shape[1], atoms.group
+    cuts = np.flatnonzero(step.cut)
+    rows = np.zeros((len(group), len(cuts)))
+    for j, i in enumerate(cuts):
+        k = live[i]
+        inside, at = tables[0].signs[:, k % S] != 0, cut_step(step.best[i])
+        h = 1.0 - (line.margin[:, k] + at * (line.ahead[:, i] - line.margin[:, k]))
+        fresh = int(group.max(initial=OUT)) + 1
+        rows[:, j], finer = rounded(np.where(inside, group, OUT), tables[0].weight * h, atoms.least, step.slack[i], fresh)
+        group = np.where(finer >= fresh, finer, group)
+    return Cut(regrouped(atoms, group), rows)
 
 
-def lost(standing: Standing, allowed: Allowed) -> F64:
-    """R on the line, where it may be told."""
-    return np.where(allowed.losses == 1, standing.losses, 0.0)
+def atoms_of(cut: Cut) -> Atoms:
+    """Return the atoms after the sets were rounded."""
+    return cut.atoms
 
 
-def cut_sums(rows: Rows, standing: Standing, live: I64, step: Step) -> F64:
-    """(2) at the step of the next cut, where there is one."""
-    cuts = np.flatnonzero(step.cut >= 0)
-    return sums_of(rows, live[cuts], violating(standing.margin[:, live[cuts]], standing.ahead[:, cuts], STEPS[step.cut[cuts]]))
+def cut_sums(tables: Tables, cut: Cut, live: I64, step: Step) -> F64:
+    """Return (2) of every pool that takes a cut; all of a table in one pass over its features."""
+    S, found = tables[0].signs.shape[1], [np.empty(0)]
+    pools = live[np.flatnonzero(step.cut)]
+    for t, table in enumerate(tables):
+        mine = np.flatnonzero(pools // S == t)
+        found.append(sums_of(table, pools[mine] % S, cut.rows[:, mine] > 0).ravel())
+    return np.concatenate(found)
 
 
-def move(standing: Standing, live: I64, step: Step) -> Standing:
-    """To the best point on the line; what was summed is noted."""
-    margin, summed = standing.margin.copy(), list(standing.summed)
-    for i, k in enumerate(live):
-        if step.cut[i] >= 0:
-            V = violating(margin[:, k], standing.ahead[:, i], STEPS[step.cut[i]])
-            summed[k] = np.vstack([summed[k], bits(V[None])])
-        margin[:, k] += STEPS[step.best[i]] * (standing.ahead[:, i] - margin[:, k])
-    return dataclasses.replace(standing, margin=margin, summed=tuple(summed))
+def move(line: Line, live: I64, step: Step) -> Line:
+    """Return the line with every pool at its best point."""
+    margin = line.margin.copy()
+    margin[:, live] += STEPS[step.best] * (line.ahead - margin[:, live])
+    return dataclasses.replace(line, margin=margin)
+
+
+def _here(rows: Rows, group: I64, problem: int) -> I64:
+    """Return the groups of the rows of a problem; OUT for all others."""
+    return np.where(rows.signs[:, problem] != 0, group, OUT)
 
 
 # Steps at the coordinator, and at witnesses
 
 
-def may_start(sizes: F64, min_count: int) -> Start:
-    """Whether each problem has rows enough, and each of its classes."""
-    for k, problem in enumerate(sizes):
-        if 0 < problem.sum() < min_count:
-            raise LocalError(
-                f"problem {k + 1} of {len(sizes)} has {problem.sum():.0f} rows over all parties, and no sum of fewer than"
-                f" min_count={min_count} is opened: bring more rows, or lower min_count"
-            )
-    return Start((sizes.min(axis=1) >= max(1, min_count)).astype(np.int64))
+def first_pools(sums: F64, prices: tuple[tuple[float, ...], ...], widths: tuple[int, ...], columns: int, exact: bool) -> tuple[Planes, ...]:  # noqa: FBT001 - a step
+    """Return every pool at its first price, with (3) solved."""
+    ends, pools = np.cumsum([2 * columns * (width + 2) for width in widths]), []
+    for C, width, part in zip(prices, widths, np.split(sums, ends[:-1]), strict=True):
+        pools += [minimise(first_planes(each, C, exact=exact)) for each in part.reshape(columns, 2, width + 2)]
+    return tuple(pools)
 
 
-def minimise(planes: tuple[Planes, ...], C: float, tol: float) -> tuple[Planes, ...]:
-    """(3), from where it was solved last."""
-    return tuple(p if p.stuck or p.gap <= tol else minimum(p, C) for p in planes)
+def direction(pools: tuple[Planes, ...]) -> Direction:
+    """Return where every pool looks next."""
+    live = [k for k, pool in enumerate(pools) if not pool.done]
+    minima = [pools[k].minimum for k in live]
+    figures = (np.array([getattr(pools[k], name) for k in live]) for name in ("objective", "bound"))
+    at = np.array([pools[k].at for k in live], dtype=np.int64)
+    w, b = np.concatenate([np.empty(0), *(m[:-1] for m in minima)]), np.array([m[-1] for m in minima])
+    return Direction(np.array(live, dtype=np.int64), at, w, b, *figures)
 
 
-def direction(planes: tuple[Planes, ...], tol: float, last: bool) -> Direction:  # noqa: FBT001 - a step
-    """Where to look next; nowhere in the last round, which only evaluates."""
-    live = [k for k, p in enumerate(planes) if not (last or p.stuck or p.gap <= tol)]
-    minima = np.array([planes[k].minimum for k in live]).reshape(len(live), planes[0].minimum.size)
-    figures = (np.array([p.objective for p in planes]), np.array([p.bound for p in planes]))
-    return Direction(np.array(live, dtype=np.int64), minima[:, :-1].copy(), minima[:, -1:].ravel().copy(), *figures)
+def choose(pools: tuple[Planes, ...], losses: F64, go: Direction, tol: float, max_rounds: int, holders: int) -> Step:
+    """Return the best step of every line; a pool that is through with its last price takes no more cut."""
+    after = [moved(pools[k], lost, tol, max_rounds) for k, lost in zip(go.live, losses, strict=True)]
+    best, cut = [best for _, best in after], [int(not pool.done) for pool, _ in after]
+    slack = [slack_of(pool, holders) for pool, _ in after]
+    return Step(np.array(best, dtype=np.int64), np.array(cut, dtype=np.int64), np.array(slack))
 
 
-def allow(counts: F64, live: I64, sets: tuple[int, ...], min_count: int, sizes: F64, classes: int) -> Allowed:
-    """Losses of enough rows or of none; cuts whose set differs enough from all that were summed, and from every union of classes."""
-    least, size = max(1, min_count), np.rint(sizes[:classes, :1])
-    losses, cuts = np.zeros((len(live), len(STEPS)), dtype=np.int64), np.zeros((len(live), len(CUTS)), dtype=np.int64)
-    for i, (n, differences, within) in enumerate(_split(np.rint(counts), live, sets, classes)):
-        losses[i] = (n == 0) | (n >= least)
-        nearest = np.minimum(within, size - within).sum(axis=0)  # the union of classes that differs least from the set
-        cuts[i] = np.all(differences >= least, axis=0) & ((nearest >= least) | (classes == 0))
-    return Allowed(losses, cuts)
-
-
-def _split(counts: F64, live: I64, sets: tuple[int, ...], classes: int) -> Iterator[tuple[F64, F64, F64]]:
-    at = 0
-    for k in live:
-        n, of_sets, of_classes = np.split(counts[at:], np.cumsum([len(STEPS), sets[k] * len(CUTS), classes * len(CUTS)]))[:3]
-        at += len(STEPS) + (sets[k] + classes) * len(CUTS)
-        yield n, of_sets.reshape(sets[k], len(CUTS)), of_classes.reshape(classes, len(CUTS))
-
-
-def choose(planes: tuple[Planes, ...], losses: F64, go: Direction, allowed: Allowed, C: float) -> Step:
-    """The least J on the line; the wanted step for a cut, or the nearest that is allowed."""
-    best, cut = np.zeros(len(go.live), dtype=np.int64), np.full(len(go.live), -1)
-    for i, J in enumerate(_objectives(planes, losses, go, C)):
-        best[i], wanted = best_steps(np.where(allowed.losses[i] == 1, J, np.inf))
-        open_ = wanted[allowed.cuts[i][np.searchsorted(CUTS, wanted)] == 1]
-        cut[i] = open_[0] if len(open_) else -1
-    return Step(best, cut.astype(np.int64))
-
-
-def _objectives(planes: tuple[Planes, ...], losses: F64, go: Direction, C: float) -> Iterator[F64]:
-    for i, k in enumerate(go.live):
-        yield objectives(planes[k], go.w[i], losses[i], C)
-
-
-def advance(planes: tuple[Planes, ...], losses: F64, sums: F64, go: Direction, step: Step, C: float) -> tuple[Planes, ...]:
-    """Go to the best step, take up the cut; a problem that can do neither is stuck."""
-    after, cuts = list(planes), iter(sums)
-    for i, (k, J) in enumerate(zip(go.live, _objectives(planes, losses, go, C), strict=True)):
-        after[k] = advanced(planes[k], go.w[i], float(go.b[i]), J, step.best[i], next(cuts) if step.cut[i] >= 0 else None)
+def advance(
+    pools: tuple[Planes, ...], losses: F64, sums: F64, go: Direction, step: Step, widths: tuple[int, ...], tol: float, max_rounds: int
+) -> tuple[Planes, ...]:
+    """Return every pool at its best step, with its cut and its next minimum."""
+    after, cutting = list(pools), go.live[step.cut == 1]
+    cuts = dict(zip(cutting, _parts(sums, cutting, [width + 2 for width in widths]), strict=True))
+    for k, lost in zip(go.live, losses, strict=True):
+        after[k] = moved(pools[k], lost, tol, max_rounds)[0]
+        if k in cuts:
+            after[k] = minimise(with_cut(after[k], cuts[k]))
     return tuple(after)
 
 
-def models(planes: tuple[Planes, ...], rounds: int, tol: float) -> Models:
-    """The best model of every problem."""
-    found = Solution(
-        w=np.array([p.w for p in planes]),
-        b=np.array([p.b for p in planes]),
-        objective=np.array([p.objective for p in planes]),
-        bound=np.array([p.bound for p in planes]),
-        rounds=rounds,
-        held=tuple(k for k, p in enumerate(planes) if p.stuck and p.gap > tol),
-    )
-    return Models(found)
+def optima(pools: tuple[Planes, ...], rounds: int) -> Optima:
+    """Return what came of all prices."""
+    b, objective, bound, held = np.concatenate([pool.figures for pool in pools]).T.copy()
+    return Optima(np.concatenate([pool.w_at.ravel() for pool in pools]), b, objective, bound, held.astype(np.int64), rounds)
 
 
 # Public bookkeeping
 
 
-def more_sets(sets: tuple[int, ...], live: I64, step: Step) -> tuple[int, ...]:
-    """How many sets of each problem have been summed."""
-    more = {int(k): int(cut >= 0) for k, cut in zip(live, step.cut, strict=True)}
-    return tuple(n + more.get(k, 0) for k, n in enumerate(sets))
+def _parts(flat: F64, pools: I64, widths: Sequence[int]) -> list[F64]:
+    """Split what stands one after the other, by pool."""
+    return np.split(flat, np.cumsum([widths[k] for k in pools]))[: len(pools)]
+
+
+def split_up(found: Optima, prices: tuple[tuple[float, ...], ...], widths: tuple[int, ...], columns: int) -> Paths:
+    """Return the models by pool; a row of w for every price."""
+    steps = [len(C) for C in prices for _ in range(columns)]
+    w = np.split(found.w, np.cumsum([n * width for n, width in zip(steps, widths, strict=True)])[:-1])
+    b, objective, bound, held = (
+        tuple(np.split(getattr(found, name), np.cumsum(steps)[:-1])) for name in ("b", "objective", "bound", "held")
+    )
+    return Paths(tuple(each.reshape(n, -1) for each, n in zip(w, steps, strict=True)), b, objective, bound, held, found.rounds)
 
 
 def _gap(go: Direction) -> float:
-    return float(np.max(relative_gap(go.objective, go.bound)))
+    return float(np.max(relative_gap(go.objective, go.bound), initial=0.0))

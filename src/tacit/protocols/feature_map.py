@@ -1,4 +1,4 @@
-"""A common feature map: what turns every party's records into rows of one linear problem.
+"""Common feature maps: what turns every party's records into rows of one linear problem.
 
     local, joint    landmarks L (`landmarks`), A = K(L, L) = U Lambda U',  F = K(X, L) U Lambda^-1/2      (3.6)
     fourier         F = sqrt(2/D) cos(X W + o), with W and o drawn from a public seed; RBF only
@@ -14,17 +14,14 @@ Source: 004 section 3.2.2.2, (3.5) corrected (docs/methods/pan_svm.md); Rahimi a
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
-from tacit.choreo import F64, Array, At, Coordinator, Everyone, Holder, Message, PeerError, Run, State, choreography
+from tacit.choreo import F64, Array, Coordinator, Everyone, Holder, Message, PeerError, Run, State, choreography
 from tacit.errors import LocalError
 from tacit.numeric.feature_map import basis_of, fourier, fourier_weights, kernel_matrix, nystroem
-from tacit.numeric.fixed_point import FixedPoint
 from tacit.numeric.kernels import Kernel
-from tacit.protocols.landmarks import landmarks
-from tacit.protocols.secure_sum import Protection
 
 SOURCES = ("local", "joint", "fourier")
 
@@ -37,10 +34,10 @@ class Records(Protocol):
     weight: F64 | None
 
 
-class Basis(Message, tells="nothing new: a function of the landmarks"):
-    """U Lambda^-1/2."""
+class Bases(Message, tells="nothing new: functions of the landmarks"):
+    """U Lambda^-1/2 of every kernel."""
 
-    matrix: F64
+    matrices: tuple[F64, ...]
 
 
 class FeatureMap(State):
@@ -57,55 +54,29 @@ class FeatureMap(State):
     size: int
 
 
-@choreography(opens={Everyone: "the landmarks; nothing with source='fourier' or a linear kernel"})
-def feature_map(
-    run: Run,
-    data: At[Any],
-    *,
-    source: str,
-    kernel: Kernel,
-    share: float | None,
-    count: int | None,
-    rows: int,
-    columns: int,
-    min_cluster: int,
-    seed: int,
-    by: Protection,
-    fixed: FixedPoint,
-    witness: bool = False,
-) -> FeatureMap:
-    """Agree on a map."""
-    numbers = (kernel.name, kernel.gamma, kernel.degree, kernel.coef0)
+@choreography(opens={Everyone: "nothing new: functions of the landmarks"})
+def nystroem_maps(
+    run: Run, centres: F64, kernels: tuple[Kernel, ...], *, source: str, seed: int, witness: bool = False
+) -> tuple[FeatureMap, ...]:
+    """(3.6) for every kernel, all over the same landmarks."""
+    found = run.publish(Bases, run.local(Coordinator, bases_at, centres, kernels)).matrices
+    if witness:
+        run.local(Holder, check_bases, found, centres, kernels)
+    return tuple(
+        FeatureMap(source, *_numbers(kernel), centres, basis, seed, basis.shape[1]) for kernel, basis in zip(kernels, found, strict=True)
+    )
+
+
+def open_map(kernel: Kernel, *, columns: int, size: int, seed: int) -> FeatureMap:
+    """The map of a kernel that needs no landmarks: the identity if it is linear, else Fourier features of the public seed."""
     none = np.empty((0, 0))
     if kernel.name == "linear":
-        return FeatureMap("identity", *numbers, none, none, seed, columns)
-    if source == "fourier":
-        return FeatureMap(source, *numbers, none, none, seed, count or max(1, int((share or 0.0) * rows)))
-    source, centres = centres_of(
-        run, data, source=source, share=share, count=count, rows=rows, min_cluster=min_cluster, by=by, fixed=fixed
-    )  # fmt: skip
-    basis = run.publish(Basis, run.local(Coordinator, basis_at, centres, kernel)).matrix
-    if witness:
-        run.local(Holder, check_basis, basis, centres, kernel)
-    return FeatureMap(source, *numbers, centres, basis, seed, basis.shape[1])
+        return FeatureMap("identity", *_numbers(kernel), none, none, 0, columns)
+    return FeatureMap("fourier", *_numbers(kernel), none, none, seed, size)
 
 
-def centres_of(
-    run: Run,
-    data: At[Any],
-    *,
-    source: str,
-    share: float | None,
-    count: int | None,
-    rows: int,
-    min_cluster: int,
-    by: Protection,
-    fixed: FixedPoint,
-) -> tuple[str, F64]:
-    """Landmarks, and by which source: of all together, if on average no holder has the records that one of its own stands for."""
-    if rows < min_cluster * len(run.roster[Holder]):
-        source = "joint"
-    return source, landmarks(run, data, source=source, share=share, count=count, rows=rows, min_cluster=min_cluster, by=by, fixed=fixed)
+def _numbers(kernel: Kernel) -> tuple[str, float, int, float]:
+    return kernel.name, kernel.gamma, kernel.degree, kernel.coef0
 
 
 def check_source(source: str, kernel: str) -> None:
@@ -116,17 +87,18 @@ def check_source(source: str, kernel: str) -> None:
         raise LocalError(f"landmark_source='fourier' is for the rbf kernel, not for {kernel!r}: use 'local' or 'joint'")
 
 
-def basis_at(centres: F64, kernel: Kernel) -> Basis:
-    """(3.6)."""
-    return Basis(basis_of(centres, kernel))
+def bases_at(centres: F64, kernels: tuple[Kernel, ...]) -> Bases:
+    """(3.6), for every kernel."""
+    return Bases(tuple(basis_of(centres, kernel) for kernel in kernels))
 
 
-def check_basis(basis: F64, centres: F64, kernel: Kernel) -> None:
-    """A witness: the basis must belong to the landmarks, and be as wide as its own."""
-    A = kernel_matrix(centres, centres, kernel)
-    wide = abs(basis.shape[1] - basis_of(centres, kernel).shape[1]) <= 1  # an eigenvalue at the cut-off may fall on either side
-    if basis.shape[0] != len(A) or not wide or not np.allclose(basis.T @ A @ basis, np.eye(basis.shape[1]), atol=1e-4):
-        raise PeerError("the coordinator published a basis that does not belong to the landmarks: stop and ask it")
+def check_bases(bases: tuple[F64, ...], centres: F64, kernels: tuple[Kernel, ...]) -> None:
+    """A witness: each basis must belong to the landmarks, and be as wide as its own."""
+    for basis, kernel in zip(bases, kernels, strict=True):
+        A = kernel_matrix(centres, centres, kernel)
+        wide = abs(basis.shape[1] - basis_of(centres, kernel).shape[1]) <= 1  # an eigenvalue at the cut-off may fall on either side
+        if basis.shape[0] != len(A) or not wide or not np.allclose(basis.T @ A @ basis, np.eye(basis.shape[1]), atol=1e-4):
+            raise PeerError("the coordinator published a basis that does not belong to the landmarks: stop and ask it")
 
 
 def map_records(the_map: FeatureMap, X: F64, dtype: str = "float64") -> Array:

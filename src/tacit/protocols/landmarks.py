@@ -1,12 +1,14 @@
 """Landmarks: the points through which the Nystroem map sees all data, as means of at least `min_cluster` records.
 
-The problem. Holder k has rows X_k, n_k of them and `rows` in all. Everyone shall know about share * rows (or `count`)
-points that lie among the records as k-means centres do, and of no record more than its part in such a mean.
+The problem. Holder k has rows X_k, n_k of them and `rows` in all. Everyone shall know about `count` points that lie among the
+records as k-means centres do, and of no record more than its part in such a mean.
 
-source="local", this file. Each holder clusters its own rows, floor(share n_k) clusters or about count n_k / rows, one
-at least where it has min_cluster rows, none where it has fewer; clusters below min_cluster are merged away
-(`numeric.landmarks`). A secure sum delivers a list only if everybody knows where in it to write, so places are drawn
-first. L centres in all, L being opened by a sum; each takes one of the free slots of a table of 16 L, at random:
+source="local", this file. Each holder clusters its own rows, about count n_k / rows clusters, one at least where it has
+min_cluster rows, none where it has fewer. A cluster is a union of groups of the run (`atoms`), or a piece of one, so that sums over
+clusters tell nothing about sums over groups; it has at least min_cluster rows, and at least as many as a group
+(`numeric.landmarks`). The same clusters serve later runs that ask for as many. A secure sum delivers a list only if everybody
+knows where in it to write, so places are drawn first. L centres in all, L being opened by a sum; each takes one of the free
+slots of a table of 16 L, at random:
 
     o_s = sum_k how many centres of holder k drew slot s;      slots with o_s = 1 are kept                     (1)
     eight times, each time with the centres that have no slot yet
@@ -42,9 +44,11 @@ import numpy as np
 from tacit.choreo import F64, I64, U64, Array, At, Coordinator, Everyone, Holder, Message, Run, choreography
 from tacit.crypto.pads import stream
 from tacit.errors import LocalError
+from tacit.numeric.atoms import OUT
 from tacit.numeric.fixed_point import FixedPoint
-from tacit.numeric.landmarks import centres
+from tacit.numeric.landmarks import clusters_of_groups, means
 from tacit.numeric.ring import Z64, Ring
+from tacit.protocols.atoms import Atoms, clustered, keep
 from tacit.protocols.joint_landmarks import joint_landmarks
 from tacit.protocols.secure_sum import Protection, secure_sum
 
@@ -78,28 +82,29 @@ class Landmarks(Message, tells="every landmark: the mean of at least min_cluster
     centres: F64
 
 
-@choreography(opens={Everyone: "the landmarks, each the mean of at least min_cluster records"})
+@choreography(opens={Everyone: "the landmarks, each the mean of at least min_cluster records, over whole groups of rows"})
 def landmarks(
     run: Run,
     data: At[Any],
+    atoms: At[Atoms],
     *,
     source: str,
-    share: float | None,
-    count: int | None,
+    count: int,
     rows: int,
     min_cluster: int,
     by: Protection,
     fixed: FixedPoint,
     rounds: int = 15,
-) -> F64:
+    witness: bool = False,
+) -> tuple[F64, At[Atoms]]:
     """Public landmarks of all holders' rows, by the paper's way (local) or by one clustering of all rows (joint)."""
-    refuse(source, share, count, rows, min_cluster, by, rounds)
+    refuse(source, count, rows, min_cluster, by, rounds)
     run.local(Holder, check_range, data, source, fixed, run.who(Holder))
     if source == "local":
-        return local_landmarks(run, data, share=share, count=count, rows=rows, min_cluster=min_cluster, by=by, fixed=fixed)
-    size = count if share is None else how_many(share, None, rows, rows, min_cluster)
-    assert size is not None  # noqa: S101 - for the type checker; refuse() saw to it
-    return joint_landmarks(run, data, size=size, rows=rows, min_cluster=min_cluster, by=by, fixed=fixed, rounds=rounds)
+        return local_landmarks(run, data, atoms, count=count, rows=rows, min_cluster=min_cluster, by=by, fixed=fixed)
+    return joint_landmarks(
+        run, data, atoms, size=count, min_cluster=min_cluster, by=by, fixed=fixed, rounds=rounds, witness=witness
+    )  # fmt: skip
 
 
 @choreography(
@@ -110,16 +115,18 @@ def landmarks(
     }
 )
 def local_landmarks(
-    run: Run, data: At[Any], *, share: float | None, count: int | None, rows: int, min_cluster: int, by: Protection, fixed: FixedPoint
-) -> F64:
+    run: Run, data: At[Any], atoms: At[Atoms], *, count: int, rows: int, min_cluster: int, by: Protection, fixed: FixedPoint
+) -> tuple[F64, At[Atoms]]:
     """Each holder's own centres, united."""
-    own = run.local(Holder, own_centres, data, share, count, rows, min_cluster)
+    atoms = run.local(Holder, cluster, data, atoms, count, rows, min_cluster)
+    keep(run, atoms)
+    own = run.local(Holder, own_centres, data, atoms)
     found = secure_sum(run, run.local(Holder, number, own), to=Coordinator, by=by, what="number of landmarks")
     total = run.publish(Total, run.local(Coordinator, total_of, found)).landmarks
     if not total:
         raise LocalError(
-            f"no party has the min_cluster={min_cluster} records that one landmark stands for:"
-            " lower min_cluster, or use landmark_source='joint' or 'fourier'"
+            f"no party has the min_cluster={min_cluster} records, or the min_count of a class, that one landmark stands for:"
+            " bring more rows, or use landmark_source='fourier'"
         )
     s = run.carry(slot=run.local(Holder, no_slots, own), kept=np.empty(0, dtype=np.int64))
     for _ in run.rounds(DRAWS, s):
@@ -127,7 +134,7 @@ def local_landmarks(
         kept = reserve(run, drawn, slots=SLOTS * total, by=by)
         s.slot = run.local(Holder, settle, s.slot, drawn, kept)
         s.kept = np.sort(np.append(s.kept, kept))
-    return deliver(run, own, s.slot, kept=s.kept, by=by, fixed=fixed)
+    return deliver(run, own, s.slot, kept=s.kept, by=by, fixed=fixed), atoms
 
 
 @choreography(opens={Coordinator: "how many drew each slot", Everyone: "the slots that one drew"})
@@ -147,23 +154,17 @@ def deliver(run: Run, own: At[Any], slot: At[Any], *, kept: I64, by: Protection,
 # Refused before anything is sent
 
 
-def refuse(source: str, share: float | None, count: int | None, rows: int, min_cluster: int, by: Protection, rounds: int) -> None:
+def refuse(source: str, count: int, rows: int, min_cluster: int, by: Protection, rounds: int) -> None:
     """What cannot be asked for, in one line."""
     if source not in SOURCES:
         raise LocalError(f"unknown landmark source {source!r}: use one of {', '.join(SOURCES)}")
-    if min_cluster < 1 or rounds < 1 or (share is None) == (count is None):
-        raise LocalError(
-            f"landmarks need min_cluster >= 1, rounds >= 1 and either a share or a count,"
-            f" got min_cluster={min_cluster}, rounds={rounds}, share={share}, count={count}"
-        )
+    if min_cluster < 1 or rounds < 1:
+        raise LocalError(f"landmarks need min_cluster >= 1 and rounds >= 1, got min_cluster={min_cluster}, rounds={rounds}")
     if by.method == "threshold":
         raise LocalError("secure_sum='threshold' lets holders stay away, and a landmark without its holder is lost: use 'pairwise'")
     if rows < min_cluster:
         raise LocalError(f"{rows} rows in all are fewer than the min_cluster={min_cluster} that one landmark stands for: lower min_cluster")
-    if share is not None:
-        refuse_share(share, min_cluster)
-    if count is not None:
-        refuse_count(count, rows, min_cluster)
+    refuse_count(count, rows, min_cluster)
 
 
 def refuse_share(share: float, min_cluster: int) -> None:
@@ -197,15 +198,24 @@ def check_range(part: Rows, source: str, fixed: FixedPoint, me: str) -> None:
 # Steps at the holders
 
 
-def how_many(share: float | None, count: int | None, own: int, rows: int, min_cluster: int) -> int:
-    """This holder's part of the landmarks."""
-    asked = share * own + 1e-9 if share is not None else (count or 0) * own / rows + 0.5
-    return max(1, int(asked)) if own >= min_cluster else 0
+def cluster(part: Rows, atoms: Atoms, count: int, rows: int, min_cluster: int) -> Atoms:
+    """This holder's rows in its part of the clusters; those of an earlier run, if they are as many and their rows are all here."""
+    use, past = np.flatnonzero(atoms.group >= 0), atoms.past
+    least, wanted = max(min_cluster, atoms.least), max(1, int(count * (atoms.kind >= 0).sum() / rows + 0.5))
+    if len(use) < least:
+        return clustered(atoms, np.full(len(atoms.group), OUT), 0)
+    if past.clusters == wanted and not past.absent[past.cluster >= 0].any():
+        return atoms
+    group = np.zeros(len(use), dtype=np.int64) if atoms.least == 1 else atoms.group[use]
+    found = np.full(len(atoms.group), OUT, dtype=np.int64)
+    found[use] = clusters_of_groups(part.X[use], group, wanted, least, SEED)
+    return clustered(atoms, found, wanted)
 
 
-def own_centres(part: Rows, share: float | None, count: int | None, rows: int, min_cluster: int) -> F64:
+def own_centres(part: Rows, atoms: Atoms) -> F64:
     """The means of this holder's clusters."""
-    return centres(part.X, how_many(share, count, len(part.X), rows, min_cluster), min_cluster, SEED)[0]
+    use = atoms.past.cluster >= 0
+    return means(part.X[use], atoms.past.cluster[use])[0] if use.any() else np.empty((0, part.X.shape[1]))
 
 
 def number(own: Array) -> U64:

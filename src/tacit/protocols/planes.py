@@ -1,4 +1,4 @@
-"""One linear SVM under its cuts, at the coordinator: (3) of `cutting_plane`, and the best model so far."""
+"""One pool of cuts at the coordinator: a linear SVM under its cuts, (3) of `cutting_plane`, at one price after the other."""
 
 from __future__ import annotations
 
@@ -8,16 +8,26 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.choreo import F64, I64, State
+from tacit.choreo import F64, State
 from tacit.numeric.active_set import solve
-from tacit.numeric.line_search import STEPS
 
+Flags = NDArray[np.bool_]
 TINY = 1e-300
-BIAS = 1e3  # bounds b where a class is too small for its cut to be opened
+BIAS = 1e3  # bounds b where one class has no rows, and so no cut
+STEPS: F64 = np.array([0.0, *2.0 ** np.arange(-8.0, 1.0), 1.5, 2.0])  # along the line from w_b to w_a
+BEYOND = 0.1  # how far beyond the best step towards the new model a cut is taken (Franc and Sonnenburg's mu)
+FIRST, GROWTH = 0.01, 1.3  # the price rises from this share of the first one, by this factor a round
+SHRINK, PATIENCE = 0.98, 5  # a pool of groups ends where objective and bound have come no closer, by this factor, in so many rounds
+SLACK = 0.2  # the share of the gap that rounding may miss
 
 
 class Planes(State):
-    """One problem: its cuts (e: whether a variable counts in the sum of (3)), the last x of (3), the best model so far."""
+    """A pool: its cuts (e: whether a variable counts in the sum of (3)), the last x of (3), the best model so far, and where it stands.
+
+    `now` is the price at which directions are sought, which rises to the price `prices[at]` that is asked for; `objective` and `bound` are
+    of the latter. `still`: for how many rounds the best step was 0. `w_at` and `figures` hold a row for every price that is done: the
+    model; b, objective, bound, and whether it ended before `tol`.
+    """
 
     a: F64
     c: F64
@@ -25,13 +35,32 @@ class Planes(State):
     e: F64
     H: F64
     x: F64
-    free: NDArray[np.bool_]
+    free: Flags
     minimum: F64
     w: F64
     b: float
     objective: float
     bound: float
-    stuck: bool
+    prices: tuple[float, ...]
+    at: int
+    now: float
+    growth: float
+    age: int
+    still: int
+    narrowest: float
+    waited: int
+    w_at: F64
+    figures: F64
+
+    @property
+    def price(self) -> float:
+        """C at hand."""
+        return self.prices[min(self.at, len(self.prices) - 1)]
+
+    @property
+    def done(self) -> bool:
+        """Whether every price is solved."""
+        return self.at >= len(self.prices)
 
     @property
     def gap(self) -> float:
@@ -39,30 +68,29 @@ class Planes(State):
         return float(relative_gap(self.objective, self.bound))
 
 
-def first_planes(sums: F64, both: I64, C: float) -> tuple[Planes, ...]:
-    """The slack of (3) and the first cuts of every problem."""
-    return tuple(_first(sums[2 * k : 2 * k + 2], bool(two), C) for k, two in enumerate(both))
-
-
-def _first(sums: F64, both: bool, C: float) -> Planes:  # noqa: FBT001 - a class too small to be summed, or none
-    size = sums.shape[1] - 2
+def first_planes(sums: F64, prices: tuple[float, ...], *, exact: bool) -> Planes:
+    """Return a pool with the slack of (3) and its first cuts: the two classes, and all rows, which follow from both."""
+    size, start, growth = sums.shape[1] - 2, *((prices[0], np.inf) if exact else (FIRST * prices[0], GROWTH))
     planes = Planes(
-        a=np.zeros((1, size)), c=np.zeros(1), d=np.zeros(1), e=np.ones(1), H=np.zeros((1, 1)), x=np.full(1, C), free=np.ones(1, bool),
-        minimum=np.zeros(size + 1), w=np.zeros(size), b=0.0, objective=C * float(sums[:, -1].sum()), bound=0.0, stuck=False,
+        a=np.zeros((1, size)), c=np.zeros(1), d=np.zeros(1), e=np.ones(1), H=np.zeros((1, 1)), x=np.full(1, start), free=np.ones(1, bool),
+        minimum=np.zeros(size + 1), w=np.zeros(size), b=0.0, objective=prices[0] * float(sums[:, -1].sum()), bound=0.0, prices=prices,
+        at=0, now=start, growth=growth, age=0, still=0, narrowest=np.inf, waited=0, w_at=np.empty((0, size)), figures=np.empty((0, 4)),
     )  # fmt: skip
-    if not both:  # |b| <= BIAS, since no cut bounds it
+    if sums[:, -1].min() <= 0:  # |b| <= BIAS, since no cut bounds it
         for sign in (1.0, -1.0):
             planes = _with(planes, np.zeros(size), sign, -BIAS, 0.0)
-        return _cut(planes, sums[0])
-    return _cut(_cut(_cut(planes, sums[0]), sums[1]), sums.sum(axis=0))  # of all rows too, which follows from both
+    for cut in (*sums, sums.sum(axis=0)):
+        planes = with_cut(planes, cut)
+    return planes
 
 
-def _cut(planes: Planes, sums: F64) -> Planes:
+def with_cut(planes: Planes, sums: F64) -> Planes:
+    """Return the pool with one more cut (2)."""
     return _with(planes, sums[:-2], float(sums[-2]), float(sums[-1]), 1.0)
 
 
 def _with(planes: Planes, a: F64, d: float, c: float, e: float) -> Planes:
-    """One more variable of (3)."""
+    """Return the pool with one more variable of (3)."""
     n, H = len(planes.c), np.empty((len(planes.c) + 1,) * 2)
     H[:n, :n], H[n, n] = planes.H, a @ a
     H[:n, n] = H[n, :n] = planes.a @ a
@@ -78,30 +106,75 @@ def _with(planes: Planes, a: F64, d: float, c: float, e: float) -> Planes:
     )
 
 
-def minimum(planes: Planes, C: float) -> Planes:
-    """(3) of one problem."""
-    found = solve(planes.H, planes.c, np.stack([planes.e, planes.d]), np.array([C, 0.0]), planes.x, planes.free)
+def minimise(planes: Planes) -> Planes:
+    """Return the pool with (3) solved from where it was solved last: the direction at the price `now`, the bound at the one asked for."""
+    x, free, w, b, value = _solved(planes, planes.x, planes.free, planes.now)
+    if planes.now < planes.price:
+        value = _solved(planes, x * (planes.price / planes.now), free, planes.price)[-1]
+    return dataclasses.replace(planes, x=x, free=free, minimum=np.append(w, b), bound=max(planes.bound, value))
+
+
+def _solved(planes: Planes, x: F64, free: Flags, C: float) -> tuple[F64, Flags, F64, float, float]:
+    found = solve(planes.H, planes.c, np.stack([planes.e, planes.d]), np.array([C, 0.0]), x, free)
     w = found.x @ planes.a
-    bound = max(planes.bound, float(planes.c @ found.x - 0.5 * w @ w))
-    return dataclasses.replace(planes, x=found.x, free=found.free, minimum=np.append(w, found.multipliers[1]), bound=bound)
+    return found.x, found.free, w, float(found.multipliers[1]), float(planes.c @ found.x - 0.5 * w @ w)
 
 
-def objectives(planes: Planes, ahead: F64, losses: F64, C: float) -> F64:
-    """J of (1) at every step towards `ahead`; at step 0 it is known."""
-    w, D = planes.w, ahead - planes.w
-    J = 0.5 * (w @ w + 2 * STEPS * (w @ D) + STEPS**2 * (D @ D)) + C * losses
-    J[0] = planes.objective
-    return J
+def line(planes: Planes, losses: F64) -> F64:
+    """Return an upper bound of J of (1) at every step towards the new minimum."""
+    w, D = planes.w, planes.minimum[:-1] - planes.w
+    return 0.5 * (w @ w + 2 * STEPS * (w @ D) + STEPS**2 * (D @ D)) + planes.price * losses
 
 
-def advanced(planes: Planes, w: F64, b: float, J: F64, best: int, cut: F64 | None) -> Planes:
-    """One problem, on its way to w, b."""
+def cut_step(best: int) -> float:
+    """Return the step of the next cut: a little beyond the best one, or the new minimum where the line leads nowhere."""
+    return float(STEPS[best] + BEYOND * (1.0 - STEPS[best])) if best else 1.0
+
+
+def moved(planes: Planes, losses: F64, tol: float, max_rounds: int) -> tuple[Planes, int]:
+    """Return the pool at the best step of its line, and which one that is; a pool that is through with a price goes on to its next."""
+    J = line(planes, losses)
+    best = int(np.argmin(J))
     length = float(STEPS[best])
-    at, bias = planes.w + length * (w - planes.w), planes.b + length * (b - planes.b)
-    moved = dataclasses.replace(planes, w=at, b=bias, objective=float(J[best]), stuck=bool(best == 0 and cut is None))
-    return moved if cut is None else _cut(moved, cut)
+    after = dataclasses.replace(
+        planes,
+        w=planes.w + length * (planes.minimum[:-1] - planes.w),
+        b=planes.b + length * (planes.minimum[-1] - planes.b),
+        objective=float(J[best]),
+        age=planes.age + 1,
+        still=0 if best else planes.still + 1,
+    )
+    width = after.objective - after.bound
+    if np.isfinite(after.growth) and after.now >= after.price:  # groups of one row reach any gap
+        waited = 0 if width < SHRINK * after.narrowest else after.waited + 1
+        after = dataclasses.replace(after, narrowest=min(width, after.narrowest), waited=waited)
+    if after.gap <= tol or after.waited >= PATIENCE or after.age >= max_rounds:
+        after = _next(after, tol)
+    return _risen(after), best
+
+
+def _risen(planes: Planes) -> Planes:
+    """Return the pool at a higher price `now`, for which x is stretched."""
+    now = min(planes.price, planes.now * planes.growth)
+    return dataclasses.replace(planes, now=now, x=planes.x * (now / planes.now))
+
+
+def _next(planes: Planes, tol: float) -> Planes:
+    """Return the pool at its next price: R at the best model is known, and so is J at any price."""
+    row = [planes.b, planes.objective, planes.bound, float(planes.gap > tol)]
+    after = dataclasses.replace(
+        planes, at=planes.at + 1, age=0, narrowest=np.inf, waited=0,
+        w_at=np.vstack([planes.w_at, planes.w]), figures=np.vstack([planes.figures, row]),
+    )  # fmt: skip
+    square = 0.5 * float(planes.w @ planes.w)
+    return dataclasses.replace(after, objective=square + after.price / planes.price * (planes.objective - square))
+
+
+def slack_of(planes: Planes, holders: int) -> float:
+    """Return by how much of the loss each holder may miss in its next cut: nothing where the pool has not moved twice."""
+    return 0.0 if planes.still > 1 else SLACK * max(0.0, planes.objective - planes.bound) / (planes.price * holders)
 
 
 def relative_gap(objective: Any, bound: Any) -> Any:
-    """0 where nothing is left to lose: no row of one class has weight, say."""
+    """Return the gap as a share of the objective; 0 where nothing is left to lose: no row of one class has weight, say."""
     return (objective - bound) / np.maximum(objective, TINY)

@@ -1,7 +1,8 @@
 """What SVMs over rows that many hold begin with: classes and their sizes, gamma as a number, the problems, every row's side and weight.
 
-One problem for two classes; for more, one per class against the rest, or one per pair of classes. A record counts if it has weight. What
-is opened here is how many records each class has over all parties, and with gamma='scale' the variance of all cells.
+One problem for two classes; for more, one per class against the rest, or one per pair of classes. A record counts if it has weight, and
+takes part if its holder has a group for it (`atoms`). What is opened here is how many records each class has over all parties, how many
+of them take part, and with gamma='scale' the variance of all cells.
 """
 
 from __future__ import annotations
@@ -14,12 +15,13 @@ from itertools import combinations
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tacit.choreo import F64, I64, Array, At, Coordinator, Everyone, Holder, Message, Run, State, choreography
+from tacit.choreo import F64, I64, Array, At, Coordinator, Everyone, Holder, Message, Run, choreography
 from tacit.errors import LocalError
 from tacit.numeric.fixed_point import FixedPoint
 from tacit.numeric.kernels import Kernel, gamma_of
+from tacit.numeric.least_count import CAP, advised
+from tacit.protocols.atoms import Atoms, HoldBack
 from tacit.protocols.cutting_plane import Solution
 from tacit.protocols.feature_map import FeatureMap, Records, check_source, map_records
 from tacit.protocols.landmarks import refuse_share
@@ -27,7 +29,6 @@ from tacit.protocols.plane_rows import Rows
 from tacit.protocols.secure_sum import Protection, protect
 from tacit.protocols.witness import Voice
 
-CAP = 1000  # landmarks, if their number is given as a share of the rows: the map costs their square per row
 NEVER = -1e9  # the decision value of a class that took no part
 Pairs = tuple[tuple[int, int], ...]
 Play = TypeVar("Play", bound=Callable[..., Any])
@@ -47,12 +48,6 @@ class Facts(Message, tells="how many records each class has over all parties; wi
     gamma: float
 
 
-class Points(State):
-    """Records that count, without their labels."""
-
-    X: F64
-
-
 @dataclass(frozen=True)
 class Svm:
     """The parameters of a PAN-SVM, as `pan_svm` is given them; every SVM over rows has some of them."""
@@ -63,9 +58,9 @@ class Svm:
     coef0: float
     C: float
     landmark_source: str = "local"
-    landmarks: float = 0.15
+    landmarks: float | str = "auto"
     min_cluster: int = 5
-    min_count: int = 5
+    min_count: int | str = "auto"
     multi_class: str = "ovr"
     class_weight: dict[Any, float] | str | None = None
     tol: float = 1e-3
@@ -77,6 +72,12 @@ class Svm:
     method: str = "pairwise"
     segments: int = 1
     fraction_bits: int = 32
+    accept_risk: bool = False
+
+    @property
+    def hold_back(self) -> HoldBack:
+        """Of how many rows groups are."""
+        return HoldBack(self.min_count, accept_risk=self.accept_risk)
 
 
 def takes_svm(play: Play) -> Play:
@@ -90,7 +91,10 @@ def takes_svm(play: Play) -> Play:
 
 @dataclass(frozen=True)
 class Common:
-    """What holds for the whole run: the parameters with gamma as a number, protection of the sums, classes, problems, columns."""
+    """What holds for the whole run: the parameters with gamma as a number, protection of the sums, classes, problems, columns.
+
+    `sizes` are of the records that count, `taking` of those that take part: until groups are made, the same.
+    """
 
     svm: Svm
     by: Protection
@@ -98,6 +102,7 @@ class Common:
     classes: tuple[Any, ...]
     pairs: Pairs
     sizes: F64
+    taking: F64
     gamma: float
     columns: int
 
@@ -108,18 +113,28 @@ class Common:
 
     @property
     def weights(self) -> F64:
-        """Of the classes; 0 where they have too few records to take part."""
-        given = class_weights(self.classes, self.sizes, self.svm.class_weight)
-        return np.where(left_out(self.sizes, self.svm.min_count), 0.0, given)
+        """Of the classes; 0 where none of their records takes part."""
+        given = class_weights(self.classes, self.taking, self.svm.class_weight)
+        return np.where(self.taking > 0, given, 0.0)
+
+    @property
+    def playing(self) -> F64:
+        """Records of each class that take part and have weight."""
+        return np.where(self.weights > 0, self.taking, 0.0)
+
+    @property
+    def exact(self) -> bool:
+        """Whether every row is a group of its own."""
+        return self.svm.min_count == 1
 
     @property
     def sides(self) -> F64:
         """Records on the positive and on the negative side of every problem."""
-        n = np.where(self.weights > 0, self.sizes, 0.0)
+        n = self.playing
         return np.array([[n[i], n.sum() - n[i] if j < 0 else n[j]] for i, j in self.pairs])
 
     def never(self, found: Solution) -> Solution:
-        """A class that has too few records to take part is never chosen; `found` has all problems once, or once per fold."""
+        """A class of which no record takes part is never chosen; `found` has all problems once, or once per fold."""
         few = np.array([self.weights[k] <= 0 and rest < 0 for k, rest in self.pairs])
         return dataclasses.replace(found, b=np.where(np.tile(few, len(found.b) // len(few)), NEVER, found.b))
 
@@ -134,7 +149,8 @@ def agreed(run: Run, data: At[Any], *, svm: Svm) -> Common:
     voice = Voice(run, by, fixed, svm.witness)
     told = voice.added(facts_of, data, classes, svm.gamma == "scale" and kernel.name != "linear")
     facts = voice.told(Facts, facts_from, told, columns, svm.gamma)
-    return Common(svm, by, fixed, classes, problems(len(classes), svm.multi_class), facts.sizes, facts.gamma, columns)
+    pairs = problems(len(classes), svm.multi_class)
+    return Common(svm, by, fixed, classes, pairs, facts.sizes, facts.sizes, facts.gamma, columns)
 
 
 @choreography(opens={Everyone: "which classes each party has, and how many columns"})
@@ -150,11 +166,13 @@ def labelled(run: Run, data: At[Any]) -> tuple[tuple[Any, ...], int]:
     return names, next(iter(widths.values()))
 
 
-def wanted(landmarks: float, rows: int) -> tuple[float | None, int | None]:
-    """Landmarks as a share of the rows, or as a number where it is given so or the share exceeds the cap."""
-    if landmarks >= 1:
-        return None, int(landmarks)
-    return (landmarks, None) if landmarks * rows <= CAP else (None, CAP)
+def wanted(svm: Svm, rows: int, columns: int) -> int:
+    """How many landmarks or Fourier features: as given, as a share of the rows, or as suits the table (`numeric.least_count`)."""
+    if isinstance(svm.landmarks, str):
+        return advised(rows, columns, landmarks=svm.landmark_source != "fourier", exact=svm.min_count == 1)
+    if svm.landmarks >= 1:
+        return int(svm.landmarks)
+    return max(1, min(CAP, int(svm.landmarks * rows + 1e-9)))
 
 
 def problems(classes: int, multi_class: str) -> Pairs:
@@ -164,11 +182,6 @@ def problems(classes: int, multi_class: str) -> Pairs:
     if multi_class == "ovo":
         return tuple((i, j) for i, j in combinations(range(classes), 2))
     return tuple((k, -1) for k in range(classes))
-
-
-def against_the_rest(pairs: Pairs) -> int:
-    """How many classes stand each against the rest."""
-    return sum(rest < 0 for _, rest in pairs)
 
 
 def class_weights(classes: tuple[Any, ...], sizes: F64, class_weight: Mapping[Any, float] | str | None) -> F64:
@@ -181,22 +194,23 @@ def class_weights(classes: tuple[Any, ...], sizes: F64, class_weight: Mapping[An
     return np.array([float(class_weight.get(name, 1.0)) for name in classes])  # type: ignore[union-attr]
 
 
-def left_out(sizes: F64, min_count: int) -> NDArray[np.bool_]:
-    """Which of three classes or more are too small: each is what is left of the rest in another's problem when the others' sums go."""
-    few = (sizes < min_count) & (len(sizes) > 2)  # noqa: PLR2004 - the sums of two classes are held back in `cutting_plane`
-    if len(sizes) - few.sum() < 2:  # noqa: PLR2004 - an SVM separates two
+def check_taking(ground: Common) -> None:
+    """Refuse where fewer than two classes are left."""
+    gone = [str(name) for name, n in zip(ground.classes, ground.taking, strict=True) if n <= 0]
+    if len(ground.classes) - len(gone) < 2:  # noqa: PLR2004 - an SVM separates two
+        few = "as large as min_count='auto' asks for with so many features" if ground.svm.min_count == "auto" else "of min_count"
         raise LocalError(
-            f"of {len(sizes)} classes {few.sum()} have fewer than min_count={min_count} records over all parties, and a classifier"
-            " needs 2 that have more: bring more records, or lower min_count"
+            f"no party has a group of rows {few}={ground.svm.min_count} in class {', '.join(gone)}, and a classifier needs two classes"
+            " that take part: bring more rows, ask for fewer landmarks, or lower min_count with accept_risk=True"
         )
-    return few
 
 
 def check_landmarks(svm: Svm) -> None:
     """Refuse what has no map."""
     check_source(svm.landmark_source, svm.kernel)
-    if svm.landmarks < 1 and svm.landmark_source != "fourier" and svm.kernel != "linear":
-        refuse_share(svm.landmarks, svm.min_cluster)
+    share = not isinstance(svm.landmarks, str) and svm.landmarks < 1
+    if share and svm.landmark_source != "fourier" and svm.kernel != "linear":
+        refuse_share(float(svm.landmarks), svm.min_cluster)
 
 
 # Steps at the holders
@@ -220,11 +234,6 @@ def counting(part: Records) -> Array:
     return np.ones(len(part.X), bool) if part.weight is None else part.weight > 0
 
 
-def points(part: Records) -> Points:
-    """What landmarks are taken from."""
-    return Points(part.X[counting(part)])
-
-
 def facts_of(part: Records, classes: tuple[Any, ...], cells: bool) -> F64:  # noqa: FBT001 - a step
     """Records of each class, and the cells' moments."""
     sizes = np.bincount(codes_of(part, classes)[counting(part)], minlength=len(classes))
@@ -246,13 +255,12 @@ def classes_at(part: Records, classes: tuple[Any, ...], weights: F64) -> I64:
     return np.where(weights[codes] * (1.0 if part.weight is None else part.weight) > 0, codes, -1)
 
 
-def rows_of(part: Records, the_map: FeatureMap, classes: tuple[Any, ...], pairs: Pairs, weights: F64, dtype: str) -> Rows:
-    """Mapped records, with the signs of every problem."""
-    codes, use = codes_of(part, classes), counting(part)
+def rows_of(part: Records, the_map: FeatureMap, atoms: Atoms, classes: tuple[Any, ...], pairs: Pairs, weights: F64, dtype: str) -> Rows:
+    """Mapped records, with the signs of every problem; a record that takes no part has none."""
+    codes = codes_of(part, classes)
+    weight = weights[codes] * atoms.weight
     signs = signs_of(codes, pairs)
-    signs[~use] = 0  # without weight it must not count towards min_count either
-    weight = weights[codes] * (1.0 if part.weight is None else part.weight)
-    signs[weight <= 0] = 0
+    signs[(atoms.group < 0) | (weight <= 0)] = 0
     return Rows(map_records(the_map, part.X, dtype), signs, weight)
 
 

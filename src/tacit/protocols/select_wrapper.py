@@ -15,9 +15,9 @@ The problem. With S the features left, at first all:
 
 How many go in which round is fixed before the first (`numeric.elimination`), and so is a bound on all messages.
 
-A criterion abstains in a round if its sums would be over fewer than `min_count` rows: rsvm if no problem has so many on both
-sides, t if no problem has so many within the margin on both sides. If all abstain, rfe, which needs no sum, decides. Without
-folds (`fold_accuracy` says when) the first criterion's proposal goes.
+A criterion abstains in a round if it has nothing to go by: rsvm if no problem has rows on both sides, t if no problem has groups within
+the margin on both sides. If all abstain, rfe, which needs no sum, decides. Without folds (`fold_accuracy` says when) the first
+criterion's proposal goes.
 
 Roles. Holder: records with labels. Coordinator: learns the scores; publishes who goes.
 Threat. Semi-honest; coalitions as `secure_sum`.
@@ -38,6 +38,7 @@ from tacit.choreo import F64, I64, At, Coordinator, Everyone, Holder, Message, R
 from tacit.errors import LocalError
 from tacit.numeric.elimination import schedule, without
 from tacit.numeric.relevance import Expansion, margin_t, order, rfe, rsvm, rsvm_sums, vote
+from tacit.protocols.atoms import Atoms, Told
 from tacit.protocols.feature_map import Records
 from tacit.protocols.fold_accuracy import (
     NO_FOLDS,
@@ -51,10 +52,11 @@ from tacit.protocols.fold_accuracy import (
     no_scores,
     rate,
 )
-from tacit.protocols.margin_moments import I8, Summed, beginning, margin_moments, whole_sides
+from tacit.protocols.margin_moments import I8, margin_moments
+from tacit.protocols.row_maps import SQUARES
 from tacit.protocols.row_problems import Svm
 from tacit.protocols.secure_sum import secure_sum
-from tacit.protocols.subset_svm import Ground, agree, settle, signs_at, train
+from tacit.protocols.subset_svm import Ground, agree, settle, signs_at, subset_maps, train
 
 CRITERIA = ("rfe", "rsvm", "t")
 
@@ -68,8 +70,8 @@ class Voted(Message, tells="which features go, and, where the criteria disagree,
 
 @choreography(
     opens={
-        Coordinator: "in every round, for each feature, the sum of what it adds to the decision values over each side of each problem"
-        " that has min_count rows, the scores, and the accuracy of the subsets between which it decides",
+        Coordinator: "in every round, for each feature, the sum of what it adds to the decision values over each side of each problem,"
+        " the scores, and the accuracy of the subsets between which it decides",
         Everyone: "the landmarks, the ranking of the features, which sets were contested, and a model for every subset and fold",
     }
 )
@@ -89,42 +91,41 @@ def select_wrapper(
     check_criteria(criteria)
     ground = agree(run, data, svm=Svm(**svm))
     check_keep(keep, ground.columns)
-    ground = settle(run, data, np.arange(ground.columns), ground=ground)
     drops, ceiling = schedule(ground.columns, keep, step), (at_most or ground.columns) if best else 0
-    folds = deal(run, data, ground=ground, most=cv, seed=ground.svm.seed) if best or len(criteria) > 1 else NO_FOLDS
+    extra = opened(ground, criteria, 1 + len(drops) * (1 + len(criteria)))
+    ground, atoms, least = settle(run, data, np.arange(ground.columns), ground=ground, extra=extra)
+    folds = NO_FOLDS
+    if best or len(criteria) > 1:
+        folds, atoms = deal(run, atoms, ground=ground, most=cv, seed=ground.svm.seed)
     if best:
-        check_folds(folds, ground.svm.min_count)
-    signs = run.local(Holder, signs_at, data, ground.classes, ground.weights, ground.pairs)
+        check_folds(folds.number, "to choose the best subset")
+    signs = run.local(Holder, signs_at, atoms, ground.pairs)
     s = run.carry(
         left=np.arange(ground.columns),
         gone=(),
-        sets=run.local(Holder, whole_sides, signs),
-        summed=run.local(Coordinator, nothing_summed),
-        where=beginning(ground),
+        atoms=atoms,
         scores=run.local(Coordinator, no_scores, len(drops) + 1),
         scored=False,  # whether the subset at hand has a score
     )
     for t in run.rounds(len(drops), s):
         if len(s.left) <= ceiling and not s.scored:
-            s.scores = rate(run, data, s.left, s.scores, t, ground=ground, folds=folds)
-        e = train(run, data, s.left, ground=ground)
+            s.scores, s.atoms = rate(run, data, s.atoms, s.left, s.scores, t, ground=ground, folds=folds)
+        e, s.atoms = train(run, data, s.atoms, s.left, ground=ground)
         pulls = sum_pulls(run, data, signs, s.left, e, ground=ground) if "rsvm" in criteria and large(ground).any() else None
         spread = None
         if "t" in criteria:
-            s.sets, s.summed, s.where, spread = margin_moments(
-                run, data, signs, s.sets, s.summed, s.where, s.left, e, ground=ground
-            )  # fmt: skip
+            spread, s.atoms = margin_moments(run, data, s.atoms, signs, s.left, e, ground=ground)
         by = voters(criteria, pulls, spread)
         voted = run.publish(Voted, run.local(Coordinator, ballot, e, s.left, pulls, spread, by, drops[t], ground.fixed.error))
         at = t + 1 if len(s.left) - drops[t] <= ceiling else -1  # of a subset that is too large the score does not count
-        dropped, s.scores, s.scored = decide(run, data, voted, s.left, s.scores, at, ground=ground, folds=folds)
+        dropped, s.scores, s.scored, s.atoms = decide(run, data, s.atoms, voted, s.left, s.scores, at, ground=ground, folds=folds)
         s.left, s.gone = without(s.left, dropped), (*s.gone, dropped)
         run.note(features=len(s.left), contested=len(voted.contested), abstaining=len(criteria) - len(set(by) & set(criteria)))
     if best and not s.scored:
-        s.scores = rate(run, data, s.left, s.scores, len(drops), ground=ground, folds=folds)
+        s.scores, s.atoms = rate(run, data, s.atoms, s.left, s.scores, len(drops), ground=ground, folds=folds)
     chosen = most_accurate(run, s.scores, ground=ground) if best else len(drops)
     known = {"folds": folds.number, "rows": round(float(ground.sizes.sum())), "problems": len(ground.pairs), "centres": ground.centres}
-    return {"gone": s.gone, "chosen": chosen, "scores": s.scores, **known}
+    return {"gone": s.gone, "chosen": chosen, "scores": s.scores, "least": least, **known}
 
 
 @choreography(opens={Coordinator: "for each feature, the sum of what it adds to the decision values over each side of each large problem"})
@@ -136,18 +137,25 @@ def sum_pulls(run: Run, data: At[Any], signs: At[I8], left: I64, e: Expansion, *
 
 @choreography(opens={Coordinator: "the accuracy without each contested set", Everyone: "which of them goes"})
 def decide(
-    run: Run, data: At[Any], voted: Voted, left: I64, scores: At[F64], at: int, *, ground: Ground, folds: Folds
-) -> tuple[I64, At[F64], bool]:
+    run: Run, data: At[Any], atoms: At[Atoms], voted: Voted, left: I64, scores: At[F64], at: int, *, ground: Ground, folds: Folds
+) -> tuple[I64, At[F64], bool, At[Atoms]]:
     """(3): who goes; the scores, and whether that of what is left is among them."""
     if not len(voted.contested):
-        return voted.gone, run.local(Coordinator, unchanged, scores), False
+        return voted.gone, run.local(Coordinator, unchanged, scores), False, atoms
     if not folds.number:
-        return np.sort(np.append(voted.gone, voted.contested[0])), run.local(Coordinator, unchanged, scores), False
-    tried = [
-        fold_accuracy(run, data, without(left, np.append(voted.gone, proposed)), ground=ground, folds=folds) for proposed in voted.contested
-    ]
+        return np.sort(np.append(voted.gone, voted.contested[0])), run.local(Coordinator, unchanged, scores), False, atoms
+    tried = []
+    for proposed in voted.contested:
+        found, atoms = fold_accuracy(run, data, atoms, without(left, np.append(voted.gone, proposed)), ground=ground, folds=folds)
+        tried.append(found)
     dropped = run.publish(Dropped, run.local(Coordinator, drop, voted, *tried)).features
-    return dropped, run.local(Coordinator, best_score, scores, at, *tried), True
+    return dropped, run.local(Coordinator, best_score, scores, at, *tried), True, atoms
+
+
+def opened(ground: Ground, criteria: tuple[str, ...], trainings: int) -> Told:
+    """What a selection opens of every row beside the columns: squares for SVM-t, and the maps of all trainings."""
+    squares = ((SQUARES, ground.columns),) if "t" in criteria else ()
+    return Told((*squares, *subset_maps(ground.svm, ground.rows, ground.columns, trainings)))
 
 
 def check_criteria(criteria: tuple[str, ...]) -> None:
@@ -163,8 +171,8 @@ def check_keep(keep: int, columns: int) -> None:
 
 
 def large(ground: Ground) -> I64:
-    """1 for every problem that has min_count rows on both sides."""
-    return np.asarray(ground.sides.min(axis=1) >= max(1, ground.svm.min_count), dtype=np.int64)
+    """1 for every problem that has rows on both sides."""
+    return np.asarray(ground.sides.min(axis=1) > 0, dtype=np.int64)
 
 
 def voters(criteria: tuple[str, ...], pulls: object, spread: object) -> tuple[str, ...]:
@@ -182,11 +190,6 @@ def pulled(part: Records, signs: I8, features: I64, e: Expansion, large: I64) ->
 
 
 # Steps at the coordinator
-
-
-def nothing_summed() -> Summed:
-    """Before the first round."""
-    return Summed((), ())
 
 
 def unchanged(scores: F64) -> F64:

@@ -12,9 +12,9 @@ F_S is solved by `cutting_plane`; as a sum over landmarks, which the criteria of
     f(x) = sum_i v_i k_S(x, l_i) + b,   v = B_S w                                                                   (3)
 
 Roles. Holder: records with labels. Coordinator: holds no data; opens the sums.
-Threat. Semi-honest; coalitions as `secure_sum`. See `landmarks` and `cutting_plane` for what is opened on the way.
-Not protected: every training opens sums over rows; `min_count` compares those of one training with each other, not with
-those of another, and trainings on nearly the same columns are nearly the same problem.
+Threat. Semi-honest; coalitions as `secure_sum`. See `landmarks`, `atoms` and `cutting_plane` for what is opened on the way. All trainings
+of a selection sum over the same groups. Each map is counted (`numeric.least_count`): with a kernel that is bent every subset has a map of
+its own, so min_count="auto" asks for large groups; subsets of a linear kernel have one map, the columns.
 Source: 004 sections 5.2.1 and 6.2.2, corrected (docs/methods/feature_selection.md).
 """
 
@@ -31,11 +31,13 @@ from tacit.choreo import F64, I64, At, Coordinator, Everyone, Holder, Run, State
 from tacit.errors import LocalError
 from tacit.numeric.kernels import Kernel
 from tacit.numeric.relevance import Expansion
+from tacit.protocols.atoms import IDENTITY, Atoms, Told, begin
 from tacit.protocols.cutting_plane import Solution, cutting_plane
-from tacit.protocols.feature_map import Basis, FeatureMap, Records, basis_at, centres_of, check_basis
-from tacit.protocols.landmarks import refuse_share
-from tacit.protocols.plane_rows import Rows
-from tacit.protocols.row_problems import Common, Pairs, Svm, against_the_rest, agreed, classes_at, counting, rows_of, signs_of, wanted
+from tacit.protocols.feature_map import FeatureMap, Records, nystroem_maps, open_map
+from tacit.protocols.landmarks import landmarks
+from tacit.protocols.plane_rows import Rows, alone
+from tacit.protocols.row_maps import counted
+from tacit.protocols.row_problems import Common, Pairs, Svm, agreed, check_landmarks, classes_at, rows_of, signs_of, wanted
 
 
 class Columns(State):
@@ -74,52 +76,72 @@ def agree(run: Run, data: At[Any], *, svm: Svm) -> Ground:
     return Ground(**vars(first), has=np.arange(first.columns), centres=np.empty((0, first.columns)))
 
 
+@choreography(
+    opens={
+        Everyone: "how many records of each class take part; of how many rows each party's groups are at least; the landmarks, of the"
+        " features still in question; none with a linear kernel"
+    }
+)
+def settle(run: Run, data: At[Any], features: I64, *, ground: Ground, extra: Told) -> tuple[Ground, At[Atoms], dict[str, int]]:
+    """Groups for all that the selection opens (`extra`), and landmarks, of these columns."""
+    kind = run.local(Holder, classes_at, data, ground.classes, ground.weights)
+    atoms = run.local(Holder, begin, data, kind, Told(((IDENTITY, ground.columns), *extra.maps)), ground.svm.hold_back)
+    least, counts = counted(run, atoms, ground=ground)
+    ground, atoms = settled(run, data, atoms, features, ground=dataclasses.replace(ground, taking=counts.taking))
+    return ground, atoms, least
+
+
 @choreography(opens={Everyone: "the landmarks, of the features still in question; none with a linear kernel"})
-def settle(run: Run, data: At[Any], features: I64, *, ground: Ground) -> Ground:
+def settled(run: Run, data: At[Any], atoms: At[Atoms], features: I64, *, ground: Ground) -> tuple[Ground, At[Atoms]]:
     """Landmarks, of these columns."""
-    svm, rows = ground.svm, ground.rows
+    svm = ground.svm
     if svm.kernel == "linear":
-        return ground
-    share, count = wanted(svm.landmarks, rows)
-    _, centres = centres_of(
-        run, run.local(Holder, columns_of, data, features), source=svm.landmark_source, share=share, count=count, rows=rows,
-        min_cluster=svm.min_cluster, by=ground.by, fixed=ground.fixed,
+        return ground, atoms
+    held = run.local(Holder, columns_of, data, features)
+    centres, atoms = landmarks(
+        run, held, atoms, source=svm.landmark_source, count=wanted(svm, ground.rows, ground.columns), rows=ground.rows,
+        min_cluster=svm.min_cluster, by=ground.by, fixed=ground.fixed, witness=svm.witness,
     )  # fmt: skip
-    return dataclasses.replace(ground, has=features, centres=centres)
+    return dataclasses.replace(ground, has=features, centres=centres), atoms
 
 
 @choreography(opens={Everyone: "the models on these features"})
-def train(run: Run, data: At[Any], features: I64, *, ground: Ground) -> Expansion:
+def train(run: Run, data: At[Any], atoms: At[Atoms], features: I64, *, ground: Ground) -> tuple[Expansion, At[Atoms]]:
     """One model per problem, as (3), on the columns `features`."""
     the_map = subset_map(run, features, ground=ground)
-    found = solve(run, run.local(Holder, mapped, data, features, the_map, ground.classes, ground.pairs, ground.weights, ground.svm.dtype),
-                  ground=ground, classes=against_the_rest(ground.pairs))  # fmt: skip
-    return expansion(ground, features, the_map, found)
+    rows = run.local(Holder, mapped, data, atoms, features, the_map, ground.classes, ground.pairs, ground.weights, ground.svm.dtype)
+    found, atoms = solve(run, rows, atoms, width=the_map.size, columns=len(ground.pairs), ground=ground)
+    return expansion(ground, features, the_map, found), atoms
 
 
 @choreography(opens={Everyone: "nothing new: a function of the landmarks"})
 def subset_map(run: Run, features: I64, *, ground: Ground) -> FeatureMap:
     """(1): the map of these columns."""
-    kernel, none = ground.kernel(len(features)), np.empty((0, 0))
-    numbers = (kernel.name, kernel.gamma, kernel.degree, kernel.coef0)
+    kernel, svm = ground.kernel(len(features)), ground.svm
     if kernel.name == "linear":
-        return FeatureMap("identity", *numbers, none, none, ground.svm.seed, len(features))
+        return open_map(kernel, columns=len(features), size=0, seed=svm.seed)
     centres = ground.landmarks(features)
-    basis = run.publish(Basis, run.local(Coordinator, basis_at, centres, kernel)).matrix
-    if ground.svm.witness:
-        run.local(Holder, check_basis, basis, centres, kernel)
-    return FeatureMap(ground.svm.landmark_source, *numbers, centres, basis, ground.svm.seed, basis.shape[1])
+    return nystroem_maps(run, centres, (kernel,), source=svm.landmark_source, seed=svm.seed, witness=svm.witness)[0]
 
 
-def solve(run: Run, rows: At[Rows], *, ground: Ground, classes: int = 0) -> Solution:
+def solve(run: Run, rows: At[Rows], atoms: At[Atoms], *, width: int, columns: int, ground: Ground) -> tuple[Solution, At[Atoms]]:
     """`cutting_plane` with the parameters agreed on."""
     svm = ground.svm
-    found = cutting_plane(
-        run, rows, by=ground.by, fixed=ground.fixed, C=svm.C, tol=svm.tol, max_rounds=svm.max_rounds, min_count=svm.min_count,
-        witness=svm.witness, classes=classes,
+    paths, atoms = cutting_plane(
+        run, run.local(Holder, alone, rows), atoms, prices=((svm.C,),), widths=(width,), columns=columns, by=ground.by, fixed=ground.fixed,
+        exact=ground.exact, tol=svm.tol, max_rounds=svm.max_rounds, witness=svm.witness,
     )  # fmt: skip
+    found = paths.solution(range(columns))
     run.note(held=len(found.held))
-    return ground.never(found)
+    return ground.never(found), atoms
+
+
+def subset_maps(svm: Svm, rows: int, columns: int, trainings: int) -> tuple[tuple[str, int], ...]:
+    """What so many trainings on subsets open beside the columns themselves: a map each, if the kernel is bent."""
+    if svm.kernel == "linear":
+        return ()
+    size = wanted(svm, rows, columns)
+    return tuple((f"subset {i} of {svm.kernel} {svm.gamma}", size) for i in range(trainings))
 
 
 def check_svm(svm: Svm) -> None:
@@ -129,8 +151,7 @@ def check_svm(svm: Svm) -> None:
             "landmark_source='fourier' cannot select features: its random features are no sum over landmarks, from which one input"
             " feature could be left out; use 'local' or 'joint'"
         )
-    if svm.landmarks < 1 and svm.kernel != "linear":
-        refuse_share(svm.landmarks, svm.min_cluster)
+    check_landmarks(svm)
     if svm.multi_class != "ovr":
         raise LocalError(f"features are selected for one class against the rest, not for multi_class={svm.multi_class!r}: use 'ovr'")
 
@@ -139,20 +160,21 @@ def check_svm(svm: Svm) -> None:
 
 
 def columns_of(part: Records, features: I64) -> Columns:
-    """What landmarks are made of: rows that count."""
-    return Columns(np.ascontiguousarray(part.X[np.ix_(counting(part), features)]))
+    """What landmarks are made of."""
+    return Columns(np.ascontiguousarray(part.X[:, features]))
 
 
-def mapped(part: Records, features: I64, the_map: FeatureMap, classes: tuple[Any, ...], pairs: Pairs, weights: F64, dtype: str) -> Rows:
+def mapped(
+    part: Records, atoms: Atoms, features: I64, the_map: FeatureMap, classes: tuple[Any, ...], pairs: Pairs, weights: F64, dtype: str
+) -> Rows:
     """F_S of (1), with the signs of every problem."""
     narrow = dataclasses.replace(part, X=np.ascontiguousarray(part.X[:, features]))  # type: ignore[type-var]  # a Part is a dataclass
-    return rows_of(narrow, the_map, classes, pairs, weights, dtype)
+    return rows_of(narrow, the_map, atoms, classes, pairs, weights, dtype)
 
 
-def signs_at(part: Records, classes: tuple[Any, ...], weights: F64, pairs: Pairs) -> NDArray[np.int8]:
-    """Side of every record in every problem; 0 where it does not count."""
-    codes = classes_at(part, classes, weights)
-    return np.where(codes[:, None] < 0, 0, signs_of(codes, pairs)).astype(np.int8)
+def signs_at(atoms: Atoms, pairs: Pairs) -> NDArray[np.int8]:
+    """Side of every record in every problem; 0 where it takes no part."""
+    return np.where(atoms.group[:, None] < 0, 0, signs_of(atoms.kind, pairs)).astype(np.int8)
 
 
 # Public bookkeeping

@@ -98,12 +98,13 @@ class Durable(Run):
         entropy: Entropy,
         limits: Limits | None = None,
         progress: Callable[[str, int, int], None] | None = None,
+        keep: Callable[[Any], None] = lambda _value: None,
     ) -> None:
         super().__init__(roster, present=(me,), job=job, entropy=entropy, progress=progress)
         self.me = me
         self._memory = memory
         self._courier = courier
-        self._limits = limits or Limits()
+        self._limits, self._keeper = limits or Limits(), keep
         self._written = (0, 0)  # ledger rows and notes that are in the journal
         self._pages = 0
         self._gone: set[str] = set()  # receivers that a resumed run must do without
@@ -121,6 +122,10 @@ class Durable(Run):
         if do.once or (time.monotonic() - start > SLOW and not _has_message(value)):
             self._memory.commit_memo(place, encode(value).join())
         return value
+
+    def _keep(self, entries: Mapping[str, Any]) -> None:
+        for value in entries.values():
+            self._keeper(value)
 
     def _exchange(self, place: str, outbox: Seen, wanted: Sequence[Pair], missing: int | None) -> dict[Pair, Frames]:
         self._courier.here(place)

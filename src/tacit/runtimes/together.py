@@ -16,7 +16,10 @@ from tacit.errors import PeerError
 
 
 class Together(Run):
-    """The embedded default. `absent(place, party)` lets a simulation drop a sender of a `gather`."""
+    """The embedded default.
+
+    `absent(place, party)` lets a simulation drop a sender of a `gather`; `keep(party, value)` gets what outlives a run.
+    """
 
     def __init__(
         self,
@@ -26,10 +29,11 @@ class Together(Run):
         entropy: Entropy,
         progress: Callable[[str, int, int], None] | None = None,
         absent: Callable[[str, str], bool] = lambda _place, _party: False,
+        keep: Callable[[str, Any], None] = lambda _party, _value: None,
     ) -> None:
         super().__init__(roster, present=roster.parties, job=job, entropy=entropy, progress=progress)
         self.cpu: defaultdict[str, float] = defaultdict(float)
-        self._absent = absent
+        self._absent, self._keeper = absent, keep
         self._pool = ThreadPoolExecutor(max_workers=min(len(roster.parties), os.cpu_count() or 1))
 
     def __enter__(self) -> Self:
@@ -51,6 +55,10 @@ class Together(Run):
             return do()
         finally:
             self.cpu[party] += time.thread_time() - start
+
+    def _keep(self, entries: Mapping[str, Any]) -> None:
+        for party, value in entries.items():
+            self._keeper(party, value)
 
     def _exchange(self, place: str, outbox: Mapping[Pair, Frames], wanted: Sequence[Pair], missing: int | None) -> dict[Pair, Frames]:
         lost = {s for s, r in wanted if missing is not None and s != r and self._absent(place, s)}

@@ -1,0 +1,181 @@
+"""What a holder remembers of its rows, so that no combination of opened sums is a record: atoms, and what was told of them.
+
+`numeric.atoms` says what an atom is. A run begins from the labels that earlier runs left, and puts its own rows into groups: whole atoms
+by class, each of at least `least` rows. Whatever the run sums is over unions of its groups; where it splits a group, the new labels
+are kept (`run.keep`) before the sum leaves the holder. This holds whatever the coordinator says: a holder rounds its own sets.
+
+`least` is the job's `min_count`; with "auto" every holder takes its own, from how many numbers the run's maps open for each unknown of a
+row, and from what was told of these rows before (`numeric.least_count`).
+
+Rows that take no part: of a class of which their holder has fewer than `least` rows; of an atom of which some rows, but fewer than
+`least`, are no longer there or have changed their class. Weights are made equal within a group, so that they cannot single a row out.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from collections.abc import Iterable
+from typing import Any, Protocol
+
+import numpy as np
+
+from tacit.choreo import F64, I64, At, Holder, Run, State, encode
+from tacit.errors import LocalError
+from tacit.numeric.atoms import OUT, combined, grouped, levels, refined
+from tacit.numeric.least_count import least_count, unknowns
+
+Least = int | str  # a number, or "auto"
+IDENTITY = "identity"  # the features of a linear kernel are the columns
+LAYER = "hidden layer"  # how names of hidden layers begin: of these the nodes are counted, not the numbers
+
+
+@dataclasses.dataclass(frozen=True)
+class HoldBack:
+    """Of how many rows groups are: a number, or "auto"; a smaller number than that needs `accept_risk`."""
+
+    min_count: Least
+    accept_risk: bool = False
+
+    def least(self, auto: int) -> int:
+        """Return how many rows, where "auto" comes to so many."""
+        if isinstance(self.min_count, str):
+            return auto
+        if self.min_count < auto and not self.accept_risk:
+            raise LocalError(
+                f"min_count={self.min_count} is less than the {auto} rows that keep the numbers this run opens, with those of earlier runs,"
+                " fewer than the unknowns in a group: use min_count='auto', fewer landmarks, or say accept_risk=True"
+            )
+        return max(1, self.min_count)
+
+
+class Past(State):
+    """What is kept of a holder's rows from run to run: labels of atoms, rows of the atom that are gone, and what each map told.
+
+    `told` is D / (m d) of each map in `maps`, a digest each: numbers opened for each unknown. `cluster` is the landmark that each row
+    is part of, of the `clusters` that were asked for.
+    """
+
+    label: I64
+    absent: I64
+    maps: tuple[str, ...]
+    told: F64
+    cluster: I64
+    clusters: int
+
+
+class Summed(Protocol):
+    """What a holder brings along to a protocol that opens sums of its rows."""
+
+    X: F64
+    past: Past | None
+
+
+@dataclasses.dataclass(frozen=True)
+class Told:
+    """What one run opens of every row: the digest of each map, and how many features it has."""
+
+    maps: tuple[tuple[str, int], ...]
+
+    @property
+    def features(self) -> int:
+        """Of all maps together."""
+        return sum(size for _, size in self.maps)
+
+
+class Atoms(State):
+    """A holder's rows in a run: the group, the weight and the class of each (OUT: none), of how many rows a piece is, what is kept."""
+
+    group: I64
+    weight: F64
+    kind: I64
+    least: int
+    past: Past
+
+
+def no_past(rows: int) -> Past:
+    """Return what is known of rows that never were in a sum."""
+    none = np.full(rows, OUT, dtype=np.int64)
+    return Past(none, np.zeros(rows, dtype=np.int64), (), np.empty(0), none, 0)
+
+
+def digest_of(value: State | str) -> str:
+    """Return a name for a public map, by which a later run with the same one finds it."""
+    return value if isinstance(value, str) else hashlib.sha256(encode(value).join()).hexdigest()
+
+
+def past_of(part: Summed) -> Past:
+    """Return what earlier runs left."""
+    past = getattr(part, "past", None)
+    return no_past(len(part.X)) if past is None else past
+
+
+def begin(part: Any, kind: I64, told: Told, rule: HoldBack, before: Atoms | None = None) -> Atoms:
+    """Return the groups of a run that opens these maps, after what earlier runs, or this one `before`, have opened.
+
+    `kind` is the class of each row, below 0 where it takes no part.
+    """
+    past = past_of(part) if before is None else before.past
+    d, known = unknowns(part.X), dict(zip(past.maps, past.told, strict=True))
+    least = rule.least(_least(told, known, d))
+    group = grouped(past.label, past.absent, kind, least)
+    weight = np.ones(len(group)) if part.weight is None else np.asarray(part.weight, dtype=np.float64)
+    if least > 1:
+        group, weight = levels(group, weight, least)
+    for name, size in told.maps:
+        known[name] = max(known.get(name, 0.0), size / (least * d))
+    past = dataclasses.replace(past, label=combined(past.label, group), maps=tuple(known), told=np.array(list(known.values())))
+    return Atoms(group, weight, kind, least, past)
+
+
+def _least(told: Told, known: dict[str, float], d: float) -> int:
+    """Return the number of rows of a group: new maps spend a share of what is left, known ones must not tell more than they did."""
+    new = sum(size for name, size in told.maps if name not in known)
+    again = [int(np.ceil(size / (known[name] * d) - 1e-9)) for name, size in told.maps if known.get(name, 0.0) > 0]
+    return max([least_count(new, d, sum(share for name, share in known.items() if not name.startswith(LAYER))), *again])
+
+
+def forget(atoms: Atoms, planned: Told) -> Atoms:
+    """Return the atoms without maps that were planned for and are known by now: the next `begin` counts them by their own names."""
+    names = {name for name, _ in planned.maps}
+    stay = [i for i, name in enumerate(atoms.past.maps) if name not in names]
+    maps = tuple(atoms.past.maps[i] for i in stay)
+    return dataclasses.replace(atoms, past=dataclasses.replace(atoms.past, maps=maps, told=atoms.past.told[stay]))
+
+
+def regrouped(atoms: Atoms, group: I64) -> Atoms:
+    """Return the atoms of finer groups, with labels that tell them apart from now on."""
+    if np.array_equal(group, atoms.group):
+        return atoms
+    return dataclasses.replace(atoms, group=group, past=dataclasses.replace(atoms.past, label=combined(atoms.past.label, group)))
+
+
+def parted(atoms: Atoms, part: I64) -> Atoms:
+    """Return the atoms split by a number that each row has, such as its fold."""
+    return regrouped(atoms, refined(atoms.group, part))
+
+
+def clustered(atoms: Atoms, cluster: I64, number: int) -> Atoms:
+    """Return the atoms split by the clusters that landmarks are the means of, which are remembered."""
+    after = atoms if atoms.least == 1 else parted(atoms, cluster)
+    return dataclasses.replace(after, past=dataclasses.replace(after.past, cluster=cluster, clusters=number))
+
+
+def kept(atoms: Atoms) -> Past:
+    """Return what outlives the run."""
+    return atoms.past
+
+
+def keep(run: Run, atoms: At[Atoms]) -> None:
+    """Have every holder write down what outlives the run; to be called before sums over new groups are sent."""
+    run.keep(run.local(Holder, kept, atoms))
+
+
+def sizes_by_kind(atoms: Atoms, kinds: int) -> F64:
+    """Return how many rows of each kind take part."""
+    return np.bincount(atoms.kind[atoms.group >= 0], minlength=kinds).astype(np.float64)
+
+
+def maps_of(maps: Iterable[tuple[State | str, int]]) -> Told:
+    """Return what a run opens that sums rows under these maps; the same map twice counts once."""
+    return Told(tuple({digest_of(value): size for value, size in maps}.items()))
