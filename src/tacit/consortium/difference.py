@@ -92,13 +92,22 @@ def rows_of(salt: bytes, part: Part, ids: Sequence[Any] | None = None) -> Rows:
 
 
 def _marks(salt: bytes, keys: Iterable[bytes]) -> Marks:
+    return frozenset(_marked(salt, keys))
+
+
+def _marked(salt: bytes, keys: Iterable[bytes]) -> list[bytes]:
     """Salted hashes; equal records are told apart by counting them, so that one of two twins is missed."""
     seen: Counter[bytes] = Counter()
     found = []
     for key in keys:
         found.append(hashlib.blake2b(seen[key].to_bytes(8, "little") + key, key=salt, digest_size=MARK).digest())
         seen[key] += 1
-    return frozenset(found)
+    return found
+
+
+def record_marks(salt: bytes, part: Part, ids: Sequence[Any] | None) -> list[bytes]:
+    """One mark for every record, in order: of its id, or of its content where it has none."""
+    return _marked(salt, (_content(part, i) for i in range(len(part.X))) if ids is None else [repr(_plain(i)).encode() for i in ids])
 
 
 def _content(part: Part, i: int) -> bytes:

@@ -4,7 +4,7 @@ proposal.json   the job and its submitter's signature        start.json     all 
 answer.json     what this site said                          finished.json  how it came out, or why it stopped
 journal/        the run                                      result.bin     this site's share of the result
 audit.jsonl     the ledger as a signed chain                 public.json    what everybody knows of it
-                                                             used.json      which columns and records it used here
+past.bin        what earlier runs had opened of its records  used.json      which columns and records it used here
 """
 
 from __future__ import annotations
@@ -123,6 +123,16 @@ class Folder:
     def keep_public(self, public: dict[str, Any]) -> None:
         """What everybody knows; at an analyst there is nothing else."""
         self._write("public.json", msgspec.json.encode(public))
+
+    @property
+    def past(self) -> Any:
+        """What earlier runs had opened of this site's records when this one began; None before that."""
+        file = self.path / "past.bin"
+        return decode(file.read_bytes()) if file.exists() else None
+
+    @past.setter
+    def past(self, past: Any) -> None:
+        write_whole(self.path / "past.bin", encode(past).join(), "what was opened before", private=True)
 
     @property
     def used(self) -> Used:

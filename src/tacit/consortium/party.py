@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import logging
+import threading
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -15,11 +16,13 @@ import numpy as np
 from tacit.consortium.answers import Answer, Finished, Proposal, Start, read
 from tacit.consortium.consent import Consent, Record, automatic
 from tacit.consortium.decision import Decision, Facts, decide, named_columns, question_of
+from tacit.consortium.difference import record_marks
 from tacit.consortium.folder import Folder, Used, folder_of
 from tacit.consortium.grounds import Grounds, GroundsError, grounds_of
 from tacit.consortium.identity import Identity
 from tacit.consortium.job import Job
 from tacit.consortium.members import Members
+from tacit.consortium.opened import Opened
 from tacit.consortium.policy import Policy
 from tacit.consortium.preflight import concerns, local_checks, render, report_of
 from tacit.consortium.register import Register
@@ -31,6 +34,7 @@ from tacit.data.part import Part, part_of
 from tacit.data.readers import read as read_table
 from tacit.data.table import check_finite
 from tacit.errors import LocalError, PeerError
+from tacit.protocols.atoms import Past
 from tacit.registry import kind_of
 from tacit.runtimes.nats import Broker
 
@@ -45,8 +49,12 @@ class Party(Site):
         self.settings = settings
         self.policy = Policy.from_toml(settings.policy)
         self.consent = Consent(settings.state / "consent", self.policy, self.name)
+        self.opened = Opened(settings.state / "registers")
         self._tables: dict[str, Table] = {}
         self._known: dict[tuple[str, str], Facts] = {}
+        self._marked: dict[str, list[bytes]] = {}  # of the job at hand
+        self._summing: dict[str, str] = {}  # by dataset, the job whose run sums its rows
+        self._summing_lock = threading.Lock()
 
     # Data
 
@@ -79,6 +87,42 @@ class Party(Site):
         X = table.X[:, index]
         owned = ~np.isnan(X) if job.partition == "arbitrary" else None
         return part_of(X, table.y if learnt else None, table.weight if learnt else None, tuple(names), owned)
+
+    def remembered(self, folder: Folder, job: Job) -> Part | None:
+        """Its data for a run by rows, with what earlier runs opened of them: as it was when this run began, if that is taken up again."""
+        part = self.part(job)
+        if part is None or job.partition != "horizontal" or kind_of(job.protocol) != "records":
+            return part
+        self._alone(job)
+        past, marks = folder.past, self._marks(job)
+        if past is None:
+            past = folder.past = self.opened.begin(job.id, marks)
+        else:
+            self.opened.check(job.id, marks)
+        return dataclasses.replace(part, past=past)
+
+    def _alone(self, job: Job) -> None:
+        """Refuse to sum records that another run is summing: groups of two runs at a time could have a few rows in common."""
+        with self._summing_lock:
+            other = self._summing.get(job.dataset)
+            if other not in (None, job.id) and self._playing[other].is_alive():
+                raise LocalError(f"job {other[:8]} is summing the same records: take this one up again when that is through")
+            self._summing[job.dataset] = job.id
+
+    def keep(self, job: Job, value: Past) -> None:
+        """Write down what a run has opened, before it says anything more."""
+        self.opened.keep(job.id, self._marks(job), value)
+
+    def _marks(self, job: Job) -> list[bytes]:
+        table = self.table(job)
+        if table is None:
+            return []
+        if job.id not in self._marked:
+            table = self._aligned(job, table, grounds_of(self.state, job))
+            whole = part_of(table.X, table.y, table.weight, table.features)
+            ids: Any = table.columns.get(self._id(job))
+            self._marked = {job.id: record_marks(self.opened.salt, whole, ids)}
+        return self._marked[job.id]
 
     def ids(self, job: Job) -> Any:
         """Digests of the ids of all records of the dataset."""

@@ -15,6 +15,7 @@ import time
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Coroutine, Mapping
 from datetime import UTC, datetime
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -103,6 +104,14 @@ class Site:
         del job, own
         return None
 
+    def remembered(self, folder: Folder, job: Job) -> Part | None:
+        """This site's data for a run, with what earlier runs opened of it; only a party keeps that."""
+        del folder
+        return self.part(job)
+
+    def keep(self, job: Job, value: Any) -> None:
+        """Write down what a run has opened; only a party has something to keep."""
+
     def admit(self, job: Job) -> None:
         """Whether what the job builds on may still be used; a party also enters it in its register, before anything leaves."""
         grounds_of(self.state, job, datetime.now(UTC))
@@ -190,10 +199,11 @@ class Site:
                 run = Durable(
                     self.name, job.roster, journal, courier, job=job.digest.encode(), limits=Limits(silence=self.timeout),
                     entropy=RootEntropy([self.name], context, {self.name: root}), progress=self._progress(job),
+                    keep=partial(self.keep, job),
                 )  # fmt: skip
                 self.live[job.id] = {"run": run, "courier": courier, "began": time.time()}
                 try:
-                    own, public = split(play(run, job.protocol, self._inputs(job), job.arguments), self.name)
+                    own, public = split(play(run, job.protocol, self._inputs(folder, job), job.arguments), self.name)
                 except InterruptedRunError:
                     raise
                 except BaseException as error:
@@ -204,19 +214,19 @@ class Site:
         self._audit(folder, job, run)
         return run
 
-    def _inputs(self, job: Job) -> dict[str, tuple[Any, Mapping[str, Any]]]:
+    def _inputs(self, folder: Folder, job: Job) -> dict[str, tuple[Any, Mapping[str, Any]]]:
         """What this site brings along."""
         grounds = grounds_of(self.state, job)
         found: dict[str, tuple[Any, Mapping[str, Any]]] = {}
         for name, brought in INPUTS[job.protocol].items():
             mine = self.name in job.roster[brought.role]
-            found[name] = (brought.role, {self.name: self._brought(job, name, brought.source, grounds)} if mine else {})
+            found[name] = (brought.role, {self.name: self._brought(folder, job, name, brought.source, grounds)} if mine else {})
         return found
 
-    def _brought(self, job: Job, name: str, source: str, grounds: Grounds) -> Any:
+    def _brought(self, folder: Folder, job: Job, name: str, source: str, grounds: Grounds) -> Any:
         if source == "earlier":
             return grounds.share(name)
-        return self.ids(job) if source == "ids" else self.part(job)
+        return self.ids(job) if source == "ids" else self.remembered(folder, job)
 
     def _audit(self, folder: Folder, job: Job, run: Durable) -> None:
         with Chain.open(folder.path / "audit.jsonl", run=job.id, party=self.name, about={"job": job.digest}) as chain:

@@ -60,15 +60,19 @@ def grouped(label: I64, absent: I64, kind: I64, least: int) -> I64:
 
 
 def _put_together(group: I64, small: I64, atom: I64, kind: I64, least: int) -> I64:
-    """Give groups to small atoms, neighbour by neighbour, kind by kind; what is left over at the end of a kind stays out."""
+    """Give groups to small atoms, neighbour by neighbour, kind by kind; what is left over at the end of a kind stays out.
+
+    A group of several atoms has fewer than 2 `least` rows, so that nothing will ever split it.
+    """
     following = int(group.max(initial=OUT)) + 1
     for k in np.unique(kind[small]):
         rows = small[kind[small] == k]
         rows = rows[np.argsort(atom[rows], kind="stable")]
-        ends = np.append(np.flatnonzero(np.diff(atom[rows])) + 1, len(rows))
-        start = 0
+        start, ends = 0, np.append(np.flatnonzero(np.diff(atom[rows])) + 1, len(rows))
         for end in ends:
-            if end - start >= least:
+            rest = len(rows) - end
+            absorbs = 0 < rest < least and len(rows) - start < 2 * least  # the last of a kind takes what is left over
+            if end - start >= least and not absorbs:
                 group[rows[start:end]] = following
                 following, start = following + 1, end
     return group

@@ -19,6 +19,7 @@ from collections.abc import Iterable
 from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tacit.choreo import F64, I64, At, Holder, Run, State, encode
 from tacit.errors import LocalError
@@ -53,7 +54,7 @@ class Past(State):
     """What is kept of a holder's rows from run to run: labels of atoms, rows of the atom that are gone, and what each map told.
 
     `told` is D / (m d) of each map in `maps`, a digest each: numbers opened for each unknown. `cluster` is the landmark that each row
-    is part of, of the `clusters` that were asked for.
+    is part of, of the `clusters` that were asked for. `summed` says which rows the run at hand takes.
     """
 
     label: I64
@@ -62,6 +63,7 @@ class Past(State):
     told: F64
     cluster: I64
     clusters: int
+    summed: NDArray[np.bool_]
 
 
 class Summed(Protocol):
@@ -96,7 +98,7 @@ class Atoms(State):
 def no_past(rows: int) -> Past:
     """Return what is known of rows that never were in a sum."""
     none = np.full(rows, OUT, dtype=np.int64)
-    return Past(none, np.zeros(rows, dtype=np.int64), (), np.empty(0), none, 0)
+    return Past(none, np.zeros(rows, dtype=np.int64), (), np.empty(0), none, 0, np.zeros(rows, bool))
 
 
 def digest_of(value: State | str) -> str:
@@ -124,7 +126,8 @@ def begin(part: Any, kind: I64, told: Told, rule: HoldBack, before: Atoms | None
         group, weight = levels(group, weight, least)
     for name, size in told.maps:
         known[name] = max(known.get(name, 0.0), size / (least * d))
-    past = dataclasses.replace(past, label=combined(past.label, group), maps=tuple(known), told=np.array(list(known.values())))
+    names, shares, summed = tuple(known), np.array(list(known.values())), past.summed | (group >= 0)
+    past = dataclasses.replace(past, label=combined(past.label, group), maps=names, told=shares, summed=summed)
     return Atoms(group, weight, kind, least, past)
 
 

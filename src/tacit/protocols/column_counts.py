@@ -7,7 +7,8 @@ The problem. Holder k has rows, or cells, of a table in which values may be miss
 
 Every sum over values of a column waits for (1): if n_j < min_count, it is about so few records that nothing of it is opened. Where
 a constant is to stand for missing values, so few others would be left alone beside it in later sums; none at all are none to tell.
-A holder with a few rows is refused before anything is sent: all others together could subtract their parts from every sum.
+A holder with a few rows is refused before anything is sent: all others together could subtract their parts from every sum. Rows of a
+class of which their holder has fewer than min_rows are left out, as in every training by rows: else these sums less those would be theirs.
 
 Roles. Holder: rows. Coordinator: opens (1) and (2), publishes (1) and the most frequent value.
 Threat. Semi-honest; coalitions as `secure_sum`. Not protected: n_j of a column with a few values, and the counts (2), which the
@@ -101,7 +102,20 @@ def own_values(part: Cells, names: Names, min_rows: int, me: str) -> F64:
         )
     at = [part.features.index(name) for name in names]
     own = part.X if part.owned is None else np.where(part.owned, part.X, np.nan)
-    return np.ascontiguousarray(own[:, at])
+    return np.ascontiguousarray(own[in_large_classes(part, min_rows)][:, at])
+
+
+def in_large_classes(part: Cells, least: int) -> NDArray[np.bool_]:
+    """Which rows are of a class of which the holder has `least`: a training sums no others, and the difference would show them.
+
+    Labels are taken for classes if there is at most one for every 2 `least` rows.
+    """
+    y = getattr(part, "y", None)
+    if y is None or part.owned is not None:
+        return np.ones(len(part.X), bool)
+    _, code, size = np.unique(y, return_inverse=True, return_counts=True)
+    classes = len(size) <= len(y) / (2 * least)
+    return np.asarray(size[code] >= least) if classes else np.ones(len(y), bool)
 
 
 def check_declared(values: F64, names: Names, declared: tuple[tuple[float, ...], ...], me: str) -> None:

@@ -18,6 +18,8 @@ Before that, one secure sum of how many records there are, so that (2) is refuse
 
     rows >= min_rows,   each class none or >= min_rows,   rows >= L                            (4)
 
+Rows >= L counts the nodes of all layers that were ever opened of these rows, of whatever seed and job: every holder keeps count (`atoms`).
+
 Why L. With fewer rows than nodes A is singular, and h(x) is orthogonal to its null space exactly for those x that are among the rows:
 who guesses a record can check it, and a search finds it. The same holds of A_new by itself. Records of classes that are too small take
 no part. With accept_risk L is not looked at, and new rows of three holders or more may be fewer than min_rows.
@@ -31,6 +33,7 @@ Source: 003, section 6, names it as future work (docs/methods/elm.md).
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import numpy as np
@@ -40,6 +43,7 @@ from tacit.errors import LocalError
 from tacit.numeric.draws import public_words
 from tacit.numeric.elm import ACTIVATIONS, blockwise, hidden, layer_of, solve, targets_of, words_needed
 from tacit.numeric.fixed_point import FixedPoint
+from tacit.protocols.atoms import LAYER, Past, digest_of, past_of
 from tacit.protocols.feature_map import Records
 from tacit.protocols.row_problems import codes_of, counting, labelled
 from tacit.protocols.secure_sum import protect, secure_sum
@@ -124,6 +128,7 @@ def elm_horizontal(
     lenient = accept_risk and kept is not None and len(run.roster[Holder]) >= FEWEST
     used = enough(sizes, classes, 1 if lenient else min_rows, first=kept is None)
     layer = Layer(activation, columns, nodes_of(n_hidden, int(sizes[used].sum()), accept_risk=accept_risk), scale, seed)
+    run.keep(run.local(Holder, count_nodes, data, layer, int(sizes[used].sum()), accept_risk, run.who(Holder)))
     held = run.local(Holder, in_two, run.local(Holder, sums_of, data, layer, classes, used, ridge == "gcv"), fraction_bits)
     opened = secure_sum(run, held, to=Coordinator, by=by, fixed=fixed, what="sums of the hidden layer")  # (2)
     sums = run.local(Coordinator, add, opened, kept, ridge == "gcv")
@@ -213,6 +218,23 @@ def check_classes(part: Records, classes: tuple[Any, ...], me: str) -> None:
     unknown = [name for name in names if name not in classes]
     if unknown:
         raise LocalError(f"{me} has records of {len(unknown)} classes that the model does not know, such as {unknown[0]!r}: fit anew")
+
+
+def count_nodes(part: Any, layer: Layer, rows: int, accept_risk: bool, me: str) -> Past:  # noqa: FBT001 - a step
+    """What is kept of the holder's rows, with this layer among those that were opened of them; refuses more nodes than rows."""
+    past = past_of(part)
+    known = dict(zip(past.maps, past.told, strict=True))
+    name = f"{LAYER} {digest_of(layer)}"
+    known[name] = max(known.get(name, 0.0), layer.nodes / max(1, rows))
+    share = sum(told for other, told in known.items() if other.startswith(LAYER))
+    if share > 1.0 and not accept_risk:
+        before = round((share - known[name]) * rows)
+        raise LocalError(
+            f"{layer.nodes} nodes, after {before} of other hidden layers that were opened of the rows of {me}, are more than {rows} rows:"
+            " together they say of any record whether it is among them; use the layer of before (the same random_state), fewer nodes, or"
+            " accept_risk=True"
+        )
+    return dataclasses.replace(past, maps=tuple(known), told=np.array(list(known.values())))
 
 
 def width_of(part: Records) -> Width:
