@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tacit.numeric.landmarks import centres, centres_of_cells
-from tacit.protocols.landmarks import how_many
+from tacit.numeric.landmarks import centres_of_cells, clusters_of_groups
 
 
 def rows_of(names: Iterable[str], d: int = 4) -> dict[str, Any]:
@@ -19,25 +18,39 @@ def rows_of(names: Iterable[str], d: int = 4) -> dict[str, Any]:
     return {p: X[:0] if p == names[-1] and len(names) > 2 else X for p, X in parts.items()}
 
 
+def kinds_of(X: Any) -> Any:
+    """Two classes."""
+    return (X[:, 0] > X[:, 1]).astype(np.int64)
+
+
 def in_order(table: Any) -> Any:
     return table[np.lexsort(np.round(table, 6).T[::-1])]
 
 
-def local_oracle(parts: Mapping[str, Any], *, share: float | None, count: int | None, min_cluster: int) -> Any:
-    """The union of what each holder finds for itself."""
-    rows = sum(map(len, parts.values()))
-    found = [centres(X, how_many(share, count, len(X), rows, min_cluster), min_cluster, 0)[0] for X in parts.values()]
-    return in_order(np.concatenate(found))
+def local_oracle(parts: Mapping[Any, Any], *, count: int, min_cluster: int, kinds: Mapping[Any, Any] | None = None, least: int = 1) -> Any:
+    """The union of what each holder finds for itself, over its groups: the rows of each kind, if these are at least so many."""
+    rows, found = sum(map(len, parts.values())), []
+    for name, X in parts.items():
+        kind = np.zeros(len(X), int) if kinds is None else kinds[name]
+        use = np.isin(kind, [k for k in np.unique(kind) if np.sum(kind == k) >= least])
+        if use.sum() < max(min_cluster, least):
+            continue
+        group = kind[use] if least > 1 else np.zeros(use.sum(), int)
+        label = clusters_of_groups(X[use], group, max(1, int(count * len(X) / rows + 0.5)), max(min_cluster, least), 0)
+        found += [X[use][label == c].mean(axis=0) for c in np.unique(label)]
+    return in_order(np.array(found))
 
 
-def joint_oracle(X: Any, size: int, min_cluster: int, rounds: int = 15) -> Any:
+def joint_oracle(X: Any, size: int, min_cluster: int, rounds: int = 15, group: Any = None, least: int = 1) -> Any:
     """Cells as lists of rows, cut one by one."""
-    means, sizes = joint_cells(X, size, min_cluster, rounds)
+    means, sizes = joint_cells(X, size, min_cluster, rounds, group, least)[:2]
     return centres_of_cells(means, sizes, size, 0)
 
 
-def joint_cells(X: Any, size: int, min_cluster: int, rounds: int = 15) -> tuple[Any, Any]:
-    cells: list[Any] = [np.arange(len(X))]
+def joint_cells(X: Any, size: int, min_cluster: int, rounds: int = 15, group: Any = None, least: int = 1) -> tuple[Any, Any, Any]:
+    """Means and sizes of the cells, and the groups after all cuts; groups below 0 are of rows that take no part."""
+    group = np.arange(len(X)) if group is None else group.copy()
+    cells: list[Any] = [np.flatnonzero(group >= 0)]
     tried: list[set[int]] = [set()]
     for _ in range(rounds):
         spread = [np.square(X[c] - X[c].mean(axis=0)).sum(axis=0) for c in cells]
@@ -45,7 +58,7 @@ def joint_cells(X: Any, size: int, min_cluster: int, rounds: int = 15) -> tuple[
         widest = sorted(may, key=lambda i: -spread[i].sum())[: 4 * size - len(cells)]
         for i in sorted(widest):
             column = max((j for j in range(X.shape[1]) if j not in tried[i]), key=lambda j: spread[i][j])
-            upper = X[cells[i], column] > X[cells[i], column].mean()
+            upper = upper_side(X[cells[i], column] - X[cells[i], column].mean(), cells[i], group, least)
             if min_cluster <= upper.sum() <= len(upper) - min_cluster:
                 cells.append(cells[i][upper])
                 cells[i] = cells[i][~upper]
@@ -53,4 +66,18 @@ def joint_cells(X: Any, size: int, min_cluster: int, rounds: int = 15) -> tuple[
                 tried[i] = set()
             else:
                 tried[i].add(column)
-    return np.array([X[c].mean(axis=0) for c in cells]), np.array([len(c) for c in cells])
+    return np.array([X[c].mean(axis=0) for c in cells]), np.array([len(c) for c in cells]), group
+
+
+def upper_side(off: Any, cell: Any, group: Any, least: int) -> Any:
+    """Which rows of a cell go up: groups as a whole, where their mean lies; one is split, there and then, if both pieces are large."""
+    upper = np.zeros(len(cell), bool)
+    for g in np.unique(group[cell]):
+        own = group[cell] == g
+        high = own & (off > 0)
+        if high.sum() >= least and own.sum() - high.sum() >= least:
+            upper |= high
+            group[cell[high]] = group.max() + 1
+        elif off[own].sum() > 0:
+            upper |= own
+    return upper

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import secrets
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from tacit.choreo import At, Coordinator, Holder, Role, Roster
+import numpy as np
+
+from tacit.choreo import F64, I64, At, Coordinator, Holder, Role, Roster
 from tacit.crypto.entropy import RootEntropy
+from tacit.data.part import part_of
 from tacit.numeric.fixed_point import FixedPoint
+from tacit.protocols import cutting_plane as honest
+from tacit.protocols.atoms import HoldBack, Told, begin
 from tacit.protocols.cutting_plane import Solution, cutting_plane
-from tacit.protocols.plane_rows import Rows
+from tacit.protocols.plane_rows import Rows, alone
 from tacit.protocols.secure_sum import protect
 from tacit.runtimes.together import Together
 
@@ -30,10 +36,62 @@ class OwnCoordinator(Together):
         return super().local(role, functools.wraps(step)(functools.partial(own)) if own else step, *args, **kwargs)
 
 
-def play(steps: Steps, rows: Mapping[str, Rows], **params: Any) -> Solution:
-    """The cutting planes of honest holders with these rows, under this coordinator."""
+def play(steps: Steps, rows: Mapping[str, Rows], *, C: float = 1.0, min_count: int = 5, past: Any = None, **params: Any) -> Solution:
+    """Return what the cutting planes of honest holders with these rows give under this coordinator.
+
+    `past` holds what earlier runs opened, by holder; what this one opens is written into it.
+    """
+    kept = {} if past is None else past
     roster, job = Roster({Holder: tuple(rows), Coordinator: ("coordinator",)}), secrets.token_bytes(16)
-    with OwnCoordinator(roster, job=job, entropy=RootEntropy(roster.parties, job)) as run:
+    with OwnCoordinator(roster, job=job, entropy=RootEntropy(roster.parties, job), keep=kept.__setitem__) as run:
         run.steps = steps
-        fixed = FixedPoint(32, terms=len(rows))
-        return cutting_plane(run, run.hold(Holder, rows), by=protect(run, to=Coordinator), fixed=fixed, **params)
+        width, problems = _shape(rows)
+        data = run.hold(Holder, {p: dataclasses.replace(part_of(own.F, None, None, ()), past=kept.get(p)) for p, own in rows.items()})
+        kind = run.hold(Holder, {p: _classes(own) for p, own in rows.items()})
+        atoms = run.local(Holder, begin, data, kind, Told((("features", width),)), HoldBack(min_count, accept_risk=True))
+        held = run.local(Holder, alone, run.hold(Holder, rows))
+        paths, _ = cutting_plane(
+            run, held, atoms, prices=((C,),), widths=(width,), columns=problems, by=protect(run, to=Coordinator),
+            fixed=FixedPoint(32, terms=len(rows)), exact=min_count == 1, **params,
+        )  # fmt: skip
+        return paths.solution(range(problems))
+
+
+class Listener:
+    """An honest coordinator that remembers all sums (2) of its first problem: the classes, then every cut."""
+
+    def __init__(self) -> None:
+        self.sums: list[F64] = []
+
+    def steps(self) -> Steps:
+        """Those at which there is something to remember."""
+        return {"first_pools": self.first_pools, "advance": self.advance}
+
+    def first_pools(self, sums: F64, prices: Any, widths: tuple[int, ...], *rest: Any) -> Any:
+        """The sums of the two classes."""
+        self.sums += [*sums.reshape(-1, widths[0] + 2)[:2]]
+        return honest.first_pools(sums, prices, widths, *rest)
+
+    def advance(self, pools: Any, losses: F64, sums: F64, *rest: Any) -> Any:
+        """The sum of a cut, if there is one."""
+        if len(sums):
+            self.sums.append(sums[: pools[0].a.shape[1] + 2])
+        return honest.advance(pools, losses, sums, *rest)
+
+
+def opened_sums(rows: Mapping[str, Rows], **params: Any) -> F64:
+    """Return all sums that an honest coordinator reads in one run, a line each: a, d, c."""
+    listener = Listener()
+    play(listener.steps(), rows, **params)
+    return np.array(listener.sums)
+
+
+def _shape(rows: Mapping[str, Rows]) -> tuple[int, int]:
+    first = next(iter(rows.values()))
+    return first.F.shape[1], first.signs.shape[1]
+
+
+def _classes(rows: Rows) -> I64:
+    """The class of every row, from its signs; -1 if it has none."""
+    code = np.unique(np.vstack([rows.signs, -rows.signs]), axis=0, return_inverse=True)[1].ravel()[: len(rows.F)]
+    return np.where(np.any(rows.signs != 0, axis=1), code, -1).astype(np.int64)

@@ -115,6 +115,7 @@ class State:
     margin: F64
     objective: float
     sets: list[Flags]
+    unopened: int  # of the first sets: the empty one, and that of all rows where its sum follows from the classes
     b: float = 0.0
     bound: float = 0.0
     stuck: bool = False
@@ -147,13 +148,9 @@ def pairwise_rule(
         if state.settled(tol) or rounds == max_rounds:
             break
         _advance(pool, state, w_a, b_a, C, max(1, min_count))
-    opened = state.sets[2:] if len(state.sets) > 3 and _is_class(state.sets[2], pool) else state.sets[1:]  # noqa: PLR2004 - the empty set and all rows come first
+    opened = state.sets[state.unopened :]
     sets = np.array(opened, np.float64)
     return View(np.array([pool.sum_over(V) for V in opened]), sets @ sets.T, tuple(state.lines), rounds)
-
-
-def _is_class(V: Flags, pool: Pool) -> bool:
-    return bool(np.array_equal(V, pool.y > 0))
 
 
 def _weights(y: F64, weight: F64 | Mapping[int, float] | None) -> F64:
@@ -179,7 +176,8 @@ def _first(pool: Pool, C: float, min_count: int) -> State:
             cuts = cuts.with_cut(np.concatenate([np.zeros(size), [sign, -BIAS]]), 0.0)
     for total in first:
         cuts = cuts.with_cut(total)
-    return State(cuts, np.zeros(size), np.zeros(n), C * float(first[-1][-1]), [~every, every, *([plus, minus] if both else [])])
+    sets = [~every, every, *([plus, minus] if both else [])]
+    return State(cuts, np.zeros(size), np.zeros(n), C * float(first[-1][-1]), sets, unopened=1 + int(both))
 
 
 def _advance(pool: Pool, state: State, w_a: F64, b_a: float, C: float, least: int) -> None:

@@ -35,7 +35,8 @@ class FederatedScaler(OneToOneFeatureMixin, FederatedTransformer):  # type: igno
         feature_range: of "minmax".
         quantile_range: of "robust", in percent.
         ranges: {column: (low, high)}, or one pair for all: with "minmax" these stand for the extremes and nothing is opened; with
-            "robust" the histograms are over them. Values beyond are refused where they are.
+            "robust" the histograms are over them. Values beyond are refused where they are. Over rows and cells "minmax" without them needs
+            accept_risk=True, since an extreme is a value of somebody's record.
         bins: of a histogram, each of which is cut into as many again; "robust" only.
         min_count: nothing is opened of a column with fewer present values.
         min_rows: a party with fewer records is refused.
@@ -45,7 +46,7 @@ class FederatedScaler(OneToOneFeatureMixin, FederatedTransformer):  # type: igno
         n_parties: between how many parties plain arrays are split.
         runtime: where plain arrays are fitted.
         random_state: what goes to whom when plain arrays are split; it feeds no secret.
-        accept_risk: allow one of the data holders to be the coordinator.
+        accept_risk: allow one of the data holders to be the coordinator, and "minmax" to open the extremes.
 
     Attributes:
         mean_, var_, scale_, n_samples_seen_: of "standard".
@@ -136,6 +137,11 @@ class FederatedScaler(OneToOneFeatureMixin, FederatedTransformer):  # type: igno
         how = {"names": names, **self._protection(federation, min_rows)}
         if self.method == "robust":
             return self._execute(federation, "column_quantiles", probabilities=probabilities, ranges=ranges, bins=self.bins, **how)
+        if self.method == "minmax" and not self.accept_risk:
+            raise LocalError(
+                "FederatedScaler(method='minmax') without ranges opens the smallest and the largest value of every column, each of which is a"
+                " value of somebody's record: declare ranges={column: (low, high)}, use method='standard', or say accept_risk=True"
+            )
         return self._execute(federation, "column_moments" if self.method == "standard" else "column_extremes", **how)
 
     def _ranges(self, names: tuple[str, ...]) -> dict[str, tuple[float, float]] | None:

@@ -46,15 +46,15 @@ def grouped(label: I64, absent: I64, kind: I64, least: int) -> I64:
     if least == 1:
         return np.where(kind >= 0, np.arange(len(label)), OUT)
     atom, size = _numbered(label)
-    _, piece, rows = np.unique(np.stack([atom, kind]), axis=1, return_inverse=True, return_counts=True)
-    rows = rows[piece.ravel()]
+    piece, rows = _numbered(_paired(atom, kind))
+    rows = rows[piece]
     old = label >= 0
     shows = old & (((rows < size[atom]) & (rows < least)) | ((absent > 0) & (absent < least)))
     barred = np.zeros(len(size), bool)
     barred[atom[shows]] = True
     use = (kind >= 0) & ~barred[atom]
     large = use & (rows >= least)
-    group[large] = _numbered(piece.ravel()[large])[0]
+    group[large] = _numbered(piece[large])[0]
     small = np.flatnonzero(use & (rows < least) & old)
     return _put_together(group, small, atom, kind, least)
 
@@ -81,14 +81,15 @@ def _put_together(group: I64, small: I64, atom: I64, kind: I64, least: int) -> I
 def combined(label: I64, group: I64) -> I64:
     """Return the labels after a run: rows with the same label before and the same group in the run have the same one again."""
     fresh = (label < 0) & (group < 0)
-    both = np.unique(np.stack([label, group]), axis=1, return_inverse=True)[1].ravel()
-    return np.where(fresh, OUT, both).astype(np.int64)
+    return np.where(fresh, OUT, _numbered(_paired(label, group))[0])
 
 
 def refined(group: I64, part: I64) -> I64:
     """Return the groups split by `part`, a number for every row; rows that take no part stay out."""
-    both = np.unique(np.stack([group, np.where(group < 0, 0, part)]), axis=1, return_inverse=True)[1].ravel()
-    return np.where(group < 0, OUT, both).astype(np.int64)
+    use = group >= 0
+    found = np.full(len(group), OUT, dtype=np.int64)
+    found[use] = _numbered(_paired(group[use], part[use]))[0]
+    return found
 
 
 def levels(group: I64, weight: F64, least: int) -> tuple[I64, F64]:
@@ -160,8 +161,8 @@ def rounded(group: I64, h: F64, least: int, slack: float, fresh: int) -> tuple[F
     rows = np.flatnonzero(group >= 0)
     if not len(rows):
         return marked, group
-    own, size = _numbered(group[rows])
-    hi = h[rows]
+    own, hi = group[rows], h[rows]
+    size = np.bincount(own)
     total, above = _per(own, hi), _per(own, np.maximum(hi, 0.0))
     violating = np.bincount(own, hi > 0, minlength=len(size)).astype(np.int64)
     whole = np.maximum(total, 0.0)
@@ -214,23 +215,31 @@ def group_means(group: I64, values: F64) -> F64:
 
 
 def upper_losses(group: I64, h: F64, ahead: F64, weight: F64, steps: F64) -> F64:
-    """Return the sum of the upper bounds (1) over all groups at every step from h to `ahead`; rows of a group have one weight."""
+    """Return the sum of the upper bounds (1) over all groups at every step from h to `ahead`; rows of a group have one weight.
+
+    Groups are numbered from 0 on without large gaps.
+    """
     use = group >= 0
-    own, size = _numbered(group[use])
-    if not len(size):
-        return np.zeros(len(steps))
-    n, start = size.astype(np.float64)[:, None], h[use]
-    slope, heavy = ahead[use] - start, (_per(own, weight[use]) / size)[:, None]
-    S = _per(own, start)[:, None] + steps * _per(own, slope)[:, None]
-    Q = _per(own, start * start)[:, None] + 2.0 * steps * _per(own, start * slope)[:, None] + steps**2 * _per(own, slope * slope)[:, None]
+    own, start, size = group[use], h[use], np.bincount(group[use])
+    held, slope = np.flatnonzero(size), ahead[use] - start
+    n, heavy, S0, S1, Q0, Q1, Q2 = (
+        each[held, None]
+        for each in (size, *(_per(own, v) for v in (weight[use], start, slope, start * start, start * slope, slope * slope)))
+    )
+    S, Q = S0 + steps * S1, Q0 + 2.0 * steps * Q1 + steps**2 * Q2
     length = np.where(n == 1, np.abs(S), np.sqrt(np.maximum(n * Q, S * S)))
-    found: F64 = (heavy * (S + length)).sum(axis=0) / 2.0
+    found: F64 = (heavy / n * (S + length)).sum(axis=0) / 2.0
     return found
 
 
 def _per(own: I64, values: F64) -> F64:
     found: F64 = np.bincount(own, values).astype(np.float64)
     return found
+
+
+def _paired(first: I64, second: I64) -> I64:
+    """Return one number for each pair of numbers from OUT on, in the order of the first, then of the second."""
+    return (first + 1) * (int(second.max(initial=OUT)) + 2) + second + 1
 
 
 def _numbered(label: I64) -> tuple[I64, I64]:

@@ -44,21 +44,23 @@ def clusters(X: F64, k: int, min_cluster: int, seed: int) -> I64:
 
 
 def clusters_of_groups(X: F64, group: I64, k: int, min_cluster: int, seed: int) -> I64:
-    """The number of its cluster for every record: clusters are unions of groups, or pieces of them of at least `min_cluster` records.
+    """The number of its cluster for every record: clusters are unions of groups, or of pieces of them of at least `min_cluster` records.
 
-    As many clusters as groups are had without cutting a group. Fewer are unions; for more, groups are cut, each by its share of k.
+    As many clusters as groups are had without cutting a group. Fewer are unions; for more, groups are cut, each by its share of k. What
+    is then smaller than `min_cluster` joins the nearest, as by (2).
     """
     _, own, size = np.unique(group, return_inverse=True, return_counts=True)
-    if len(size) >= k:
-        cells = grouped(X, own, len(size)) / size[:, None]
-        shifted = cells - np.average(cells, axis=0, weights=size)
-        return k_means(shifted, size.astype(np.float64), k, seed)[own] if len(size) > k else own
-    label, number = np.empty(len(X), dtype=np.int64), 0
-    for g, n in enumerate(size):
-        rows = np.flatnonzero(own == g)
-        label[rows] = number + clusters(X[rows], max(1, round(k * n / len(X))), min_cluster, seed)
-        number += int(label[rows].max()) - number + 1
-    return label
+    label, number = own.ravel(), 0
+    if len(size) > k:
+        cells = grouped(X, label, len(size)) / size[:, None]
+        label = k_means(cells - np.average(cells, axis=0, weights=size), size.astype(np.float64), k, seed)[label]
+    elif len(size) < k:
+        label = np.empty(len(X), dtype=np.int64)
+        for g, n in enumerate(size):
+            rows = np.flatnonzero(own.ravel() == g)
+            label[rows] = number + clusters(X[rows], max(1, round(k * n / len(X))), min_cluster, seed)
+            number = int(label[rows].max()) + 1
+    return merged(X - X.mean(axis=0), label, int(label.max()) + 1, min_cluster)
 
 
 def centres_of_cells(cells: F64, size: I64, k: int, seed: int) -> F64:

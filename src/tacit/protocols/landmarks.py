@@ -199,12 +199,13 @@ def check_range(part: Rows, source: str, fixed: FixedPoint, me: str) -> None:
 
 
 def cluster(part: Rows, atoms: Atoms, count: int, rows: int, min_cluster: int) -> Atoms:
-    """This holder's rows in its part of the clusters; those of an earlier run, if they are as many and their rows are all here."""
+    """This holder's rows in its part of the clusters; those of an earlier run, if they are as many, large enough and whole."""
     use, past = np.flatnonzero(atoms.group >= 0), atoms.past
     least, wanted = max(min_cluster, atoms.least), max(1, int(count * (atoms.kind >= 0).sum() / rows + 0.5))
     if len(use) < least:
         return clustered(atoms, np.full(len(atoms.group), OUT), 0)
-    if past.clusters == wanted and not past.absent[past.cluster >= 0].any():
+    before = past.cluster[past.cluster >= 0]
+    if past.clusters == wanted and not past.absent[past.cluster >= 0].any() and np.unique(before, return_counts=True)[1].min() >= least:
         return atoms
     group = np.zeros(len(use), dtype=np.int64) if atoms.least == 1 else atoms.group[use]
     found = np.full(len(atoms.group), OUT, dtype=np.int64)

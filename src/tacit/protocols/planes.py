@@ -19,6 +19,7 @@ BEYOND = 0.1  # how far beyond the best step towards the new model a cut is take
 FIRST, GROWTH = 0.01, 1.3  # the price rises from this share of the first one, by this factor a round
 SHRINK, PATIENCE = 0.98, 5  # a pool of groups ends where objective and bound have come no closer, by this factor, in so many rounds
 SLACK = 0.2  # the share of the gap that rounding may miss
+LEVEL, FLAT = 1e-10, 1e-7  # as good: within this share of the largest cut; a cut with d below this share of c says nothing about b
 
 
 class Planes(State):
@@ -111,7 +112,16 @@ def minimise(planes: Planes) -> Planes:
     x, free, w, b, value = _solved(planes, planes.x, planes.free, planes.now)
     if planes.now < planes.price:
         value = _solved(planes, x * (planes.price / planes.now), free, planes.price)[-1]
-    return dataclasses.replace(planes, x=x, free=free, minimum=np.append(w, b), bound=max(planes.bound, value))
+    return dataclasses.replace(planes, x=x, free=free, minimum=np.append(w, _nearest(planes, w, b)), bound=max(planes.bound, value))
+
+
+def _nearest(planes: Planes, w: F64, b: float) -> float:
+    """Return the bias nearest to the best model's of all that are as good as b: which of them a solver finds, the last bits decide."""
+    rest, counts = planes.c - planes.a @ w, planes.e > 0
+    level = np.where(counts, max(0.0, (rest - planes.d * b)[counts].max()), 0.0) + LEVEL * planes.c.max()
+    steep = np.abs(planes.d) > FLAT * np.abs(planes.c)
+    ends, rises = ((rest - level)[steep] / planes.d[steep]), planes.d[steep] > 0
+    return float(np.clip(planes.b, ends[rises].max(initial=-np.inf), ends[~rises].min(initial=np.inf)))
 
 
 def _solved(planes: Planes, x: F64, free: Flags, C: float) -> tuple[F64, Flags, F64, float, float]:

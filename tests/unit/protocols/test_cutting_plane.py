@@ -10,7 +10,7 @@ import pytest
 from conformance.planes import Tapped, blobs, bracket, objective, played, rows_of, shared, sizes_of
 from tacit.choreo import PeerError
 from tacit.numeric.folds import dealt
-from tacit.protocols.cutting_plane import Optima
+from tacit.protocols.cutting_plane import Optima, Step
 from tacit.protocols.fold_accuracy import in_folds
 from tacit.protocols.plane_rows import Rows
 from tacit.protocols.planes import relative_gap
@@ -110,13 +110,13 @@ def test_features_in_single_precision_come_as_close():
     assert abs(done.solution.objective[0] - primal) <= 1e-3 * primal
 
 
-def test_the_last_round_only_evaluates():
+def test_the_last_round_looks_along_its_line_and_takes_no_cut():
     for rounds in (1, 2, 6):
         done = played(blobs(), tol=1e-9, max_rounds=rounds)
         assert done.solution.rounds == rounds
         assert len(done.run.history) == rounds + 1
+        assert [step.cut.tolist() for step in done.run.of(Step)] == [[1]] * (rounds - 1) + [[0]]
         assert done.solution.held == (0,)
-    assert not played(blobs(), max_rounds=1).solution.w.any()
 
 
 def test_the_history_has_objective_bound_gap_and_how_many_problems_go_on():
@@ -248,7 +248,7 @@ def test_smaller_groups_come_closer():
 
 @pytest.mark.parametrize("min_count", [5, 10])
 def test_a_problem_whose_groups_can_be_split_no_more_ends_and_says_so(min_count):
-    done = played(blobs(n=40, columns=8, noise=0.0), C=100.0, min_count=min_count, tol=1e-6)
+    done = played(blobs(n=80, columns=8, noise=0.0), 2, C=100.0, min_count=min_count, tol=1e-6)
     assert done.solution.held == (0,)
     assert done.solution.rounds < 100
     check_enclosed(done, 100.0)
