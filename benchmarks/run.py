@@ -28,6 +28,7 @@ SUITES = (
     "pan_classes",
     "pan_speed",
     "pan_selection",
+    "atoms",
     "grid_search",
     "shift",
     "elm",

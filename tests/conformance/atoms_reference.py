@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from tacit.numeric.active_set import solve
-from tacit.protocols.planes import BEYOND, BIAS, FIRST, GROWTH, PATIENCE, SHRINK, SLACK, STEPS
+from tacit.numeric.atoms import NOTHING
+from tacit.protocols.planes import BEYOND, BIAS, FIRST, FLAT, GROWTH, LEVEL, PATIENCE, SHRINK, SLACK, STEPS
 
 Groups = dict[str, list[list[int]]]  # by holder
 
@@ -59,10 +60,9 @@ def deal(groups: Groups, y: Any, number: int, least: int, seed: int) -> dict[int
     fold: dict[int, int] = {}
     for name, own in groups.items():
         draw = np.random.default_rng((seed, *name.encode()))
-        start = min((i for group in own for i in group), default=0)
         for c in sorted({y[group[0]] for group in own}):
             mine = [group for group in own if y[group[0]] == c]
-            order = list(draw.permutation(sorted(i - start for group in mine for i in group)) + start)
+            order = list(draw.permutation(sorted(i for group in mine for i in group)))
             pieces = []
             for group in mine:
                 shuffled = [i for i in order if i in group]
@@ -139,22 +139,23 @@ def upper_bound(groups: Sequence[Sequence[int]], h: Any, weight: Any) -> float:
 def round_set(groups: list[list[int]], inside: Any, h: Any, least: int, slack: float) -> tuple[list[int], list[list[int]]]:
     """A holder's rows that stand for those with h > 0, by (2) and (3), and its groups after the splits; `inside` is the problem."""
     here = [g for g, group in enumerate(groups) if inside[group[0]]]
+    tiny = NOTHING * max((abs(h[i]) for g in here for i in groups[g]), default=0.0) if least > 1 else 0.0
     whole = {g: max(0.0, sum(h[i] for i in groups[g])) for g in here}
     missing = sum(max(0.0, h[i]) for g in here for i in groups[g]) - sum(whole.values())
     gains = []
     for g in here:
         rows = sorted(groups[g], key=lambda i: -h[i])
-        violating = sum(h[i] > 0 for i in rows)
+        violating = sum(h[i] > tiny for i in rows)
         if len(rows) >= 2 * least and 0 < violating < len(rows):
             k = min(max(violating, least), len(rows) - least)
             gains.append((sum(h[i] for i in rows[:k]) - whole[g], g, rows[:k]))
     chosen: dict[int, list[int]] = {}
     for gain, g, top in sorted(gains, key=lambda each: -each[0]):
-        if least == 1 or missing <= slack or gain <= 0:
+        if least == 1 or missing <= slack or gain <= tiny:
             break
         chosen[g] = top
         missing -= gain
-    marked = [i for g in here for i in (chosen[g] if g in chosen else groups[g] if whole[g] > 0 else [])]
+    marked = [i for g in here for i in (chosen[g] if g in chosen else groups[g] if whole[g] > tiny else [])]
     after = [[i for i in group if i not in chosen.get(g, ())] for g, group in enumerate(groups)]
     return marked, [*after, *chosen.values()]
 
@@ -208,8 +209,9 @@ class Pool:
     def nearest(self, b: float) -> float:
         """Of all b at which no cut lies higher than the highest lies at this one, the nearest to where the pool is."""
         highest = max(c - a @ self.ahead - d * b for a, d, c, e in self.cuts if e)
-        level = max(0.0, highest) + 1e-10 * max(c for _, _, c, _ in self.cuts)
-        ends = [((c - a @ self.ahead - (level if e else 1e-10)) / d, d) for a, d, c, e in self.cuts if abs(d) > 1e-7 * abs(c)]
+        slack = LEVEL * max(c for _, _, c, _ in self.cuts)
+        level = max(0.0, highest) + slack
+        ends = [((c - a @ self.ahead - (level if e else slack)) / d, d) for a, d, c, e in self.cuts if abs(d) > FLAT * abs(c)]
         return min(max(self.b, max(end for end, d in ends if d > 0)), min(end for end, d in ends if d < 0))
 
     def h(self, step: float) -> Any:

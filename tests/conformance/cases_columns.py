@@ -33,6 +33,8 @@ def column_case(name: str) -> Case:
 CASES: tuple[Case, ...] = (
     selection_case("select_wrapper_rbf", selection.play_wrapper, selection.check_wrapper, columns=6, kernel="rbf", step=2),
     selection_case("select_wrapper_3_classes", selection.play_wrapper, selection.check_wrapper, classes=3, kernel="linear", step=1),
+    selection_case("select_wrapper_groups", selection.play_wrapper, selection.check_wrapper, kernel="linear", step=1, least=2),
     selection_case("select_filter_rbf", selection.play_filter, selection.check_filter, kernel="rbf"),
+    selection_case("select_filter_groups_rbf", selection.play_filter, selection.check_filter, kernel="rbf", least=2),
     *(column_case(name) for name in column.COLUMN_CASES),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,12 +10,12 @@ from scipy.optimize import minimize
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import SVC
 
-from conformance.pan_oracle import labelled, parts_at
+from conformance import atoms_reference as grouped
+from conformance.pan_oracle import labelled, parts_at, unseen
 from conformance.score_reference import check_sigmoids
 from tacit.choreo import At, Run
 from tacit.protocols.consensus_horizontal import consensus_horizontal
 from tacit.protocols.consensus_rest import consensus_predict
-from tacit.protocols.fold_accuracy import dealt_here
 
 C, GAMMA, RHO, ROUNDS = 0.5, 0.4, 20.0, 4
 PAPER = {"rho": RHO, "over_relaxation": 1.0, "disclose": "least", "max_rounds": ROUNDS, "tol": 1e-9}
@@ -54,17 +55,23 @@ def check_linear(result: Any, parts: dict[str, Any]) -> None:
     np.testing.assert_allclose(np.hstack(list(values(result, parts).values())), reference, rtol=5e-3, atol=5e-3)
 
 
-def check_probability(result: Any, parts: dict[str, Any]) -> None:
-    """And the sigmoid of what pooled SVMs without a fold say of its rows."""
+def check_probability(result: Any, parts: dict[str, Any], least: int = 1) -> None:
+    """And the sigmoid of what pooled SVMs without a fold say of its rows; with groups of several rows, of what `atoms_reference` says."""
     check_linear(result, parts)
     X, y = np.concatenate([p.X for p in parts.values()]), np.concatenate([p.y for p in parts.values()])
-    fold = np.concatenate([dealt_here(part.y, 5, 0, p) for p, part in parts.items()])
-    unseen = np.empty((len(y), len(signs_of(y))))
+    holders = dict(zip(parts, np.split(np.arange(len(y)), np.cumsum([len(p.X) for p in parts.values()])[:-1]), strict=True))
+    groups = grouped.by_class(holders, y, least)
+    if least > 1:
+        _, _, values, use = unseen(X, y, signs_of(y).T, groups, least, whole=False, price=C, tol=1e-5)
+        return check_sigmoids(result["sigmoids"], values, y[use], atol=1e-5)
+    number, folds = grouped.most_folds(groups, y, 5, 1, 0)
+    fold, unheard = np.array([folds[i] for i in range(len(y))]), np.empty((len(y), len(signs_of(y))))
+    assert number == 5
     for k, signs in enumerate(signs_of(y)):
         for q in range(5):
             machine = SVC(kernel="linear", C=C, tol=1e-5, cache_size=10).fit(X[fold != q], signs[fold != q])
-            unseen[fold == q, k] = machine.decision_function(X[fold == q])
-    check_sigmoids(result["sigmoids"], unseen, y, atol=2e-3)
+            unheard[fold == q, k] = machine.decision_function(X[fold == q])
+    return check_sigmoids(result["sigmoids"], unheard, y, atol=2e-3)
 
 
 def check_kernel(result: Any, parts: dict[str, Any]) -> None:
@@ -143,6 +150,7 @@ def box_qp(A: Any, B: Any) -> Any:
 CHECKS = {
     "linear": check_linear,
     "probability": check_probability,
+    "groups": partial(check_probability, least=2),
     "kernel": check_kernel,
     "paper": check_paper,
     "paper_kernel": check_paper_kernel,
@@ -152,7 +160,8 @@ ROW_CASES: dict[str, tuple[int, str, dict[str, Any]]] = {
     "3_classes_ring": (3, "linear", {"kernel": "linear", "tol": 1e-5, "method": "ring"}),
     "least": (2, "linear", {"kernel": "linear", "tol": 1e-5, "disclose": "least"}),
     "paper": (2, "paper", {"kernel": "linear", **PAPER}),
-    "probability": (2, "probability", {"kernel": "linear", "tol": 1e-5, "probability": True, "min_count": 1}),
+    "probability": (2, "probability", {"kernel": "linear", "tol": 1e-5, "probability": True, "min_count": 1, "accept_risk": True}),
+    "probability_groups": (2, "groups", {"kernel": "linear", "tol": 1e-5, "probability": True, "min_count": 2, "accept_risk": True}),
     "rbf": (2, "kernel", {"kernel": "rbf", "tol": 1e-5, "watched": True}),
     "rbf_3_classes": (3, "kernel", {"kernel": "rbf", "tol": 1e-5, "landmark_source": "ranges", "disclose": "least"}),
     "rbf_paper": (2, "paper_kernel", {"kernel": "rbf", "landmark_source": "ranges", **PAPER}),

@@ -23,22 +23,41 @@ def kinds_of(X: Any) -> Any:
     return (X[:, 0] > X[:, 1]).astype(np.int64)
 
 
+def numbered(kind: Any, least: int) -> Any:
+    """Groups of one kind, if these are at least so many rows; -1 elsewhere."""
+    return np.where(np.bincount(kind)[kind] >= least, kind, -1)
+
+
 def in_order(table: Any) -> Any:
     return table[np.lexsort(np.round(table, 6).T[::-1])]
 
 
 def local_oracle(parts: Mapping[Any, Any], *, count: int, min_cluster: int, kinds: Mapping[Any, Any] | None = None, least: int = 1) -> Any:
     """The union of what each holder finds for itself, over its groups: the rows of each kind, if these are at least so many."""
-    rows, found = sum(map(len, parts.values())), []
-    for name, X in parts.items():
-        kind = np.zeros(len(X), int) if kinds is None else kinds[name]
-        use = np.isin(kind, [k for k in np.unique(kind) if np.sum(kind == k) >= least])
-        if use.sum() < max(min_cluster, least):
+    X, at, groups = np.concatenate(list(parts.values())), 0, {}
+    for name, own in parts.items():
+        kind = np.zeros(len(own), int) if kinds is None else kinds[name]
+        of_kinds = [list(np.flatnonzero(kind == k) + at) for k in np.unique(kind)]
+        groups[name] = [each for each in of_kinds if len(each) >= least]
+        at += len(own)
+    cluster = local_clusters(X, groups, count, max(min_cluster, least), {name: len(own) for name, own in parts.items()})
+    return in_order(np.array([X[[i for i in cluster if cluster[i] == c]].mean(axis=0) for c in sorted(set(cluster.values()))]))
+
+
+def local_clusters(X: Any, groups: Mapping[Any, Any], count: int, least: int, rows: Mapping[Any, int]) -> dict[int, int]:
+    """The number of the landmark that each row is part of: each holder has a share of them by its rows, of its groups or their pieces."""
+    found: dict[int, int] = {}
+    number = 0
+    for name, own in groups.items():
+        use = sorted(i for group in own for i in group)
+        if len(use) < least:
             continue
-        group = kind[use] if least > 1 else np.zeros(use.sum(), int)
-        label = clusters_of_groups(X[use], group, max(1, int(count * len(X) / rows + 0.5)), max(min_cluster, least), 0)
-        found += [X[use][label == c].mean(axis=0) for c in np.unique(label)]
-    return in_order(np.array(found))
+        group = np.array([next(g for g, each in enumerate(own) if i in each) for i in use])
+        wanted = max(1, int(count * rows[name] / sum(rows.values()) + 0.5))
+        label = clusters_of_groups(X[use], group, wanted, least, 0)
+        found.update({i: number + int(c) for i, c in zip(use, label, strict=True)})
+        number += int(label.max()) + 1
+    return found
 
 
 def joint_oracle(X: Any, size: int, min_cluster: int, rounds: int = 15, group: Any = None, least: int = 1) -> Any:

@@ -87,6 +87,16 @@ def grouped(tables: tuple[Rows, ...], kind: Any, least: int) -> tuple[tuple[Rows
     return tuple(Rows(table.F, signs, atoms.weight) for table in tables), atoms
 
 
+def tables_in(rows: Rows, least: int) -> tuple[Rows, ...]:
+    """A holder's rows as the one table of a training."""
+    return grouped((rows,), kinds_of(rows), least)[0]
+
+
+def atoms_in(rows: Rows, least: int) -> Atoms:
+    """A holder's groups."""
+    return grouped((rows,), kinds_of(rows), least)[1]
+
+
 def played(
     rows: Rows | tuple[Rows, ...],
     parties: int | Sequence[Any] = 3,

@@ -11,16 +11,20 @@ from sklearn.model_selection import GridSearchCV, PredefinedSplit
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.svm import SVC
 
+from conformance import atoms_reference as grouped
+from conformance.landmark_oracle import local_clusters
 from conformance.pan_oracle import SHAPE
 from tacit.choreo import At, Run
 from tacit.data.part import Part
+from tacit.numeric.grid import schedule
 from tacit.protocols.feature_map import FeatureMap, map_records
 from tacit.protocols.gram_search import gram_search
 from tacit.protocols.pan_search import pan_search
+from tacit.protocols.row_problems import problems, signs_of
 
 CANDIDATES = tuple({"kernel": "rbf", "C": C, "gamma": gamma} for C, gamma in product([1.0, 4.0], [0.1, 0.6]))
 FOLDS = 2
-SVM = {**SHAPE, "gamma": 0.1, "tol": 1e-5, "min_count": 1, "landmarks": 12, "seed": 3}
+SVM = {**SHAPE, "gamma": 0.1, "tol": 1e-5, "landmarks": 12, "seed": 3}
 DUAL = {"kernel": "rbf", "gamma": "scale", "degree": 3, "coef0": 0.0, "C": 1.0, "class_weight": None, "tol": 1e-6, "max_iter": -1,
         "probability": False}  # fmt: skip
 
@@ -35,8 +39,10 @@ def _told(found: Any, more: dict[str, Any]) -> dict[str, Any]:
     return {"best": found["best"], "fold": found["fold"], "left": np.array(last["candidates"]), "scores": np.array(last["scores"]), **more}
 
 
-def check_pan_search(result: Any, parts: dict[str, Part]) -> None:
+def check_pan_search(result: Any, parts: dict[str, Part], *, factor: int, least: int) -> None:
     """The scores of all that were left are those of GridSearchCV, and the first best of them is the best."""
+    if least > 1:
+        return check_grouped_search(result, parts, factor, least)
     X, y = (np.concatenate([getattr(p, name) for p in parts.values()]) for name in ("X", "y"))
     fold = np.concatenate([result["fold"][p] for p in parts])
     assert set(fold) == set(range(FOLDS))
@@ -46,6 +52,51 @@ def check_pan_search(result: Any, parts: dict[str, Part]) -> None:
         np.testing.assert_allclose(scores, [reference[f"split{q}_test_score"][0] for q in range(FOLDS)], atol=1e-12)
         means.append(reference["mean_test_score"][0])
     assert result["best"] == result["left"][int(np.argmax(means))]
+    return None
+
+
+def check_grouped_search(result: Any, parts: dict[str, Part], factor: int, least: int) -> None:
+    """Folds, stages and all trainings over the same groups, one stage after the other."""
+    X, y = (np.concatenate([getattr(p, name) for p in parts.values()]) for name in ("X", "y"))
+    holders = dict(zip(parts, np.split(np.arange(len(y)), np.cumsum([len(p.X) for p in parts.values()])[:-1]), strict=True))
+    groups, rows = grouped.by_class(holders, y, least), {p: len(own) for p, own in holders.items()}
+    if result["source"] == "local":
+        groups = grouped.split_by(groups, local_clusters(X, groups, SVM["landmarks"], max(SVM["min_cluster"], least), rows))
+    number, fold = grouped.most_folds(groups, y, FOLDS, least, SVM["seed"])
+    groups = grouped.split_by(groups, fold)
+    plan = schedule(len(CANDIDATES), factor)
+    stage = grouped.stages(groups, [share for _, share in plan], least, SVM["seed"])
+    groups = grouped.split_by(groups, stage)
+    for name, own in holders.items():
+        assert all(result["fold"][name][j] == fold[i] for j, i in enumerate(own) if i in fold)
+    left, scores = list(range(len(CANDIDATES))), np.empty(0)
+    for s, (keep, _) in enumerate(plan):
+        if s:
+            left = [left[i] for i in sorted(np.argsort(-scores.mean(axis=1), kind="stable")[:keep])]
+        here = {i: q for i, q in fold.items() if stage[i] <= s}
+        scores, groups = trial(X, y, [CANDIDATES[i] for i in left], here, number, groups, least, result)
+    assert left == list(result["left"])
+    np.testing.assert_allclose(result["scores"], scores, atol=1e-12)
+    assert result["best"] == left[int(np.argmax(scores.mean(axis=1)))]
+
+
+def trial(X: Any, y: Any, candidates: Any, fold: dict[int, int], folds: int, groups: Any, least: int, result: Any) -> tuple[Any, Any]:
+    """The share of rows that are labelled rightly, by candidate and fold, and the groups after the trainings."""
+    gammas = list(dict.fromkeys(each["gamma"] for each in candidates))
+    prices = {gamma: sorted(each["C"] for each in candidates if each["gamma"] == gamma) for gamma in gammas}
+    maps = {gamma: mapped(X, {"gamma": gamma}, result) for gamma in gammas}
+    pairs = problems(len(np.unique(y)), "ovr")
+    of = np.array([fold.get(i, -1) for i in range(len(y))])
+    signs = np.hstack([np.where(((of == q) | (of < 0))[:, None], 0, signs_of(y, pairs)) for q in range(folds)])
+    pools, groups, _ = grouped.planes(groups, [(maps[gamma], prices[gamma]) for gamma in gammas], signs, least=least, tol=SVM["tol"])
+    scores = np.zeros((len(candidates), folds))
+    for c, each in enumerate(candidates):
+        first, at = gammas.index(each["gamma"]) * signs.shape[1], prices[each["gamma"]].index(each["C"])
+        for q in range(folds):
+            models = [pools[first + q * len(pairs) + k].found[at] for k in range(len(pairs))]
+            values = np.column_stack([maps[each["gamma"]][of == q] @ w + b for w, b, *_ in models])
+            scores[c, q] = np.mean((values[:, 0] > 0 if len(pairs) == 1 else values.argmax(axis=1)) == y[of == q])
+    return scores, groups
 
 
 def mapped(X: Any, candidate: dict[str, Any], result: Any) -> Any:

@@ -9,28 +9,46 @@ from scipy.stats import f_oneway, ttest_ind
 from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.svm import SVC
 
+from conformance import atoms_reference as grouped
+from conformance.landmark_oracle import in_order, local_clusters
 from tacit.choreo import At, Run
 from tacit.data.part import Part
-from tacit.numeric.folds import dealt
 from tacit.protocols.select_filter import select_filter
 from tacit.protocols.select_wrapper import select_wrapper
 
 CRITERIA = ("rfe", "rsvm", "t")
-SVM = {"gamma": 0.2, "degree": 3, "coef0": 0.0, "C": 1.0, "landmarks": 0.2, "min_cluster": 3, "min_count": 1, "tol": 1e-4, "seed": 3}
+SVM = {
+    "gamma": 0.2, "degree": 3, "coef0": 0.0, "C": 1.0, "landmarks": 0.2, "min_cluster": 3, "min_count": 1, "tol": 1e-4, "seed": 3,
+    "accept_risk": True,
+}  # fmt: skip
 SEARCH = {"keep": 2, "step": 1, "cv": 3, "best": True}
 
 
 class Reference:
-    """A table whose rows carry the name of their holder."""
+    """A table whose rows carry the name of their holder: scikit-learn's SVMs, or with groups of several rows those of `atoms_reference`."""
 
-    def __init__(self, parts: dict[str, Any], centres: Any, *, kernel: str, gamma: float, C: float, min_count: int, seed: int = 0) -> None:
+    def __init__(self, parts: dict[str, Any], centres: Any, *, kernel: str, gamma: float, C: float, least: int = 1, seed: int = 0) -> None:
         self.X, self.y = (np.concatenate([getattr(p, name) for p in parts.values()]) for name in ("X", "y"))
-        self.codes = [np.unique(self.y).searchsorted(p.y) for p in parts.values()]
-        self.names, self.seed, self.min_count = list(parts), seed, min_count
+        self.seed, self.least, self.tol = seed, least, float(SVM["tol"])
         self.centres, self.kernel, self.gamma, self.C = centres, kernel, gamma, C
         self.classes = np.unique(self.y)
-        self.sides = [self.y == self.classes[-1]] if len(self.classes) == 2 else [self.y == c for c in self.classes]
-        self.summed = [V for side in self.sides for V in (side, ~side)]
+        ends = np.cumsum([len(part.X) for part in parts.values()])
+        self.holders = dict(zip(parts, np.split(np.arange(len(self.y)), ends[:-1]), strict=True))
+        self.groups = grouped.by_class(self.holders, self.y, least)
+        self.use = np.isin(np.arange(len(self.y)), grouped.rows_in(self.groups))
+        sides = [self.y == self.classes[-1]] if len(self.classes) == 2 else [self.y == c for c in self.classes]
+        self.signs = np.where(self.use[:, None], np.where(np.stack(sides, axis=1), 1, -1), 0)
+
+    def cluster(self, features: Any) -> None:
+        """Landmarks split groups, and are their means."""
+        if self.kernel == "linear" or self.least == 1:
+            return
+        rows = {name: len(own) for name, own in self.holders.items()}
+        count = int(float(SVM["landmarks"]) * len(self.y) + 1e-9)
+        label = local_clusters(self.X[:, features], self.groups, count, max(int(SVM["min_cluster"]), self.least), rows)
+        means = [self.X[[i for i in label if label[i] == c]][:, features].mean(axis=0) for c in sorted(set(label.values()))]
+        np.testing.assert_allclose(in_order(self.centres[:, features]), in_order(np.array(means)), atol=1e-8)
+        self.groups = grouped.split_by(self.groups, label)
 
     def k(self, A: Any, B: Any) -> Any:
         return pairwise_kernels(A, B, metric=self.kernel, filter_params=True, gamma=self.gamma)
@@ -43,38 +61,40 @@ class Reference:
         B = U[:, values > 1e-10 * values[-1]] / np.sqrt(values[values > 1e-10 * values[-1]])
         return self.k(self.X[:, S], L) @ B, B
 
-    def svm(self, F: Any, side: Any) -> tuple[Any, float]:
-        model = SVC(kernel="linear", C=self.C, tol=1e-5).fit(F, side)
-        return model.coef_[0], float(model.intercept_[0])
+    def models(self, F: Any, signs: Any) -> list[tuple[Any, float]]:
+        """The SVM of every column of signs."""
+        if self.least > 1:
+            pools, self.groups, _ = grouped.planes(self.groups, [(F, (self.C,))], signs, least=self.least, tol=self.tol)
+            return [pool.found[0][:2] for pool in pools]
+        found = [SVC(kernel="linear", C=self.C, tol=1e-5).fit(F[y != 0], y[y != 0]) for y in signs.T]
+        return [(model.coef_[0], float(model.intercept_[0])) for model in found]
 
-    def folds(self, most: int) -> Any:
-        for k in range(most, 1, -1):
-            fold = np.concatenate([dealt(c, k, (self.seed, *n.encode())) for c, n in zip(self.codes, self.names, strict=True)])
-            sizes = np.array([np.sum((fold == q) & (self.y == c)) for q in range(k) for c in self.classes])
-            if np.all((sizes == 0) | (sizes >= self.min_count)):
-                return fold
-        return None
+    def deal(self, most: int) -> None:
+        """The fold of every row that takes part; the others have none."""
+        number, fold = grouped.most_folds(self.groups, self.y, most, self.least, self.seed)
+        self.fold, self.folds = np.array([fold.get(i, -1) for i in range(len(self.y))]), number
+        self.groups = grouped.split_by(self.groups, fold)
 
-    def accuracy(self, S: Any, fold: Any) -> float:
+    def accuracy(self, S: Any) -> float:
         F, _ = self.mapped(S)
-        right = 0
-        for q in np.unique(fold):
-            test = fold == q
-            models = [self.svm(F[~test], side[~test]) for side in self.sides]
-            values = np.column_stack([F[test] @ w + b for w, b in models])
-            chosen = values[:, 0] > 0 if len(models) == 1 else values.argmax(axis=1)
+        without = [np.where((self.fold == q)[:, None], 0, self.signs) for q in range(self.folds)]
+        models, right, width = self.models(F, np.hstack(without)), 0, self.signs.shape[1]
+        for q in range(self.folds):
+            test = self.fold == q
+            values = np.column_stack([F[test] @ w + b for w, b in models[q * width : (q + 1) * width]])
+            chosen = values[:, 0] > 0 if width == 1 else values.argmax(axis=1)
             right += np.sum(self.classes[chosen.astype(int)] == self.y[test])
-        return right / len(self.y)
+        return right / self.use.sum()
 
-    def scores(self, S: Any, tol: float) -> dict[str, Any]:
+    def scores(self, S: Any) -> dict[str, Any]:
         """Every criterion by leaving one feature out of the kernel."""
         F, B = self.mapped(S)
-        models = [self.svm(F, side) for side in self.sides]
+        models = self.models(F, self.signs)
         found = {
             "rfe": np.mean([self._rfe(S, w, B) for w, _ in models], axis=0),
-            "rsvm": np.mean([self._rsvm(S, w, B, side) for (w, _), side in zip(models, self.sides, strict=True)], axis=0),
+            "rsvm": np.mean([self._rsvm(S, w, B, y) for (w, _), y in zip(models, self.signs.T, strict=True)], axis=0),
         }
-        t = [self._t(S, F @ w + b, side, np.sqrt(tol)) for (w, b), side in zip(models, self.sides, strict=True)]
+        t = [self._t(S, F @ w + b, y) for (w, b), y in zip(models, self.signs.T, strict=True)]
         return (
             found if all(each is None for each in t) else {**found, "t": np.mean([np.zeros(len(S)) if x is None else x for x in t], axis=0)}
         )
@@ -85,66 +105,71 @@ class Reference:
         v, L = B @ w, self.centres
         return [abs(v @ (self.k(L[:, S], L[:, S]) - self.k(L[:, np.delete(S, j)], L[:, np.delete(S, j)])) @ v) for j in range(len(S))]
 
-    def _rsvm(self, S: Any, w: Any, B: Any, side: Any) -> Any:
+    def _rsvm(self, S: Any, w: Any, B: Any, y: Any) -> Any:
         if B is None:
-            return w * (self.X[side][:, S].mean(axis=0) - self.X[~side][:, S].mean(axis=0))
+            return w * (self.X[y > 0][:, S].mean(axis=0) - self.X[y < 0][:, S].mean(axis=0))
         drop = np.array([self._without(S, j, B @ w) for j in range(len(S))])
-        return drop[:, side].mean(axis=1) - drop[:, ~side].mean(axis=1)
+        return drop[:, y > 0].mean(axis=1) - drop[:, y < 0].mean(axis=1)
 
     def _without(self, S: Any, j: int, v: Any) -> Any:
         T = np.delete(S, j)
         return (self.k(self.X[:, S], self.centres[:, S]) - self.k(self.X[:, T], self.centres[:, T])) @ v
 
-    def _t(self, S: Any, values: Any, side: Any, slack: float) -> Any:
-        sets = [self._taken(mask & (np.where(side, values, -values) <= 1 + slack)) for mask in (side, ~side)]
-        if any(V is None for V in sets):
+    def _t(self, S: Any, values: Any, y: Any) -> Any:
+        """Of the rows within the margin, rounded to groups by (2) and (3) of `numeric.atoms`, missing a tenth of what is above it."""
+        h = 1.0 + np.sqrt(self.tol) - y * values
+        sets: list[list[int]] = [[], []]
+        for side, rows in zip((y > 0, y < 0), sets, strict=True):
+            for name, own in self.groups.items():
+                missed = 0.1 * sum(max(0.0, h[i]) for group in own for i in group if side[i])
+                marked, self.groups[name] = grouped.round_set(own, side, h, self.least, missed)
+                rows += marked
+        if not all(sets):
             return None
         return np.abs(ttest_ind(self.X[sets[0]][:, S], self.X[sets[1]][:, S], equal_var=False).statistic)
 
-    def _taken(self, V: Any) -> Any:
-        """The rows themselves, or the nearest rows that were summed before."""
-        if V.sum() < self.min_count:
-            return None
-        nearest = min(self.summed, key=lambda W: np.sum(V ^ W))
-        if np.sum(V ^ nearest) < self.min_count:
-            return nearest
-        self.summed.append(V)
-        return V
-
-    def wrapper(self, drops: tuple[int, ...], *, criteria: tuple[str, ...], cv: int, tol: float) -> tuple[list[Any], list[float]]:
+    def wrapper(self, drops: tuple[int, ...], *, criteria: tuple[str, ...], cv: int) -> tuple[list[Any], list[float]]:
         """What goes in each round, and the accuracy of what is left at first and after each."""
-        S, gone, fold = np.arange(self.X.shape[1]), [], self.folds(cv)
-        path = [S]
+        self.cluster(np.arange(self.X.shape[1]))
+        self.deal(cv)
+        S, gone, path = np.arange(self.X.shape[1]), [], list[float]()
+        known: float | None = None
         for number in drops:
-            scores = self.scores(S, tol)
+            path.append(self.accuracy(S) if known is None else known)
+            scores = self.scores(S)
             orders = [list(S[np.argsort(scores[c], kind="stable")]) for c in criteria if c in scores]
-            gone.append(self._vote(S, orders, number, fold))
-            S = np.setdiff1d(S, gone[-1])
-            path.append(S)
-        return gone, [self.accuracy(T, fold) for T in path]
+            dropped, known = self._vote(S, orders, number)
+            gone.append(dropped)
+            S = np.setdiff1d(S, dropped)
+        return gone, [*path, self.accuracy(S) if known is None else known]
 
-    def _vote(self, S: Any, orders: list[Any], number: int, fold: Any) -> Any:
+    def _vote(self, S: Any, orders: list[Any], number: int) -> tuple[Any, float | None]:
+        """Who goes, and the accuracy without them, if that decided."""
         names = [set(o[:number]) for o in orders]
         agreed = {j for j in S if 2 * sum(j in n for n in names) > len(orders)}
         assert len(agreed) <= number, "this case needs no rule for too many"
         proposals = [[j for j in o[:number] if j not in agreed][: number - len(agreed)] for o in orders]
         sets = list(dict.fromkeys(tuple(sorted({*agreed, *p})) for p in proposals))
-        best = 0 if len(sets) == 1 else int(np.argmax([self.accuracy(np.setdiff1d(S, list(each)), fold) for each in sets]))
-        return np.array(sets[best])
+        if len(sets) == 1:
+            return np.array(sets[0]), None
+        found = [self.accuracy(np.setdiff1d(S, list(each))) for each in sets]
+        return np.array(sets[int(np.argmax(found))]), max(found)
 
     def filtered(self, p: float, trials: int, cv: int) -> tuple[Any, list[Any], list[float]]:
         """The voted set by the p-values, what goes in each round until two are left, and the accuracies on the way."""
-        groups = [self.X[self.y == c] for c in self.classes]
+        groups = [self.X[self.use & (self.y == c)] for c in self.classes]
         A, B = groups
         t = ttest_ind(A, B, equal_var=False)
         fisher = (A.mean(axis=0) - B.mean(axis=0)) ** 2 / (A.var(axis=0) + B.var(axis=0))
         ranks = sum(np.argsort(np.argsort(score)) for score in (fisher, np.abs(t.statistic), f_oneway(*groups).statistic))
         weakest = [j for j in np.argsort(ranks, kind="stable") if t.pvalue[j] <= p]
-        S, fold = np.sort(weakest), self.folds(cv)
-        features, gone, path = S, [], [self.accuracy(S, fold)]
+        S = np.sort(weakest)
+        self.cluster(S)
+        self.deal(cv)
+        features, gone, path = S, [], [self.accuracy(S)]
         while len(S) > 2:
             tried = [j for j in weakest if j in S][:trials]
-            found = [self.accuracy(np.setdiff1d(S, [j]), fold) for j in tried]
+            found = [self.accuracy(np.setdiff1d(S, [j])) for j in tried]
             gone.append(np.array([tried[int(np.argmax(found))]]))
             S = np.setdiff1d(S, gone[-1])
             path.append(max(found))
@@ -171,29 +196,31 @@ def parts_for(holders: tuple[str, ...], classes: int, columns: int) -> dict[str,
     return {p: Part(np.ascontiguousarray(X[c]), y[c], None, names, None) for p, c in zip(holders, cuts, strict=True)}
 
 
-def play_wrapper(run: Run, data: At[Any], *, kernel: str, step: int) -> Any:
-    return select_wrapper(run, data, svm={**SVM, "kernel": kernel}, criteria=CRITERIA, **{**SEARCH, "step": step})
+def play_wrapper(run: Run, data: At[Any], *, kernel: str, step: int, least: int = 1) -> Any:
+    svm = {**SVM, "kernel": kernel, "min_count": least}
+    return select_wrapper(run, data, svm=svm, criteria=CRITERIA, **{**SEARCH, "step": step})
 
 
-def check_wrapper(result: Any, parts: dict[str, Part], *, kernel: str, step: int) -> None:
+def check_wrapper(result: Any, parts: dict[str, Part], *, kernel: str, step: int, least: int = 1) -> None:
     rows = sum(len(part.X) for part in parts.values())
-    reference = Reference(parts, result["centres"], kernel=kernel, gamma=0.2, C=1.0, min_count=1, seed=3)
-    gone, path = reference.wrapper((step, step), criteria=CRITERIA, cv=3, tol=1e-4)
+    reference = Reference(parts, result["centres"], kernel=kernel, gamma=0.2, C=1.0, least=least, seed=3)
+    gone, path = reference.wrapper((step, step), criteria=CRITERIA, cv=3)
     assert [list(each) for each in result["gone"]] == [list(each) for each in gone]
     np.testing.assert_allclose(result["scores"]["coordinator"], path)
     assert result["chosen"] == chosen(path, rows)
 
 
-def play_filter(run: Run, data: At[Any], *, kernel: str) -> Any:
-    return select_filter(run, data, svm={**SVM, "kernel": kernel}, filters={"welch": 0.6}, trials=2, **SEARCH)
+def play_filter(run: Run, data: At[Any], *, kernel: str, least: int = 1) -> Any:
+    return select_filter(run, data, svm={**SVM, "kernel": kernel, "min_count": least}, filters={"welch": 0.6}, trials=2, **SEARCH)
 
 
-def check_filter(result: Any, parts: dict[str, Part], *, kernel: str) -> None:
+def check_filter(result: Any, parts: dict[str, Part], *, kernel: str, least: int = 1) -> None:
     rows = sum(len(part.X) for part in parts.values())
-    reference = Reference(parts, result["centres"], kernel=kernel, gamma=0.2, C=1.0, min_count=1, seed=3)
+    reference = Reference(parts, result["centres"], kernel=kernel, gamma=0.2, C=1.0, least=least, seed=3)
     # the landmarks are of the features that passed
     reference.centres = np.zeros((len(result["centres"]), 4))
-    reference.centres[:, result["features"]] = result["centres"]
+    if kernel != "linear":
+        reference.centres[:, result["features"]] = result["centres"]
     features, gone, path = reference.filtered(0.6, 2, 3)
     assert list(result["features"]) == list(features)
     assert [list(each) for each in result["gone"]] == [list(each) for each in gone]

@@ -6,7 +6,16 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer
 
-from tacit.attacks.atom_inversion import all_records, atom_inversion, closest_sums, listed_records, recovered, slopes_of, sum_of
+from tacit.attacks.atom_inversion import (
+    all_records,
+    atom_inversion,
+    closest_sums,
+    counted_records,
+    listed_records,
+    recovered,
+    slopes_of,
+    sum_of,
+)
 from tacit.attacks.pairwise_rule import View, pairwise_rule
 from tacit.errors import LocalError
 from tacit.numeric.feature_map import basis_of
@@ -72,6 +81,21 @@ def test_rows_of_few_possible_records_follow_from_any_sum():
     X = np.random.default_rng(0).integers(0, 2, size=(400, 6)).astype(float)
     found = listed_records([sum_of(fourier(80, columns=6), X)], all_records([(0.0, 1.0)] * 6))
     assert sorted(map(tuple, found)) == sorted(map(tuple, X))
+
+
+def test_a_large_group_of_few_possible_records_is_counted_out():
+    """Two hundred rows of six columns of two values follow from twenty features: a sum is exact, and counts are whole numbers."""
+    X = np.random.default_rng(0).integers(0, 2, size=(200, 6)).astype(float)
+    found = counted_records([sum_of(fourier(20, columns=6), X)], all_records([(0.0, 1.0)] * 6))
+    assert sorted(map(tuple, found)) == sorted(map(tuple, X))
+
+
+def test_too_few_features_count_nothing_out():
+    """Four numbers do not tell which of sixty-four records are in a group."""
+    X = np.random.default_rng(0).integers(0, 2, size=(200, 6)).astype(float)
+    sums, possible = [sum_of(fourier(4, columns=6), X)], all_records([(0.0, 1.0)] * 6)
+    for found in (counted_records(sums, possible), listed_records(sums, possible)):
+        assert sorted(map(tuple, found)) != sorted(map(tuple, X))
 
 
 def test_two_sums_of_the_pairwise_rule_give_the_rows_between_them():

@@ -14,9 +14,11 @@ A row that is seen on g lines, 2 g >= d + 1, follows from (2). Nobody says which
 is solved, and it is a row if (2) holds for all of them within the rounding of R, if the last entry of theta is 1 or -1, and if R
 stays convex on all lines when the row is taken off. Rows that were found are taken off, which shows further rows alone.
 
-What it finds (breast cancer, standardised, release 0.1.0's rule with min_count = 5, tol = 1e-9; no other knowledge): see `study`. It
-stops where a row is alone in an interval too seldom, and at six columns or more, where there are too many groups to try. Lines of
-several runs over the same rows can be given together.
+What it finds (400 records of breast cancer, standardised, release 0.1.0's rule with min_count = 5, tol = 1e-9; nothing else is known):
+1, 8, 1 and 1 records of 2, 3, 4 and 5 columns from one run with C = 100; 6, 13, 5 and 5 from three runs with C = 1, 10, 100; 24, 29 and
+14 of 2, 3 and 4 columns from ten runs. Of 188 rows that it took for records in trials with 60 to 569 records, two were none.
+It stops where rows are alone in an interval too seldom, and at six columns or more, where a row needs four bends and there are too
+many groups of four to try.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ from tacit.protocols.atoms import Past
 FILE = "opened.atoms"
 
 
-class Kept(State):
+class OpenedRecords(State):
     """The file: marks of records, two words each; the label, the landmark and the pool of each; what is known of every pool.
 
     maps, told: of each pool, the names of the maps and what they told. clusters: how many landmarks it was asked for. runs: who wrote last.
@@ -51,7 +51,7 @@ class Opened:
     def __init__(self, folder: Path) -> None:
         self.path = folder / FILE
         self._lock = threading.Lock()
-        self._kept: Kept | None = None
+        self._kept: OpenedRecords | None = None
         self._at: dict[bytes, int] = {}
 
     @property
@@ -98,26 +98,26 @@ class Opened:
         self._read()
         return np.array([self._at.get(mark, -1) for mark in marks], dtype=np.int64)
 
-    def _read(self) -> Kept:
+    def _read(self) -> OpenedRecords:
         if self._kept is None:
             self._kept = self._loaded()
             words = self._kept.marks.tobytes()
             self._at = {words[16 * i : 16 * i + 16]: i for i in range(len(self._kept.label))}
         return self._kept
 
-    def _loaded(self) -> Kept:
+    def _loaded(self) -> OpenedRecords:
         none = np.empty(0, dtype=np.int64)
         if not self.path.exists():
-            return Kept(secrets.token_bytes(32), np.empty((0, 2), np.uint64), none, none, none, (), (), (), ())
+            return OpenedRecords(secrets.token_bytes(32), np.empty((0, 2), np.uint64), none, none, none, (), (), (), ())
         try:
             found = decode(self.path.read_bytes())
         except PeerError as error:
             raise LocalError(f"{self.path} is damaged: restore it from a backup") from error
-        if not isinstance(found, Kept):
+        if not isinstance(found, OpenedRecords):
             raise LocalError(f"{self.path} is something else: restore it from a backup")
         return found
 
-    def _write(self, kept: Kept) -> None:
+    def _write(self, kept: OpenedRecords) -> None:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(self.path, encode(kept).join(), "what was opened of this site's records", private=True)
         if self._kept is None or len(kept.label) != len(self._kept.label):
@@ -126,7 +126,7 @@ class Opened:
         self._kept = kept
 
 
-def _with_records(kept: Kept, marks: Sequence[bytes]) -> Kept:
+def _with_records(kept: OpenedRecords, marks: Sequence[bytes]) -> OpenedRecords:
     """Records that never were in a sum, in no pool yet."""
     none = np.full(len(marks), OUT, dtype=np.int64)
     words = np.frombuffer(b"".join(marks), dtype=np.uint64).reshape(-1, 2)
@@ -139,7 +139,7 @@ def _with_records(kept: Kept, marks: Sequence[bytes]) -> Kept:
     )
 
 
-def _united(kept: Kept, pools: Sequence[int], rows: I64, run: str) -> Kept:
+def _united(kept: OpenedRecords, pools: Sequence[int], rows: I64, run: str) -> OpenedRecords:
     """One pool for these rows and all that share a pool with one of them: it knows what each of them knows."""
     into = pools[0] if pools else len(kept.runs)
     known: dict[str, float] = {}
@@ -161,7 +161,7 @@ def _united(kept: Kept, pools: Sequence[int], rows: I64, run: str) -> Kept:
     return dataclasses.replace(kept, pool=of, maps=tuple(maps), told=tuple(told), clusters=tuple(clusters), runs=tuple(runs))
 
 
-def _past(kept: Kept, rows: I64) -> Past:
+def _past(kept: OpenedRecords, rows: I64) -> Past:
     """As a run begins from it; `absent` counts the rows of an atom that are known here and not among these."""
     label, pool = kept.label[rows], int(kept.pool[rows[0]]) if len(rows) else 0
     everywhere, here = Counter(kept.label.tolist()), Counter(label.tolist())
@@ -170,7 +170,7 @@ def _past(kept: Kept, rows: I64) -> Past:
     return Past(label, absent, known[0], known[1], kept.cluster[rows], known[2], np.zeros(len(rows), bool))
 
 
-def _changed(kept: Kept, rows: I64, past: Past, pool: int) -> Kept | None:
+def _changed(kept: OpenedRecords, rows: I64, past: Past, pool: int) -> OpenedRecords | None:
     """With what a run opened; None if that is known already. An atom that is told apart from rows elsewhere gets a label of its own."""
     before = kept.label[rows]
     own, sizes = np.unique(before, return_inverse=True, return_counts=True)[1:]

@@ -32,6 +32,7 @@ Flags = NDArray[np.bool_]
 
 OUT = -1  # the group of a row that takes no part; the label of a row that never was in a sum
 ALIKE = 2.0  # weights within this ratio share a level
+NOTHING = 1e-7  # of the largest |h|: where two cuts are equal, a group in which they differ has a sum of 0, and rounding decides its sign
 
 
 def grouped(label: I64, absent: I64, kind: I64, least: int) -> I64:
@@ -164,9 +165,10 @@ def rounded(group: I64, h: F64, least: int, slack: float, fresh: int) -> tuple[F
     own, hi = group[rows], h[rows]
     size = np.bincount(own)
     total, above = _per(own, hi), _per(own, np.maximum(hi, 0.0))
-    violating = np.bincount(own, hi > 0, minlength=len(size)).astype(np.int64)
+    tiny = NOTHING * float(np.abs(hi).max()) if least > 1 else 0.0
+    violating = np.bincount(own, hi > tiny, minlength=len(size)).astype(np.int64)
     whole = np.maximum(total, 0.0)
-    marked[rows] = (total > 0)[own]
+    marked[rows] = (total > tiny)[own]
     mixed = np.flatnonzero((size >= 2 * least) & (violating > 0) & (violating < size))
     lacking = float(above.sum() - whole.sum())
     if least == 1 or not len(mixed) or lacking <= slack:
@@ -180,7 +182,7 @@ def rounded(group: I64, h: F64, least: int, slack: float, fresh: int) -> tuple[F
     prefix = np.concatenate([[0.0], np.cumsum(hi[order])])
     gain = prefix[start + k] - prefix[start] - whole[mixed]  # (2)
     best = np.argsort(-gain, kind="stable")
-    best = best[gain[best] > 0]
+    best = best[gain[best] > tiny]
     needed = 1 + int(np.searchsorted(np.cumsum(gain[best]), lacking - slack))  # (3)
     taken = np.full(len(mixed), -1, dtype=np.int64)
     taken[best[:needed]] = np.arange(len(best[:needed]))

@@ -11,7 +11,10 @@ larger one, costs nothing:
 
     m = max(5, ceil(D / (d (1 / 1.25 - told) / 2)))                                                                 (2)
 
-A column of few values is less than one unknown: with k values it counts as log2(k) / 8, at most 1.
+Columns of few values are less than one unknown each: where all records that are possible in them can be listed, their number N, which of
+them are in the sum is a linear problem, and a row counts as about 1.6 ln(N / D) unknowns. Taken is
+
+    d = columns of many values + min(columns of few values, sum_j ln k_j - ln D),      k_j values in column j          (3)
 """
 
 from __future__ import annotations
@@ -25,15 +28,19 @@ F64 = NDArray[np.float64]
 
 FLOOR = 5  # rows that every sum is over, whatever its numbers tell
 MARGIN = 1.25
-BITS = 8.0  # of a column that counts as one unknown
+MANY = 256  # values from which a column counts as one unknown
 SAMPLE = 5000  # rows in which values are counted
 CAP = 1000  # features of a map whose size is left open: the map costs their square per row
 
 
-def unknowns(X: F64) -> float:
-    """Return how many unknowns a row is: its columns, those of few values counted as less; at least one."""
-    counts = np.array([len(np.unique(column)) for column in X[:SAMPLE].T])
-    return max(1.0, float(np.minimum(1.0, np.log2(np.maximum(counts, 1)) / BITS).sum()))
+def unknowns(X: F64, features: float) -> float:
+    """Return how many unknowns a row is by (3), of which so many features are opened; at least one."""
+    rows = X[:SAMPLE]
+    counts = np.array([len(np.unique(column)) for column in rows.T])
+    many = (2 * counts >= len(rows)) | (counts >= MANY)  # values that hardly repeat are many
+    few = counts[~many & (counts > 1)]
+    listed = float(np.log(few).sum()) - math.log(max(1.0, features))
+    return max(1.0, float(many.sum()) + min(float(len(few)), max(0.0, listed)))
 
 
 def left(told: float) -> float:
@@ -50,13 +57,13 @@ def least_count(features: float, unknowns: float, told: float) -> int:
 def advised(rows: int, columns: int, *, landmarks: bool, exact: bool = False) -> int:
     """Return how many features suit a table: with more, (2) asks for groups so large that sets follow the margin less well.
 
-    Landmarks are means of groups themselves, each of which should still be split once: L = rows / (2 m), and by (2) their d columns count
-    too, m = 2.5 (L + d) / d. Fourier features take some two hundred groups of m = 2.5 D / d rows. With `exact`, where every row is a
+    Landmarks are means of groups themselves, each of which should still be split twice: L = rows / (4 m), and by (2) their d columns
+    count too, m = 2.5 (L + d) / d. Fourier features take some two hundred groups of m = 2.5 D / d rows. With `exact`, where every row is a
     group of its own, more features are better: 15 % of the rows.
     """
     if exact:
         return int(max(1, min(0.15 * rows, CAP)))
     if landmarks:
-        most = (math.sqrt(columns**2 + 0.8 * rows * columns) - columns) / 2.0
-        return int(max(1, min(most, rows / (2 * FLOOR), CAP)))
+        most = (math.sqrt(columns**2 + 0.4 * rows * columns) - columns) / 2.0
+        return int(max(1, min(most, rows / (4 * FLOOR), CAP)))
     return int(max(2 * columns, min(rows * columns / 500.0, CAP)))

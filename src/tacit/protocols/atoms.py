@@ -118,7 +118,7 @@ def begin(part: Any, kind: I64, told: Told, rule: HoldBack, before: Atoms | None
     `kind` is the class of each row, below 0 where it takes no part.
     """
     past = past_of(part) if before is None else before.past
-    d, known = unknowns(part.X), dict(zip(past.maps, past.told, strict=True))
+    d, known = unknowns(part.X, told.features), dict(zip(past.maps, past.told, strict=True))
     least = rule.least(_least(told, known, d))
     group = grouped(past.label, past.absent, kind, least)
     weight = np.ones(len(group)) if part.weight is None else np.asarray(part.weight, dtype=np.float64)

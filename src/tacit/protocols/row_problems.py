@@ -169,7 +169,9 @@ def labelled(run: Run, data: At[Any]) -> tuple[tuple[Any, ...], int]:
 def wanted(svm: Svm, rows: int, columns: int) -> int:
     """How many landmarks or Fourier features: as given, as a share of the rows, or as suits the table (`numeric.least_count`)."""
     if isinstance(svm.landmarks, str):
-        return advised(rows, columns, landmarks=svm.landmark_source != "fourier", exact=svm.min_count == 1)
+        among = svm.landmark_source != "fourier"
+        size = advised(rows, columns, landmarks=among, exact=svm.min_count == 1)
+        return max(1, min(size, rows // svm.min_cluster)) if among else size
     if svm.landmarks >= 1:
         return int(svm.landmarks)
     return max(1, min(CAP, int(svm.landmarks * rows + 1e-9)))
@@ -198,10 +200,9 @@ def check_taking(ground: Common) -> None:
     """Refuse where fewer than two classes are left."""
     gone = [str(name) for name, n in zip(ground.classes, ground.taking, strict=True) if n <= 0]
     if len(ground.classes) - len(gone) < 2:  # noqa: PLR2004 - an SVM separates two
-        few = "as large as min_count='auto' asks for with so many features" if ground.svm.min_count == "auto" else "of min_count"
         raise LocalError(
-            f"no party has a group of rows {few}={ground.svm.min_count} in class {', '.join(gone)}, and a classifier needs two classes"
-            " that take part: bring more rows, ask for fewer landmarks, or lower min_count with accept_risk=True"
+            f"no party has enough rows of class {', '.join(gone)} for a group of min_count={ground.svm.min_count!r}, and a classifier needs two"
+            " classes that take part: bring more rows, ask for fewer landmarks, or lower min_count with accept_risk=True"
         )
 
 

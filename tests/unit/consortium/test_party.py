@@ -161,7 +161,7 @@ def test_columns_of_new_records_are_taken_as_trained_and_answers_name_their_reco
     assert (part.features, part.y, part.X[3].tolist()) == (("dose", "age"), None, [3.5, 3.0])
     assert party.used(asked, {"result": np.zeros((60, 1))}).records[:2] == ("p0", "p1")
     assert party.used(asked, {}).records == ()  # a party that is told nothing need not know
-    inputs = party._inputs(asked)
+    inputs = party._inputs(folder_of(party.state, asked.id), asked)
     assert inputs["dual"] == (Coordinator, {})
     assert inputs["columns"][1]["north"].tolist() == [1.0, 1.0, 1.0]
 

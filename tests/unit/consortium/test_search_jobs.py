@@ -60,7 +60,7 @@ def test_a_job_holds_the_whole_grid_and_a_policy_sees_its_least_sums():
     said = {"dataset": "d", "submitter": "x", "purpose": "study", "legal_basis": "consent", "rows": dict.fromkeys(PARTIES, 80)}
     job = propose(protocol, params, partition="horizontal", parties=PARTIES, coordinator="site", **said)
     assert [dict(each) for each in job.arguments["candidates"]] == [dict(each) for each in params["candidates"]]
-    assert settings_of(job.protocol, job.arguments, ["min_count", "min_cluster"]) == {"min_count": 5, "min_cluster": 5}
+    assert settings_of(job.protocol, job.arguments, ["min_count", "min_cluster"]) == {"min_count": "auto", "min_cluster": 5}
     assert job.cost.rounds > 0
 
 

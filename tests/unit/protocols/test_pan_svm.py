@@ -11,7 +11,7 @@ import pytest
 from sklearn.svm import SVC
 from sklearn.utils.class_weight import compute_class_weight
 
-from leaks.planes import Tapped, objective, rows_of
+from conformance.planes import Tapped, objective, rows_of
 from tacit.attacks.coordinator import OwnCoordinator
 from tacit.choreo import Coordinator, Holder, LocalError, PeerError, Roster
 from tacit.crypto.entropy import RootEntropy
@@ -21,12 +21,13 @@ from tacit.numeric.fixed_point import FixedPoint
 from tacit.numeric.folds import votes
 from tacit.numeric.kernels import gamma_of
 from tacit.protocols import row_problems as protocol
-from tacit.protocols.feature_map import Basis, FeatureMap, map_records
+from tacit.protocols.feature_map import Bases, FeatureMap, map_records
 from tacit.protocols.pan_search import pan_search
 from tacit.protocols.pan_svm import pan_svm
-from tacit.protocols.row_problems import Svm, class_weights, left_out, problems, signs_of, wanted
+from tacit.protocols.row_problems import Svm, class_weights, problems, signs_of, wanted
 
 SHAPE = {"kernel": "rbf", "gamma": "scale", "degree": 3, "coef0": 1.0, "C": 3.0}
+EXACT = {"min_count": 1, "accept_risk": True}  # every row is a group of its own
 
 
 def table(n=120, classes=2, seed=0):
@@ -37,6 +38,7 @@ def table(n=120, classes=2, seed=0):
 
 
 def trained(X, y, parties=3, weight=None, run=Tapped, steps=None, **params: Any) -> Any:
+    """Over single rows, unless it is asked for otherwise."""
     parts = np.array_split(np.arange(len(X)), parties) if isinstance(parties, int) else parties
     names = tuple(f"p{i + 1}" for i in range(len(parts)))
     roster = Roster({Holder: names, Coordinator: ("coordinator",)})
@@ -45,7 +47,7 @@ def trained(X, y, parties=3, weight=None, run=Tapped, steps=None, **params: Any)
     with run(roster, job=b"pan", entropy=RootEntropy(roster.parties, b"pan")) as playing:
         playing.steps = steps or {}
         playing.fixed = FixedPoint(32, terms=len(names))
-        result = pan_svm(playing, playing.hold(Holder, held), **{**SHAPE, **params})
+        result = pan_svm(playing, playing.hold(Holder, held), **{**SHAPE, **EXACT, **params})
     return {**result, "run": playing}
 
 
@@ -59,10 +61,11 @@ def pooled_objective(result, X, y, weight, C, k=0):
 
 SOURCES = {
     "fourier": {"landmark_source": "fourier", "landmarks": 50},
-    "local": {"landmark_source": "local"},
-    "joint": {"landmark_source": "joint"},
-    "poly": {"kernel": "poly", "gamma": 0.3},
-    "sigmoid": {"kernel": "sigmoid", "gamma": 0.05},
+    "local": {"landmark_source": "local", "landmarks": 0.15},
+    "joint": {"landmark_source": "joint", "landmarks": 0.15},
+    "auto": {"landmark_source": "local", "landmarks": "auto"},
+    "poly": {"kernel": "poly", "gamma": 0.3, "landmarks": 0.15},
+    "sigmoid": {"kernel": "sigmoid", "gamma": 0.05, "landmarks": 0.15},
     "linear": {"kernel": "linear"},
 }
 
@@ -70,7 +73,7 @@ SOURCES = {
 @pytest.mark.parametrize("source", SOURCES)
 def test_it_is_the_pooled_svm_on_the_same_map(source):
     X, y = table()
-    result = trained(X, y, tol=1e-4, min_count=1, **SOURCES[source])
+    result = trained(X, y, tol=1e-4, **SOURCES[source])
     found, best = result["solution"], pooled_objective(result, X, y, np.ones(120), 3.0)
     assert found.objective[0] <= best * (1 + 1e-4) + 1e-6
     assert found.bound[0] <= best * (1 + 1e-6)
@@ -81,7 +84,7 @@ def test_it_is_the_pooled_svm_on_the_same_map(source):
 @pytest.mark.parametrize("multi_class", ["ovr", "ovo"])
 def test_every_problem_of_several_classes_is_the_pooled_one(multi_class):
     X, y = table(classes=3)
-    result = trained(X, y, tol=1e-4, min_count=1, multi_class=multi_class, **SOURCES["fourier"])
+    result = trained(X, y, tol=1e-4, multi_class=multi_class, **SOURCES["fourier"])
     for k in range(3):
         assert result["solution"].objective[k] <= pooled_objective(result, X, y, np.ones(120), 3.0, k) * (1 + 1e-4) + 1e-6
 
@@ -92,21 +95,23 @@ def test_weights_of_records_and_classes_multiply(class_weight):
     y = np.where(X[:, 0] > 0.8, 1, 0)
     weight = np.random.default_rng(3).uniform(0.2, 2, 120)
     of_class = np.ones(2) if class_weight is None else compute_class_weight(class_weight, classes=np.array([0, 1]), y=y)
-    result = trained(X, y, weight=weight, class_weight=class_weight, tol=1e-4, min_count=1, **SOURCES["fourier"])
+    result = trained(X, y, weight=weight, class_weight=class_weight, tol=1e-4, **SOURCES["fourier"])
     best = pooled_objective(result, X, y, weight * of_class[y], 3.0)
     assert result["solution"].objective[0] == pytest.approx(best, rel=2e-4)
 
 
-def test_records_without_weight_take_no_part_in_anything():
+@pytest.mark.parametrize("least", [1, 3])
+def test_records_without_weight_take_no_part_in_anything(least):
     X, y = table()
     weight = np.where(np.arange(120) % 4 == 0, 0.0, 1.0)
     y[np.flatnonzero(weight == 0)[:3]] = 7  # a class of theirs alone is none
     parts = np.array_split(np.arange(120), 3)
     kept = [np.flatnonzero(weight[i] > 0) + i[0] for i in parts]
     for source in ("fourier", "local", "joint"):
-        asked = {**SOURCES[source], "gamma": 0.25}
+        asked = {**SOURCES[source], "gamma": 0.25, "min_count": least}
         with_them, without = trained(X, y, parts, weight, **asked), trained(X, y, kept, **asked)
         assert with_them["classes"] == without["classes"] == (0, 1)
+        np.testing.assert_array_equal(with_them["taking"], without["taking"])
         np.testing.assert_allclose(with_them["solution"].w, without["solution"].w, atol=1e-7)
 
 
@@ -122,10 +127,7 @@ def test_with_fourier_features_it_is_the_same_model_for_any_split(parties):
         np.testing.assert_allclose(other.b, first.b, atol=1e-6)
 
 
-def test_fewer_rows_than_a_landmark_needs_at_each_party_make_it_a_joint_one():
-    X, y = table(n=24)
-    assert trained(X, y, 6, landmark_source="local")["map"].source == "joint"
-    assert trained(X, y, 3, landmark_source="local")["map"].source == "local"
+# Groups
 
 
 @pytest.mark.parametrize("multi_class", ["ovr", "ovo"])
@@ -133,20 +135,71 @@ def test_a_small_class_of_three_is_in_no_sum_at_all(multi_class):
     """With it in the rest of the others' problems, its sum would be what is left when theirs are taken away."""
     X, y = table(n=80)
     y[:3] = 2
-    result = trained(X, y, multi_class=multi_class, **SOURCES["linear"])
-    again = trained(np.where(y[:, None] == 2, 1e3, X), y, multi_class=multi_class, **SOURCES["linear"])
+    asked = {"multi_class": multi_class, "min_count": 4, **SOURCES["linear"]}
+    result, again = trained(X, y, **asked), trained(np.where(y[:, None] == 2, 1e3, X), y, **asked)
     np.testing.assert_array_equal(result["sizes"], np.bincount(y))
+    np.testing.assert_array_equal(result["taking"], np.where(np.arange(3) == 2, 0, np.bincount(y)))
     np.testing.assert_array_equal(again["solution"].w, result["solution"].w)
     values = 100 * X @ result["solution"].w.T + result["solution"].b
     chosen = votes(values, result["pairs"], 3).argmax(axis=1) if multi_class == "ovo" else values.argmax(axis=1)
     assert 2 not in chosen
 
 
-def test_classes_are_left_out_only_where_two_remain():
-    assert left_out(np.array([3.0, 90.0]), 5).tolist() == [False, False]
-    assert left_out(np.array([3.0, 90.0, 50.0]), 5).tolist() == [True, False, False]
-    with pytest.raises(LocalError, match=r"of 3 classes 2 have fewer than min_count=5 records .*needs 2 that have more"):
-        left_out(np.array([3.0, 90.0, 4.0]), 5)
+def test_rows_of_a_class_of_which_their_holder_has_few_are_in_no_sum():
+    X, y = table(n=90)
+    parts = np.array_split(np.argsort(y, kind="stable"), 3)  # the first has one class, the last the other
+    y[parts[0][:2]] = 1
+    result, again = (trained(Z, y, parts, min_count=3, **SOURCES["linear"]) for Z in (X, np.where(np.isin(np.arange(90), parts[0][:2])[:, None], 50.0, X)))
+    np.testing.assert_array_equal(result["taking"], np.bincount(y) - [0, 2])
+    np.testing.assert_array_equal(again["solution"].w, result["solution"].w)
+
+
+@pytest.mark.parametrize(("min_count", "words"), [
+    (25, "no party has enough rows of class 0, 1 for a group of min_count=25, and a classifier needs two classes that take part: bring more"),
+    ("auto", "no party has enough rows of class 0, 1 for a group of min_count='auto', .* ask for fewer landmarks, or lower min_count with accept"),
+])  # fmt: skip
+def test_where_fewer_than_two_classes_have_groups_training_is_refused_in_one_line(min_count, words):
+    X, y = table(n=90)
+    asked = {"landmark_source": "fourier", "landmarks": 90, "min_count": min_count}
+    with pytest.raises(LocalError, match=words) as refused:
+        trained(X, y, **asked)
+    assert "\n" not in str(refused.value)
+    trained(X, y, **{**asked, "min_count": 4})
+
+
+def test_groups_smaller_than_auto_need_a_word():
+    X, y = table(n=300)
+    asked = {"landmark_source": "fourier", "landmarks": 40}
+    auto = trained(X, y, **asked, min_count="auto", accept_risk=False)["least"]
+    assert set(auto) == {"p1", "p2", "p3"}
+    most = max(auto.values())
+    assert most > 5
+    trained(X, y, **asked, min_count=most, accept_risk=False)
+    with pytest.raises(LocalError, match=f"min_count=5 is less than the {most} rows that keep the numbers this run opens, with those of earlier"):
+        trained(X, y, **asked, min_count=5, accept_risk=False)
+    assert set(trained(X, y, **asked, min_count=5, accept_risk=True)["least"].values()) == {5}
+
+
+def test_weights_of_a_group_are_made_equal():
+    X, y = table(n=200)
+    weight = np.random.default_rng(3).uniform(0.2, 2.0, 200)
+    asked = {"min_count": 4, **SOURCES["linear"]}
+    found = trained(X, y, weight=weight, **asked)["solution"]
+    again = trained(X, y, weight=np.where(np.arange(200) == 7, 1.001, 1.0) * weight, **asked)["solution"]
+    assert 0 < np.abs(found.w - again.w).max() < 0.01
+    best = pooled_objective({"map": trained(X, y, **SOURCES["linear"])["map"], "pairs": ((1, 0),)}, X, y, weight, 3.0)
+    assert objective(rows_of(X, signs_of(y, ((1, 0),))[:, 0], weight), found.w[0], found.b[0], 3.0) <= 1.1 * best
+
+
+def test_with_too_few_rows_for_local_landmarks_at_every_party_joint_ones_exist():
+    X, y = table(n=24)
+    with pytest.raises(LocalError, match="no party has the min_cluster=5 records, or the min_count of a class, that one landmark stands for"):
+        trained(X, y, 6, landmark_source="local", landmarks=3)
+    assert trained(X, y, 6, landmark_source="joint", landmarks=3)["map"].source == "joint"
+    assert trained(X, y, 3, landmark_source="local", landmarks=3)["map"].source == "local"
+
+
+# Small parts
 
 
 def test_problems_and_their_signs():
@@ -158,11 +211,21 @@ def test_problems_and_their_signs():
 
 
 @pytest.mark.parametrize(("asked", "rows", "expected"), [
-    (0.15, 1000, (0.15, None)), (0.15, 6666, (0.15, None)), (0.15, 6667, (None, 1000)), (40.0, 100, (None, 40)), (1, 50, (None, 1)),
-    (2000, 10**6, (None, 2000)),
+    (0.15, 1000, 150), (0.15, 6666, 999), (0.15, 6667, 1000), (0.15, 10**6, 1000), (40.0, 100, 40), (1, 50, 1), (2000, 10**6, 2000),
 ])  # fmt: skip
 def test_a_share_is_capped_and_a_number_is_not(asked, rows, expected):
-    assert wanted(asked, rows) == expected
+    assert wanted(Svm("rbf", 1.0, 3, 0.0, 1.0, landmarks=asked), rows, 10) == expected
+
+
+@pytest.mark.parametrize("source", ["local", "fourier"])
+@pytest.mark.parametrize("min_count", ["auto", 1])
+@pytest.mark.parametrize("rows", [5, 40, 1000, 10**7])
+def test_as_many_as_suit_the_table_are_no_more_than_there_can_be(source, min_count, rows):
+    for min_cluster in (1, 5, 30):
+        svm = Svm("rbf", 1.0, 3, 0.0, 1.0, landmark_source=source, min_count=min_count, min_cluster=min_cluster)
+        size = wanted(svm, rows, 30)
+        assert 1 <= size <= 1000
+        assert source == "fourier" or size <= max(1, rows // min_cluster)
 
 
 def test_balanced_weights_are_scikit_learns():
@@ -253,22 +316,22 @@ def test_a_lie_about_the_class_sizes_or_gamma_stops_witnesses():
 @pytest.mark.parametrize("change", [lambda B: 2.0 * B, lambda B: B[:, :-2], lambda B: B[:-1]], ids=["scaled", "narrower", "shorter"])
 def test_a_basis_that_does_not_belong_to_the_landmarks_stops_witnesses(change):
     def lie(*args: Any) -> Any:
-        return Basis(np.ascontiguousarray(change(basis_of(*args))))
+        return Bases(tuple(np.ascontiguousarray(change(basis_of(args[0], kernel))) for kernel in args[1]))
 
     X, y = table()
     with pytest.raises(PeerError, match="published a basis that does not belong to the landmarks: stop and ask it"):
-        trained(X, y, run=OwnCoordinator, steps={"basis_at": lie}, witness=True, landmark_source="local")
+        trained(X, y, run=OwnCoordinator, steps={"bases_at": lie}, witness=True, **SOURCES["local"])
 
 
 def test_a_turned_basis_is_as_good_as_any():
     def turned(*args: Any) -> Any:
-        B = basis_of(*args)
+        B = basis_of(args[0], args[1][0])
         Q, _ = np.linalg.qr(np.random.default_rng(0).normal(size=(B.shape[1],) * 2))
-        return Basis(B @ Q)
+        return Bases((B @ Q,))
 
     X, y = table()
-    first = trained(X, y, landmark_source="local", min_count=1, tol=1e-5)
-    other = trained(X, y, run=OwnCoordinator, steps={"basis_at": turned}, witness=True, landmark_source="local", min_count=1, tol=1e-5)
+    first = trained(X, y, tol=1e-5, **SOURCES["local"])
+    other = trained(X, y, run=OwnCoordinator, steps={"bases_at": turned}, witness=True, tol=1e-5, **SOURCES["local"])
     F, G = (map_records(r["map"], X) @ r["solution"].w[0] + r["solution"].b[0] for r in (first, other))
     np.testing.assert_allclose(F, G, atol=1e-2)
 

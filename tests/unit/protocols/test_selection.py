@@ -11,8 +11,11 @@ from conformance.selection_reference import CRITERIA, SVM, parts_for
 from tacit.choreo import Coordinator, Holder, Roster
 from tacit.data.part import Part
 from tacit.errors import LocalError
+from tacit.numeric.kernels import Kernel
+from tacit.numeric.relevance import Expansion
+from tacit.protocols.atoms import HoldBack, Told, begin
 from tacit.protocols.fold_accuracy import largest
-from tacit.protocols.margin_moments import take
+from tacit.protocols.margin_moments import MISSED, both_sides, usable, within
 from tacit.registry import Outcome, execute_together
 
 NAMES = ("p1", "p2", "p3")
@@ -33,45 +36,55 @@ def notes(outcome: Outcome) -> list[dict[str, Any]]:
     return [row for row in outcome.history if "features" in row]
 
 
-# which rows may be summed
+# which rows are summed
+
+
+def inside(n: int, least: int, seed: int = 0) -> tuple[Any, Any, Any]:
+    """The signed distance of every row from the margin, the sets that stand for the rows within it, and the atoms after that."""
+    rng = np.random.default_rng(seed)
+    X, y = rng.normal(size=(n, 2)), rng.integers(0, 2, n)
+    part = Part(X, y, None, ("a", "b"), None)
+    e, slack = Expansion(Kernel("linear"), np.array([[1.0, 0.0]]), np.eye(1), np.zeros(1)), 0.1
+    signs = np.where(y == 1, 1, -1).astype(np.int8)[:, None]
+    atoms = begin(part, y, Told(()), HoldBack(least, accept_risk=True))
+    found = within(part, atoms, signs, np.arange(2), e, slack)
+    return 1.0 + slack - signs[:, 0] * X[:, 0], found.rows.astype(bool) & (signs == [1, -1]), found
+
+
+def test_of_single_rows_those_within_the_margin_are_summed():
+    h, sets, _ = inside(60, 1)
+    np.testing.assert_array_equal(sets.any(axis=1), h > 0)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("least", [2, 5])
+def test_of_groups_unions_are_summed_that_miss_little_of_what_is_within_the_margin(least, seed):
+    h, sets, found = inside(80, least, seed)
+    group = found.atoms.group
+    for rows in found.rows.T:
+        assert not set(group[rows > 0]) & set(group[(rows == 0) & (group >= 0)]), "a union of groups"
+    assert np.unique(group[group >= 0], return_counts=True)[1].min() >= least
+    assert (1 - 2 * MISSED) * np.maximum(h, 0.0).sum() <= h[sets.any(axis=1)].sum() <= np.maximum(h, 0.0).sum()
+
+
+def test_a_side_without_rows_within_the_margin_leaves_its_problem_out():
+    opened = np.array([[4.0, 1.0, 2.0], [3.0, 1.0, 2.0], [0.0, 0.0, 0.0], [9.0, 1.0, 2.0]])
+    known = both_sides(opened).problems
+    assert known.tolist() == [1, 0]
+    np.testing.assert_array_equal(usable(opened, known), [opened[:2], np.zeros((2, 3))])
 
 
 @pytest.mark.parametrize(
-    ("inside", "known", "taken"),
+    ("counts", "sizes", "folds"),
     [
-        (10, (30, 30), 2),  # enough rows, far from both sides as a whole
-        (4, (36, 30), -1),  # too few
-        (10, (3, 30), 0),  # all but three of the first side: the side stands for them
-        (10, (0, 30), 0),
+        ([10, 10, 10, 10, 7, 7, 6, 6, 7, 7], [20, 20], 3),
+        ([10, 10, 10, 10, 7, 0, 6, 13, 7, 7], [20, 20], 2),  # a fold without a class
+        ([10, 0, 10, 0, 7, 0, 6, 0, 7, 0], [20, 0], 3),  # of a class that takes no part there need be none
+        ([10, 0, 10, 20, 7, 0, 6, 13, 7, 7], [20, 20], 0),
     ],
 )
-def test_rows_are_summed_only_if_they_are_many_and_differ_much_from_all_summed_before(inside, known, taken):
-    row = [inside, *known, 0.0, 99.0]
-    other = [20, 50, 20, 99.0, 0.0]
-    assert take(np.array([row, other], dtype=float), (-1, -1), 5).sets[0] == taken
-
-
-def test_a_side_that_is_too_small_to_be_summed_stands_for_nothing():
-    counts = np.array([[6, 2, 40, 0.0, 99.0], [20, 50, 20, 99.0, 0.0]])
-    assert take(counts, (-2, -1), 5).sets.tolist() == [2, 3]
-
-
-def test_of_two_sides_that_differ_by_few_rows_one_is_summed():
-    counts = np.array([[12, 40, 40, 0.0, 2.0], [14, 40, 40, 2.0, 0.0]])
-    assert take(counts, (-1, -1), 5).sets.tolist() == [2, 2]
-
-
-@pytest.mark.parametrize(
-    ("counts", "folds"),
-    [
-        ([10, 10, 10, 10, 7, 7, 6, 6, 7, 7], 3),
-        ([10, 10, 10, 10, 7, 4, 6, 9, 7, 7], 2),  # four rows of a class in a fold
-        ([10, 10, 10, 10, 20, 0, 0, 10, 0, 10], 3),  # none is fine
-        ([10, 3, 10, 17, 7, 4, 6, 9, 7, 7], 0),
-    ],
-)
-def test_there_are_as_many_folds_as_leave_none_with_a_few_rows_of_a_class(counts, folds):
-    assert largest(np.array(counts, dtype=float), 2, 3, 5).folds == folds
+def test_there_are_as_many_folds_as_have_rows_of_every_class_each(counts, sizes, folds):
+    assert largest(np.array(counts, dtype=float), np.array(sizes, dtype=float), 3).folds == folds
 
 
 # abstaining
@@ -84,32 +97,54 @@ def few_of_a_class() -> dict[str, Part]:
     return {p: cut(part, kept[p]) for p, part in parts.items()}
 
 
-def test_criteria_whose_sums_would_be_of_few_rows_abstain_and_rfe_decides():
-    parts = few_of_a_class()
-    assert sum(int(part.y.sum()) for part in parts.values()) == 3
-    outcome = played("select_wrapper", parts, criteria=CRITERIA, svm={"min_count": 5})
-    assert [row["abstaining"] for row in notes(outcome)] == [2, 2]
-    alone = played("select_wrapper", parts, criteria=("t",), svm={"min_count": 5})
+def far_apart() -> dict[str, Part]:
+    """Classes that a plane separates; each party has 8 rows of both."""
+    rng = np.random.default_rng(0)
+    y = np.tile([0, 1], 8)
+    shift = np.array([20.0, 5.0, 0.0, 0.0])
+    return {p: Part(np.where(y[:, None] == 1, shift, -shift) + rng.normal(size=(16, 4)), y, None, tuple("abcd"), None) for p in NAMES}
+
+
+def test_t_abstains_where_no_group_is_within_the_margin_and_rfe_decides_where_all_do():
+    parts, svm = far_apart(), {"min_count": 8, "kernel": "linear"}
+    outcome = played("select_wrapper", parts, criteria=("rfe", "t"), svm=svm)
+    assert [row["abstaining"] for row in notes(outcome)] == [1, 1]
+    alone = played("select_wrapper", parts, criteria=("t",), svm=svm)
     assert [row["abstaining"] for row in notes(alone)] == [1, 1]
     assert [each.tolist() for each in outcome.result["gone"]] == [each.tolist() for each in alone.result["gone"]]
 
 
+def one_class_each(columns: int) -> dict[str, Part]:
+    """The rows of one class at one party, those of the other at another, 24 of each."""
+    whole = parts_for(("p1", "p2"), 2, columns)
+    X, y = (np.concatenate([getattr(part, name) for part in whole.values()]) for name in ("X", "y"))
+    names = whole["p1"].features
+    return {p: Part(X[y == c], y[y == c], None, names, None) for c, p in enumerate(("p1", "p2"))}
+
+
 def test_without_folds_the_first_criterion_decides_and_the_best_subset_is_refused():
-    parts = parts_for(NAMES, 2, 6)
-    outcome = played("select_wrapper", parts, criteria=CRITERIA, step=2, svm={"min_count": 20})
+    parts, svm = one_class_each(6), {"min_count": 13, "landmarks": 3}
+    outcome = played("select_wrapper", parts, criteria=CRITERIA, step=2, svm=svm)
     assert outcome.result["folds"] == 0
     assert len(outcome.result["gone"]) == 2
-    with pytest.raises(LocalError, match=r"too few rows for folds.*min_count=20"):
-        played("select_wrapper", parts, criteria=CRITERIA, best=True, svm={"min_count": 20})
+    assert len(played("select_filter", parts, filters={"welch": None}, svm=svm).result["gone"]) == 4
+    for protocol, more in (("select_wrapper", {"criteria": CRITERIA}), ("select_filter", {"filters": {"welch": None}})):
+        with pytest.raises(LocalError, match="to choose the best subset leaves rows out in turn, and there are too few groups of min_count rows"):
+            played(protocol, parts, best=True, svm=svm, **more)
+    played("select_wrapper", parts, criteria=("rfe",), best=True, svm={**svm, "min_count": 12})
 
 
-def test_the_filters_leave_out_a_class_of_few_rows_and_refuse_one_class_alone():
-    with pytest.raises(LocalError, match="two classes of at least min_count=5 rows"):
-        played("select_filter", few_of_a_class(), filters={}, svm={"min_count": 5})
+def test_a_class_of_few_rows_is_left_out_and_one_class_alone_is_refused():
+    words = "no party has enough rows of class 1 for a group of min_count=5, and a classifier needs two"
+    for protocol, more in (("select_wrapper", {}), ("select_filter", {"filters": {}})):
+        with pytest.raises(LocalError, match=words):
+            played(protocol, few_of_a_class(), svm={"min_count": 5}, **more)
     parts = parts_for(NAMES, 3, 4)
     few = {p: cut(part, (part.y != 2) | (np.cumsum(part.y == 2) == 1)) for p, part in parts.items()}
-    outcome = played("select_filter", few, filters={"welch": None}, svm={"min_count": 5})
+    outcome = played("select_filter", few, filters={"welch": None}, svm={"min_count": 3})
     assert len(outcome.result["gone"]) == 2
+    without = played("select_filter", {p: cut(part, part.y != 2) for p, part in parts.items()}, filters={"welch": None}, svm={"min_count": 3})
+    assert [each.tolist() for each in outcome.result["gone"]] == [each.tolist() for each in without.result["gone"]]
 
 
 # hard splits
