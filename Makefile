@@ -1,5 +1,6 @@
 # make demo     the main job, on a fresh machine with Python 3.11 or newer
-# make test     lint, types, layers, and every test
+# make test     lint, types, layers, and the tests that take seconds
+# make test-all every test, those of servers, clusters and disturbed runs too
 # make bench    the figures; make bench QUICK=1 for under five minutes
 # make figures  drawings of papers 000, 003 and 004, into build/figures; QUICK=1 for fewer points
 
@@ -10,12 +11,15 @@ READY  := $(VENV)/.ready
 TESTS  := $(VENV)/.ready-tests
 QUICK  ?=
 
-.PHONY: demo test lint bench figures ledgers docs clean
+.PHONY: demo test test-all lint bench figures ledgers docs clean
 
 demo: $(READY)
 	$(BIN)/tacit demo
 
 test: $(TESTS) lint
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder -m "not slow"
+
+test-all: $(TESTS) lint
 	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
 lint: $(TESTS)

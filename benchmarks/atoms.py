@@ -31,7 +31,11 @@ SMALL = ("heart", "liver-disorders", "ionosphere", "wdbc", "breast-cancer", "aus
 MOST = 10_000  # records of a table
 PARTIES, FOLDS = 4, 3
 COUNTS: tuple[int | str, ...] = (1, 5, 10, 20, "auto")
-BARS = {("linear", 5): 1.1, ("linear", 10): 1.1, ("Fourier", 5): 0.3, ("Fourier", 10): 0.3, ("landmarks", "auto"): 1.5}
+BARS = {
+    **{("linear", count): bar for count, bar in ((5, 1.1), (10, 1.1), ("auto", 1.5))},
+    **{("Fourier", count): bar for count, bar in ((5, 0.3), (10, 0.3), ("auto", 1.5))},
+    ("landmarks", "auto"): 1.5,
+}
 
 
 @dataclass(frozen=True)

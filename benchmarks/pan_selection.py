@@ -21,6 +21,7 @@ from threadpoolctl import threadpool_limits
 
 import tacit
 from figures import Figure, Step, Table, dataset
+from paper004 import SINGLE
 
 PAN, LIB = "PAN-SVM", "LIBSVM"
 CV1, CV2, HONEST = "CV1", "CV2", "honest"
@@ -200,8 +201,8 @@ def _learner(task: Task) -> Any:
     gamma = study.gamma if task.variant == PAPERS else study.used
     if task.learner == LIB:
         return SVC(C=study.C, gamma=gamma)
-    few = {"landmarks": 0.5, "min_cluster": 1, "min_count": 1} if study.genes and task.variant != SAFE else {}
-    return tacit.PanSVC(C=study.C, gamma=gamma, n_parties=3, **few)
+    few = {"landmarks": 0.5, "min_cluster": 1} if study.genes and task.variant != SAFE else {"landmarks": 0.15}
+    return tacit.PanSVC(C=study.C, gamma=gamma, n_parties=3, **SINGLE, **few)
 
 
 def _selector(task: Task, wanted: float | str, most: float) -> Any:

@@ -12,9 +12,14 @@ settings.load_profile("any machine")
 
 
 LONG = ("organisations", "spark", "conformance")  # first, so that no worker has minutes of them left when the other is through
+SLOW = ("organisations", "spark")  # left to `make test-all`, but for what shows that jobs run at all
+ALWAYS = ("test_rows.py", "test_spark_federation.py")
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items):
-    """Folders of long tests before the others, in random order within each."""
+    """Mark slow tests; folders of long ones before the others, in random order within each."""
+    for item in items:
+        if item.path.parent.name in SLOW and item.path.name not in ALWAYS:
+            item.add_marker(pytest.mark.slow)
     items.sort(key=lambda item: item.path.parent.name not in LONG)

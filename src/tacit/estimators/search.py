@@ -33,7 +33,7 @@ class FederatedGridSearch(FederatedSearch):
         best_estimator_: the model of all records.
         cv_results_: as GridSearchCV has it, without times; `ended_early`: how many problems ended before `tol`.
         n_splits_: how many folds there were.
-        folds_: in simulation, the fold of every record; -1 for one without weight.
+        folds_: in simulation, the fold of every record; -1 for one that takes no part.
         plan_: how many models it trains, and how many rounds of messages it could take at most.
         report_: the report of the run.
     """

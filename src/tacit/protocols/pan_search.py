@@ -148,7 +148,7 @@ def pan_search(
         "sizes": ground.sizes,
         "taking": ground.taking,
         "least": ready.least,
-        "fold": dealt.fold,
+        "fold": run.local(Holder, fold_of, dealt.fold, atoms),
     }
     model = last(run, rows, atoms, best, tried[-1], search=search) if refit else {}
     return {**known, "best": best, "tried": tuple(each.told for each in tried), "folds": dealt.folds, **model}
@@ -269,6 +269,11 @@ def in_trial(rows: Tables, used: tuple[int, ...], here: Flags, fold: I64, folds:
     """These tables, every problem once per fold, without the fold's rows and those of later stages."""
     signs = in_folds(rows[0], fold, folds).signs * here[:, None].astype(np.int8)
     return tuple(dataclasses.replace(rows[t], signs=signs) for t in used)
+
+
+def fold_of(fold: I64, atoms: Atoms) -> I64:
+    """The fold of every row; -1 where it takes no part."""
+    return np.where(atoms.group >= 0, fold, -1)
 
 
 def staged_here(atoms: Atoms, shares: tuple[float, ...], seed: int, me: str) -> I64:

@@ -17,7 +17,7 @@ BIAS = 1e3  # bounds b where one class has no rows, and so no cut
 STEPS: F64 = np.array([0.0, *2.0 ** np.arange(-8.0, 1.0), 1.5, 2.0])  # along the line from w_b to w_a
 BEYOND = 0.1  # how far beyond the best step towards the new model a cut is taken (Franc and Sonnenburg's mu)
 FIRST, GROWTH = 0.01, 1.3  # the price rises from this share of the first one, by this factor a round
-SHRINK, PATIENCE = 0.98, 5  # a pool of groups ends where objective and bound have come no closer, by this factor, in so many rounds
+SHRINK, PATIENCE = 0.98, 15  # a pool of groups ends where objective and bound have come no closer, by this factor, in so many rounds
 SLACK = 0.2  # the share of the gap that rounding may miss
 LEVEL, FLAT = 1e-10, 1e-7  # as good: within this share of the largest cut; a cut with d below this share of c says nothing about b
 

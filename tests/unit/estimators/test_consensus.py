@@ -158,7 +158,8 @@ def test_no_more_records_than_columns_is_told(small):
         ({"partition": "vertical", "kernel": "sigmoid", "accept_risk": True}, "sigmoid"),
         ({"kernel": "rbf", "probability": True}, "agree at landmarks only, and each has decision values of its own; use PanSVC"),
         ({"partition": "vertical", "max_rounds": 3, "probability": True}, "3 sums for each of 6 problems can span all 6 columns"),
-        ({"probability": True, "min_count": 40}, "even of two folds one would have fewer than min_count=40 rows of a class"),
+        ({"probability": True, "min_count": 40}, "no party has enough rows of class 0, 1 for a group of min_count=40, and a classifier needs"),
+        ({"probability": True, "min_count": 4}, "min_count=4 is less than the 5 rows that keep the numbers this run opens"),
     ],
 )
 def test_what_cannot_be_is_refused_in_one_line(small, settings, words):
@@ -193,7 +194,7 @@ def test_but_not_where_probabilities_open_sums_of_rows_to_the_coordinator(small)
     with pytest.raises(LocalError, match="'party-1' would coordinate and learn the sums of rows that probabilities need"):
         ConsensusSVC(probability=True).fit(federation)
     model = ConsensusSVC(probability=True, accept_risk=True).fit(federation)
-    assert any("not with the averages" in line for line in model.report_.not_protected)
+    assert any("these are over groups of at least min_count rows, the averages are not" in line for line in model.report_.not_protected)
 
 
 def test_over_columns_risk_is_asked_for_before_anything_is_sent(small, monkeypatch):

@@ -25,8 +25,8 @@ import tacit
 from tacit import Federation, GramSVC, LocalError, PanSVC, Report, ShiftSVC
 
 MODELS = {
-    "PanSVC": PanSVC(landmark_source="fourier", landmarks=60, probability=True),
-    "PanSVC on a ring": PanSVC(landmark_source="fourier", landmarks=60, secure_sum="ring"),
+    "PanSVC": PanSVC(landmark_source="fourier", landmarks=60, probability=True, min_count=3, accept_risk=True),
+    "PanSVC on a ring": PanSVC(landmark_source="fourier", landmarks=60, secure_sum="ring", min_count=3, accept_risk=True),
     "GramSVC": GramSVC(probability=True),
     "ShiftSVC by rows": ShiftSVC(accept_risk=True, probability=True),
     "ShiftSVC by columns": ShiftSVC(accept_risk=True, partition="vertical"),

@@ -18,7 +18,8 @@ from tacit.numeric.dual_svm import out_of_fold
 from tacit.numeric.folds import dealt
 from tacit.numeric.platt import probabilities
 
-QUICK = {"landmark_source": "fourier", "landmarks": 60, "gamma": 0.2, "probability": True}
+EXACT = {"min_count": 1, "accept_risk": True}  # every row is a group of its own
+QUICK = {"landmark_source": "fourier", "landmarks": 60, "gamma": 0.2, "probability": True, **EXACT}
 SVMS = {
     "rows": PanSVC(**QUICK),
     "rows, one against one": PanSVC(**QUICK, multi_class="ovo"),
@@ -31,7 +32,7 @@ SVMS = {
     "secretly moved columns": ShiftSVC(gamma=0.2, probability=True, accept_risk=True, shift="secret", partition="vertical"),
 }
 LINEAR = {
-    "consensus over rows": ConsensusSVC(probability=True),
+    "consensus over rows": ConsensusSVC(probability=True, **EXACT),
     "consensus over columns": ConsensusSVC(probability=True, partition="vertical", accept_risk=True),
     "consensus over columns, by ADMM": ConsensusSVC(rho=0.3, probability=True, partition="vertical", accept_risk=True, max_rounds=100),
 }
@@ -62,6 +63,12 @@ def test_every_svm_gives_probabilities_that_are_nearly_as_good_as_svcs(request, 
     chance = log_loss(y[1::2], np.full_like(p, 1 / p.shape[1]))
     assert log_loss(y[1::2], p) < 0.75 * chance
     assert len(model.probA_) == len(model.probB_) == values.shape[1]
+
+
+def test_of_rows_in_groups_they_are_better_than_chance():
+    X, y = make_classification(n_samples=1600, n_features=6, n_informative=4, flip_y=0.1, random_state=0)
+    model = PanSVC(gamma=0.2, probability=True).fit(X[::2], y[::2])
+    assert log_loss(y[1::2], model.predict_proba(X[1::2])) < 0.9 * np.log(2)
 
 
 @pytest.mark.parametrize("name", LINEAR)
@@ -144,15 +151,18 @@ def test_a_class_of_one_record_is_refused_in_one_line(two, name):
 
 def test_too_few_rows_for_folds_are_refused_in_one_line(two):
     X, _ = two
-    with pytest.raises(LocalError, match="even of two folds one would have fewer than min_count=5 rows of a class: bring more rows"):
-        PanSVC(**QUICK).fit(X[:60], np.arange(60) < 8)
+    y = np.arange(60) < 8
+    parts = [(X[i], y[i]) for i in (np.arange(30), np.arange(30, 45), np.arange(45, 60))]
+    with pytest.raises(LocalError, match=r"too few groups of min_count rows for that: even of two folds .*lower min_count with accept_risk=True"):
+        PanSVC(**{**QUICK, "min_count": 5}).fit(tacit.Federation.from_parts(parts, partition="horizontal"))
+    PanSVC(**{**QUICK, "min_count": 4}).fit(tacit.Federation.from_parts(parts, partition="horizontal"))
 
 
 def test_a_class_that_took_no_part_has_no_chance(three):
     X, y = three
     y = np.where(np.arange(150) < 3, "rare", y)
     with pytest.warns(UserWarning, match="class rare has 3 records"):
-        model = PanSVC(**QUICK).fit(X, y)
+        model = PanSVC(**{**QUICK, "min_count": 4}).fit(X, y)
     assert model.predict_proba(X)[:, 0].max() < 1e-100
 
 
@@ -178,7 +188,7 @@ def test_weights_over_rows_are_those_of_the_pooled_svm(two, name, probability):
     y = np.where(np.arange(len(y)) % 5 == 0, 0, y)
     class_weight, sample = WEIGHTS[name]
     weight = {"sample": np.linspace(0.1, 2, len(y)), "zeros": np.arange(len(y)) % 3.0}.get(sample)
-    model = PanSVC(kernel="linear", C=0.5, class_weight=class_weight, min_count=1, tol=1e-5, probability=probability)
+    model = PanSVC(kernel="linear", C=0.5, class_weight=class_weight, tol=1e-5, probability=probability, **EXACT)
     model.fit(X, y, sample_weight=weight)
     pooled = SVC(kernel="linear", C=0.5, class_weight=class_weight, tol=1e-4).fit(X, y, sample_weight=weight)
     np.testing.assert_allclose(model.decision_function(X), pooled.decision_function(X), atol=0.02)

@@ -27,7 +27,7 @@ def federation(X, partition="horizontal", **how):
 @parametrize_with_checks(
     [
         FederatedScaler(),
-        FederatedScaler("minmax", secure_sum="ring"),
+        FederatedScaler("minmax", secure_sum="ring", accept_risk=True),
         FederatedScaler("robust"),
         FederatedScaler(partition="vertical"),
         FederatedScaler("minmax", partition="arbitrary", ranges=(-1e4, 1e4)),
@@ -42,7 +42,7 @@ def test_the_scaler_passes_the_checks_of_scikit_learn(estimator, check):
 @pytest.mark.parametrize(("method", "theirs"), [("standard", StandardScaler()), ("minmax", MinMaxScaler((-1, 1)))])
 def test_it_equals_scikit_learns_scaler_of_the_pooled_records(method, theirs, partition):
     fed = federation(GAPPY, partition)
-    mine, theirs = FederatedScaler(method).fit(fed), clone(theirs).fit(GAPPY)
+    mine, theirs = FederatedScaler(method, accept_risk=method == "minmax").fit(fed), clone(theirs).fit(GAPPY)
     for name in ("mean_", "var_", "scale_", "data_min_", "data_max_", "data_range_", "min_", "n_samples_seen_"):
         assert hasattr(mine, name) == (name in vars(theirs)), name
         if hasattr(mine, name) and name != "n_samples_seen_":
@@ -79,7 +79,7 @@ def test_over_columns_nothing_is_sent():
 
 
 def test_the_report_says_what_was_opened():
-    text = FederatedScaler("minmax").fit(federation(WDBC)).report_.to_text(300)
+    text = FederatedScaler("minmax", accept_risk=True).fit(federation(WDBC)).report_.to_text(300)
     assert "the smallest and the largest one, where min_count are" in text
     assert "All but a few" not in text
     assert "A column in which all but a few records have the same value" in text
@@ -88,7 +88,7 @@ def test_the_report_says_what_was_opened():
 @pytest.mark.parametrize("method", ["standard", "minmax", "robust"])
 def test_a_constant_column_is_left_at_scale_one(method):
     X = np.column_stack([np.full(60, 0.1), np.arange(60.0)])
-    moved = FederatedScaler(method).fit(federation(X)).transform(X)
+    moved = FederatedScaler(method, accept_risk=method == "minmax").fit(federation(X)).transform(X)
     np.testing.assert_allclose(moved[:, 0], -1.0 if method == "minmax" else 0.0, atol=1e-2 if method == "robust" else 1e-12)
 
 
@@ -98,7 +98,7 @@ def test_a_site_may_lack_all_values_of_a_column(method):
     parts = np.array_split(X, 4)
     parts[2][:, 1] = np.nan
     fed = Federation.from_parts(parts, partition="horizontal", allow_missing=True)
-    moved = FederatedScaler(method).fit(fed).transform(fed)
+    moved = FederatedScaler(method, accept_risk=method == "minmax").fit(fed).transform(fed)
     assert np.isnan(moved.parts["party-3"].X[:, 1]).all()
     assert not np.isnan(moved.parts["party-2"].X).any()
 
@@ -120,7 +120,19 @@ def test_another_unit_is_warned_about_by_extremes_too():
     parts[1][:, 3] /= 100
     fed = Federation.from_parts(parts, partition="horizontal", names=["n", "s", "e", "w"])
     with pytest.warns(UserWarning, match=r"party 's': column 'x3' reaches only 0\.0\d+ of the largest value of all parties"):
+        FederatedScaler("minmax", accept_risk=True).fit(fed)
+
+
+@pytest.mark.parametrize("partition", ["horizontal", "arbitrary"])
+def test_extremes_are_values_of_records_and_need_a_word(partition):
+    fed = federation(WDBC[:, :3], partition)
+    words = r"FederatedScaler\(method='minmax'\) without ranges opens the smallest and the largest value of every column, .* accept_risk=True"
+    with pytest.raises(LocalError, match=words) as caught:
         FederatedScaler("minmax").fit(fed)
+    assert "\n" not in str(caught.value)
+    for remedy in (FederatedScaler("minmax", ranges=(0, 5000)), FederatedScaler(), FederatedScaler("minmax", accept_risk=True)):
+        remedy.fit(fed)
+    FederatedScaler("minmax").fit(federation(WDBC[:, :3], "vertical"))
 
 
 def test_sites_that_differ_in_how_rare_something_is_are_not_warned_about():

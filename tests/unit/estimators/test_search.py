@@ -15,6 +15,7 @@ from tacit import FederatedGridSearch, FederatedHalvingSearch, FederatedRandomiz
 from tacit.protocols.feature_map import map_records
 
 GRID = {"C": [0.5, 5.0], "gamma": [0.1, 0.7]}
+EXACT = {"min_count": 1, "accept_risk": True}  # every row is a group of its own
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +29,7 @@ def table():
 def found(table):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        pan = FederatedGridSearch(PanSVC(landmarks=12, min_cluster=3, min_count=1, tol=1e-5, probability=True), GRID, cv=3).fit(*table)
+        pan = FederatedGridSearch(PanSVC(landmarks=12, min_cluster=3, tol=1e-5, probability=True, **EXACT), GRID, cv=3).fit(*table)
         return {"pan": pan, "gram": FederatedGridSearch(GramSVC(tol=1e-6), {**GRID, "kernel": ["rbf", "poly"]}, cv=3).fit(*table)}
 
 
@@ -61,7 +62,7 @@ def test_over_rows_and_cells_too(table, partition):
 def test_over_rows_no_fold_and_no_stage_has_a_few_records_of_a_class(table):
     X, y = table
     y = np.where(np.arange(len(y)) < len(y) - 12, 0, 1)
-    with pytest.warns(UserWarning, match="of cv=5 folds one would have fewer than min_count=5 rows of a class: 2 were dealt"):
+    with pytest.warns(UserWarning, match="of cv=5 folds one would have too few rows of a class for min_count=5: 2 were dealt"):
         search = FederatedHalvingSearch(GramSVC(partition="horizontal"), GRID, cv=5, factor=2).fit(X, y)
     assert np.bincount(search.folds_[y == 1]).tolist() == [6, 6]
     assert set(search.cv_results_["iter"]) == {0}  # half of the records would be three of a class
@@ -135,7 +136,11 @@ def test_a_randomized_search_draws_as_scikit_learn_does(table):
         assert score == pytest.approx(reference.best_score_, abs=1e-12)
 
 
-@pytest.mark.parametrize("model", [GramSVC(), PanSVC(landmarks=10, min_cluster=3, min_count=2, tol=1e-2)], ids=["gram", "pan"])
+@pytest.mark.parametrize(
+    "model",
+    [GramSVC(), *(PanSVC(landmarks=10, min_cluster=3, tol=1e-2, min_count=least, accept_risk=True) for least in (1, 2))],
+    ids=["gram", "pan", "pan in groups"],
+)
 def test_a_halving_search_tries_fewer_candidates_on_more_records(table, model):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -162,22 +167,44 @@ def test_weights_count_in_training_and_rows_without_weight_are_in_no_fold(table)
     np.testing.assert_allclose(whole.cv_results_["mean_test_score"], part.cv_results_["mean_test_score"], atol=1e-12)
 
 
-def test_fewer_folds_are_dealt_where_one_would_have_a_few_rows_of_a_class(table):
+def test_fewer_folds_are_dealt_where_one_would_have_no_group_of_a_class(table):
     X, y = table
-    few = np.sort(np.concatenate([np.flatnonzero(y == "ill"), np.flatnonzero(y == "well")[:14]]))
-    with pytest.warns(UserWarning, match="of cv=5 folds one would have fewer than min_count=5 rows of a class: 2 were dealt"):
-        search = FederatedGridSearch(PanSVC(kernel="linear", tol=0.1), {"C": [0.01, 0.02]}).fit(X[few], y[few])
+    few = np.sort(np.concatenate([np.flatnonzero(y == "ill"), np.flatnonzero(y == "well")[:24]]))
+    fed = Federation.simulate(X[few], y[few], parties=3, partition="horizontal")
+    with pytest.warns(UserWarning, match="of cv=5 folds one would have too few rows of a class for min_count=auto: 2 were dealt"):
+        search = FederatedGridSearch(PanSVC(kernel="linear", tol=0.1), {"C": [0.01, 0.02]}).fit(fed)
     assert search.n_splits_ == 2
     assert set(search.folds_) == {0, 1}
+    for party, part in fed.parts.items():
+        for label in ("ill", "well"):
+            assert np.unique(search.folds_[fed.rows[party]][part.y == label], return_counts=True)[1].min() >= 5
+
+
+def test_rows_without_a_group_are_in_no_fold(table):
+    X, y = table
+    ill, well = np.flatnonzero(y == "ill"), np.flatnonzero(y == "well")
+    split = [np.concatenate([ill[:30], well[:4]]), np.concatenate([ill[30:60], well[4:24]]), np.concatenate([ill[60:], well[24:]])]
+    fed = Federation.from_parts([(X[i], y[i]) for i in split], partition="horizontal")
+    search = FederatedGridSearch(PanSVC(kernel="linear", tol=0.1), {"C": [0.01, 0.02]}, cv=2).fit(fed)
+    lost = np.concatenate([np.where(part.y == "well", party == "party-1", False) for party, part in fed.parts.items()])
+    np.testing.assert_array_equal(search.folds_ < 0, lost)
 
 
 def test_folds_that_ended_early_are_said(table):
-    with pytest.warns(UserWarning, match="of 1 candidates were scored by models that ended before tol=1e-06"):
-        search = FederatedGridSearch(PanSVC(kernel="linear", tol=1e-6, min_count=6), {"C": [30.0]}, cv=2, refit=False).fit(*table)
+    with pytest.warns(UserWarning, match="1 of 1 candidates were scored by models that ended before tol=1e-06"):
+        search = FederatedGridSearch(
+            PanSVC(kernel="linear", tol=1e-6, max_rounds=4, **EXACT), {"C": [30.0]}, cv=2, refit=False
+        ).fit(*table)  # fmt: skip
     assert search.cv_results_["ended_early"][0] > 0
     with pytest.raises(AttributeError) as refused:
         search.predict(table[0])
     assert "FederatedGridSearch(refit=False) trains no model on all records: say refit=True" in str(refused.value.__cause__)
+
+
+def test_groups_always_leave_a_gap_which_is_no_reason_for_a_warning(table):
+    search = FederatedGridSearch(PanSVC(kernel="linear", tol=1e-6), {"C": [30.0]}, cv=2, refit=False).fit(*table)
+    assert search.cv_results_["ended_early"][0] > 0
+    assert search.report_.warnings == []
 
 
 def test_a_bound_on_the_rounds_is_printed_before_the_start(table, capsys):
@@ -211,8 +238,11 @@ def test_bad_data_is_refused_in_one_line(table):
     X, y = table
     with pytest.raises(LocalError, match="a class has a single record, and a search leaves records out in turn"):
         FederatedGridSearch(GramSVC(), GRID, cv=3).fit(X, np.where(np.arange(len(X)) == 0, "rare", "usual"))
-    with pytest.raises(LocalError, match="there are too few rows for folds"):
-        FederatedGridSearch(PanSVC(kernel="linear"), {"C": [1.0]}, cv=3).fit(X, np.where(np.arange(len(X)) < 6, "rare", "usual"))
+    words = "a search leaves rows out in turn, and there are too few groups of min_count rows for that: even of two folds one would have"
+    rare = np.where(np.arange(len(X)) < 8, "rare", "usual")
+    parts = [(X[i], rare[i]) for i in np.split(np.arange(len(X)), [40, 90])]  # the first has all of a class, too few for two groups
+    with pytest.raises(LocalError, match=words):
+        FederatedGridSearch(PanSVC(kernel="linear"), {"C": [1.0]}, cv=3).fit(Federation.from_parts(parts, partition="horizontal"))
     fed = Federation.simulate(X, y, parties=3, coordinator="party-1")
     with pytest.raises(LocalError, match="party 'party-1' would coordinate and learn the sums"):
         FederatedGridSearch(PanSVC(), GRID).fit(fed)

@@ -21,7 +21,8 @@ from tacit import FilterWrapperSelector, LocalError, PanSVC, VotedWrapperSelecto
 RNG = np.random.default_rng(8)
 X = RNG.normal(size=(90, 6))
 Y = np.where(X[:, 0] + X[:, 3] * 0.8 + 0.3 * RNG.normal(size=90) > 0, "yes", "no")
-LINEAR = PanSVC(kernel="linear", tol=1e-2, min_count=1)
+EXACT = {"min_count": 1, "accept_risk": True}  # every row is a group of its own
+LINEAR = PanSVC(kernel="linear", tol=1e-2, **EXACT)
 BOTH = pytest.mark.parametrize("kind", [VotedWrapperSelector, FilterWrapperSelector])
 
 
@@ -29,8 +30,8 @@ BOTH = pytest.mark.parametrize("kind", [VotedWrapperSelector, FilterWrapperSelec
     [
         VotedWrapperSelector(SVC(), step=0.5),
         FilterWrapperSelector(SVC(), step=0.5),
-        VotedWrapperSelector(PanSVC(kernel="linear", max_rounds=8, min_count=1, tol=0.1), criteria=("rfe",), step=0.5),
-        FilterWrapperSelector(PanSVC(kernel="linear", max_rounds=8, min_count=1, tol=0.1), step=0.5, max_trials=2),
+        VotedWrapperSelector(PanSVC(kernel="linear", max_rounds=8, tol=0.1, **EXACT), criteria=("rfe",), step=0.5),
+        FilterWrapperSelector(PanSVC(kernel="linear", max_rounds=8, tol=0.1, **EXACT), step=0.5, max_trials=2),
     ]
 )
 @pytest.mark.filterwarnings("ignore::UserWarning")  # of data with few rows, and checks that are skipped
@@ -39,7 +40,7 @@ def test_selectors_pass_the_checks_of_scikit_learn(estimator, check):
 
 
 @BOTH
-@pytest.mark.parametrize("learner", [LINEAR, PanSVC(gamma=0.3, tol=1e-2, min_count=1), SVC(kernel="linear"), SVC(gamma=0.3)], ids=repr)
+@pytest.mark.parametrize("learner", [LINEAR, PanSVC(gamma=0.3, tol=1e-2, **EXACT), SVC(kernel="linear"), SVC(gamma=0.3)], ids=repr)
 def test_the_two_features_that_matter_are_found(kind, learner):
     selector = kind(learner, n_features_to_select=2).fit(X, Y)
     assert selector.get_support(indices=True).tolist() == [0, 3]
@@ -55,7 +56,7 @@ def test_the_two_features_that_matter_are_found(kind, learner):
 def test_rfe_of_a_linear_pan_svm_is_scikit_learns_rfe_of_the_pooled_linear_svm():
     data = load_breast_cancer()
     A, y = MinMaxScaler((-1, 1)).fit_transform(data.data[:150, :8]), data.target[:150]
-    mine = VotedWrapperSelector(PanSVC(kernel="linear", C=1.0, tol=1e-5, min_count=1), criteria=("rfe",), n_features_to_select=3).fit(A, y)
+    mine = VotedWrapperSelector(PanSVC(kernel="linear", C=1.0, tol=1e-5, **EXACT), criteria=("rfe",), n_features_to_select=3).fit(A, y)
     theirs = RFE(SVC(kernel="linear", C=1.0, tol=1e-6), n_features_to_select=3).fit(A, y)
     np.testing.assert_array_equal(mine.ranking_, theirs.ranking_)
     pooled = VotedWrapperSelector(SVC(kernel="linear", C=1.0, tol=1e-6), criteria=("rfe",), n_features_to_select=3).fit(A, y)
@@ -107,8 +108,8 @@ def test_the_best_subset_is_chosen_by_the_folds_and_bounded():
 @pytest.mark.parametrize(
     "learner",
     [
-        PanSVC(gamma=0.3, tol=1e-2, max_rounds=3, landmark_source="local"),
-        PanSVC(gamma=0.3, tol=1e-2, max_rounds=3, landmark_source="joint"),
+        PanSVC(gamma=0.3, tol=1e-2, max_rounds=3, landmark_source="local", min_count=3, accept_risk=True),
+        PanSVC(gamma=0.3, tol=1e-2, max_rounds=3, landmark_source="joint", min_count=3, accept_risk=True),
         PanSVC(kernel="linear", tol=1e-2, max_rounds=3, secure_sum="ring"),
     ],
     ids=["local", "joint", "ring"],
@@ -138,15 +139,27 @@ def test_the_report_tells_who_learnt_what_and_how_the_features_went():
 def test_sums_that_outnumber_the_cells_are_warned_about():
     wide = RNG.normal(size=(24, 30))
     y = (wide[:, 0] > 0).astype(int)
-    learner = PanSVC(gamma=0.05, tol=0.1, max_rounds=3, min_count=1, min_cluster=1)
+    learner = PanSVC(gamma=0.05, tol=0.1, max_rounds=3, min_cluster=1, **EXACT)
     with pytest.warns(UserWarning, match="sums for rsvm, more than the 720 cells"):
         VotedWrapperSelector(learner, criteria=("rsvm",), n_features_to_select=1).fit(wide, y)
     VotedWrapperSelector(learner, criteria=("rsvm",), n_features_to_select=1, step=0.5).fit(wide, y)
 
 
-def test_trainings_that_end_early_for_want_of_harmless_sums_are_warned_about():
-    with pytest.warns(UserWarning, match=r"trainings ended before tol=1e-06"):
-        VotedWrapperSelector(PanSVC(kernel="linear", tol=1e-6, min_count=8), criteria=("rfe",), n_features_to_select=4).fit(X, Y)
+def test_trainings_that_end_early_are_warned_about():
+    with pytest.warns(UserWarning, match=r"2 of 2 trainings ended before tol=1e-06: their features are judged by a coarser model"):
+        VotedWrapperSelector(
+            PanSVC(kernel="linear", tol=1e-6, max_rounds=4, **EXACT), criteria=("rfe",), n_features_to_select=4
+        ).fit(X, Y)  # fmt: skip
+
+
+@BOTH
+def test_of_rows_in_groups_the_same_features_are_found_and_nothing_is_warned_of(kind):
+    rng = np.random.default_rng(8)
+    A = rng.normal(size=(240, 6))
+    y = A[:, 0] + A[:, 3] * 0.8 + 0.3 * rng.normal(size=240) > 0
+    selector = kind(PanSVC(kernel="linear", tol=1e-2), n_features_to_select=2).fit(A, y)
+    assert selector.get_support(indices=True).tolist() == [0, 3]
+    assert selector.report_.warnings == []
 
 
 # refusals
@@ -200,10 +213,9 @@ def test_a_federation_is_refused_for_an_svc_and_for_labels_given_twice(kind):
 @BOTH
 def test_a_data_holder_coordinates_only_if_that_is_accepted(kind):
     federation = tacit.Federation.simulate(X, Y, parties=3, coordinator="party-1")
-    with pytest.raises(LocalError, match="accept_risk"):
-        kind(LINEAR).fit(federation)
-    accepted = clone(LINEAR).set_params(accept_risk=True)
-    assert kind(accepted, n_features_to_select=2).fit(federation).n_features_ == 2
+    with pytest.raises(LocalError, match="'party-1' would coordinate and learn the sums, .*accept_risk"):
+        kind(clone(LINEAR).set_params(accept_risk=False)).fit(federation)
+    assert kind(LINEAR, n_features_to_select=2).fit(federation).n_features_ == 2
 
 
 @BOTH
