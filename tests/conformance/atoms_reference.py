@@ -183,7 +183,7 @@ class Pool:
         return self.at == len(self.prices)
 
     @property
-    def C(self) -> float:
+    def price(self) -> float:
         return self.prices[min(self.at, len(self.prices) - 1)]
 
     def cut(self, rows: Any) -> None:
@@ -195,7 +195,7 @@ class Pool:
         """(3), at the price that rises, and as a bound at the price that is asked for."""
         self.ahead, b, value = self.solved(self.now)
         self.ahead_b = self.nearest(b)
-        self.bound = max(self.bound, value if self.now >= self.C else self.solved(self.C)[2])
+        self.bound = max(self.bound, value if self.now >= self.price else self.solved(self.price)[2])
 
     def solved(self, C: float) -> tuple[Any, float, float]:
         """w, one of the best b, and the value."""
@@ -212,7 +212,8 @@ class Pool:
         slack = LEVEL * max(c for _, _, c, _ in self.cuts)
         level = max(0.0, highest) + slack
         ends = [((c - a @ self.ahead - (level if e else slack)) / d, d) for a, d, c, e in self.cuts if abs(d) > FLAT * abs(c)]
-        return min(max(self.b, max(end for end, d in ends if d > 0)), min(end for end, d in ends if d < 0))
+        lowest, highest_b = max(end for end, d in ends if d > 0), min(end for end, d in ends if d < 0)
+        return min(max(self.b, lowest), highest_b)
 
     def h(self, step: float) -> Any:
         """1 - y f on the line."""
@@ -225,26 +226,26 @@ class Pool:
         J = []
         for step in STEPS:
             w = self.w + step * (self.ahead - self.w)
-            J.append(w @ w / 2 + self.C * upper_bound(here, self.h(step), self.weight))
+            J.append(w @ w / 2 + self.price * upper_bound(here, self.h(step), self.weight))
         best = int(np.argmin(J))
         self.step = STEPS[best] + BEYOND * (1 - STEPS[best]) if best else 1.0
         self.residual = self.weight * self.h(self.step)
         self.objective, self.age, self.still = float(J[best]), self.age + 1, 0 if best else self.still + 1
         self.w, self.b = self.w + STEPS[best] * (self.ahead - self.w), self.b + STEPS[best] * (self.ahead_b - self.b)
         width = self.objective - self.bound
-        if not self.exact and self.now >= self.C:
+        if not self.exact and self.now >= self.price:
             self.waited = 0 if width < SHRINK * self.narrowest else self.waited + 1
             self.narrowest = min(width, self.narrowest)
         gap = width / max(self.objective, 1e-300)
         if gap <= tol or self.waited >= PATIENCE or self.age >= max_rounds:
             self.found.append((self.w, self.b, self.objective, self.bound, bool(gap > tol)))
-            before, square = self.C, self.w @ self.w / 2
+            before, square = self.price, self.w @ self.w / 2
             self.at, self.age, self.waited, self.narrowest = self.at + 1, 0, 0, np.inf
-            self.objective = square + self.C / before * (self.objective - square)
-        self.now = self.C if self.exact else min(self.C, self.now * GROWTH)
+            self.objective = square + self.price / before * (self.objective - square)
+        self.now = self.price if self.exact else min(self.price, self.now * GROWTH)
 
     def slack(self, holders: int) -> float:
-        return 0.0 if self.still > 1 else SLACK * max(0.0, self.objective - self.bound) / (self.C * holders)
+        return 0.0 if self.still > 1 else SLACK * max(0.0, self.objective - self.bound) / (self.price * holders)
 
 
 def planes(
@@ -272,7 +273,7 @@ def planes(
         for name in groups:
             for pool, rows in zip(cutting, sets, strict=True):
                 marked, groups[name] = round_set(groups[name], pool.y != 0, pool.residual, least, pool.slack(len(groups)))
-                rows += marked
+                rows.extend(marked)
         for pool, rows in zip(cutting, sets, strict=True):
             pool.cut(sorted(rows))
             pool.minimise()

@@ -178,7 +178,7 @@ def check_probability(result: Any, F: Any, y: Any, signs: Any, groups: Any, leas
 def unseen(
     F: Any, y: Any, signs: Any, groups: Any, least: int, *, whole: bool = True, price: float = C, tol: float = TOL, seed: int = 0
 ) -> tuple[list[grouped.Pool], int, Any, Any]:
-    """The pools of all rows, unless these are had otherwise, and of each fold; rounds; the values that sigmoids are fitted to, of which rows."""
+    """The pools, of all rows unless not `whole`, and of each fold; the rounds; what sigmoids are fitted to, and of which rows."""
     number, fold = grouped.most_folds(groups, y, MOST, least, seed)
     of = np.array([fold.get(i, 0) for i in range(len(F))])
     columns = [signs] * whole + [np.where((of == q)[:, None], 0, signs) for q in range(number)]

@@ -123,7 +123,7 @@ class Reference:
             for name, own in self.groups.items():
                 missed = 0.1 * sum(max(0.0, h[i]) for group in own for i in group if side[i])
                 marked, self.groups[name] = grouped.round_set(own, side, h, self.least, missed)
-                rows += marked
+                rows.extend(marked)
         if not all(sets):
             return None
         return np.abs(ttest_ind(self.X[sets[0]][:, S], self.X[sets[1]][:, S], equal_var=False).statistic)

@@ -139,8 +139,8 @@ class FederatedScaler(OneToOneFeatureMixin, FederatedTransformer):  # type: igno
             return self._execute(federation, "column_quantiles", probabilities=probabilities, ranges=ranges, bins=self.bins, **how)
         if self.method == "minmax" and not self.accept_risk:
             raise LocalError(
-                "FederatedScaler(method='minmax') without ranges opens the smallest and the largest value of every column, each of which is a"
-                " value of somebody's record: declare ranges={column: (low, high)}, use method='standard', or say accept_risk=True"
+                "FederatedScaler(method='minmax') without ranges opens the smallest and the largest value of every column, each of which is"
+                " a value of somebody's record: declare ranges={column: (low, high)}, use method='standard', or say accept_risk=True"
             )
         return self._execute(federation, "column_moments" if self.method == "standard" else "column_extremes", **how)
 

@@ -182,3 +182,16 @@ def sizes_by_kind(atoms: Atoms, kinds: int) -> F64:
 def maps_of(maps: Iterable[tuple[State | str, int]]) -> Told:
     """Return what a run opens that sums rows under these maps; the same map twice counts once."""
     return Told(tuple({digest_of(value): size for value, size in maps}.items()))
+
+
+def in_large_classes(part: Any, least: int) -> NDArray[np.bool_]:
+    """Which rows are of a class of which the holder has `least`: a training sums no others, and the difference would show them.
+
+    Labels are taken for classes if there is at most one for every 2 `least` rows.
+    """
+    y = getattr(part, "y", None)
+    if least <= 1 or y is None or getattr(part, "owned", None) is not None:
+        return np.ones(len(part.X), bool)
+    _, code, size = np.unique(y, return_inverse=True, return_counts=True)
+    classes = len(size) <= len(y) / (2 * least)
+    return np.asarray(size[code] >= least) if classes else np.ones(len(y), bool)

@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 
 from tacit.choreo import F64, I64, U64, At, Coordinator, Everyone, Holder, Message, Run, choreography
 from tacit.errors import LocalError
+from tacit.protocols.atoms import in_large_classes
 from tacit.protocols.secure_sum import Protection, protect, secure_sum
 
 Names = tuple[str, ...]
@@ -94,28 +95,25 @@ def refuse_few(counts: F64, names: Names, min_count: int, *, empty: bool = False
 
 
 def own_values(part: Cells, names: Names, min_rows: int, me: str) -> F64:
-    """The holder's own cells of these columns, NaN elsewhere; refuses a table of a few rows."""
+    """The holder's own cells of these columns, NaN elsewhere, of rows that may be summed; refuses a table of a few rows."""
+    check_rows(part, min_rows, me)
+    return all_values(part, names)[in_large_classes(part, min_rows)]
+
+
+def check_rows(part: Cells, min_rows: int, me: str) -> None:
+    """Refuse a table of a few rows."""
     if 0 < len(part.X) < min_rows:
         raise LocalError(
             f"{me} has {len(part.X)} records, fewer than min_rows={min_rows}: from every sum the others could subtract all but these; let"
             " it join another site, or lower min_rows"
         )
+
+
+def all_values(part: Cells, names: Names) -> F64:
+    """The holder's own cells of these columns, NaN elsewhere."""
     at = [part.features.index(name) for name in names]
     own = part.X if part.owned is None else np.where(part.owned, part.X, np.nan)
-    return np.ascontiguousarray(own[in_large_classes(part, min_rows)][:, at])
-
-
-def in_large_classes(part: Cells, least: int) -> NDArray[np.bool_]:
-    """Which rows are of a class of which the holder has `least`: a training sums no others, and the difference would show them.
-
-    Labels are taken for classes if there is at most one for every 2 `least` rows.
-    """
-    y = getattr(part, "y", None)
-    if y is None or part.owned is not None:
-        return np.ones(len(part.X), bool)
-    _, code, size = np.unique(y, return_inverse=True, return_counts=True)
-    classes = len(size) <= len(y) / (2 * least)
-    return np.asarray(size[code] >= least) if classes else np.ones(len(y), bool)
+    return np.ascontiguousarray(own[:, at])
 
 
 def check_declared(values: F64, names: Names, declared: tuple[tuple[float, ...], ...], me: str) -> None:

@@ -37,7 +37,8 @@ from tacit.choreo import F64, At, Coordinator, Everyone, Holder, Message, Run, S
 from tacit.errors import LocalError
 from tacit.numeric.draws import public_words, uniform
 from tacit.numeric.kernels import Kernel
-from tacit.protocols.atoms import IDENTITY, Told, begin
+from tacit.numeric.least_count import FLOOR
+from tacit.protocols.atoms import IDENTITY, Told, begin, in_large_classes
 from tacit.protocols.feature_map import FeatureMap, Records, map_records, nystroem_maps, open_map
 from tacit.protocols.landmarks import landmarks
 from tacit.protocols.row_maps import SQUARES
@@ -141,7 +142,7 @@ def check_limits(limits: F64, columns: int) -> None:
 
 def moments_of(part: Records, rows: int) -> F64:
     """This holder's part of (2)."""
-    X = part.X[counting(part)]
+    X = part.X[counting(part) & in_large_classes(part, FLOOR)]
     U = np.column_stack([X, np.ones(len(X))])
     found: F64 = U.T @ U / rows
     return found
@@ -149,6 +150,7 @@ def moments_of(part: Records, rows: int) -> F64:
 
 def principal(D: F64) -> Metric:
     """The mean, and the axes along which the rest of D is diagonal; at the coordinator, since signs of axes are anybody's choice."""
+    D = D / D[-1, -1]
     mean = D[-1, :-1].copy()
     spread, axes = np.linalg.eigh(D[:-1, :-1] - np.outer(mean, mean))
     return Metric(mean, axes, np.maximum(spread, 0.0))

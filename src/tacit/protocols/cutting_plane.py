@@ -28,9 +28,10 @@ Why this suffices. Every number that leaves a holder depends on its rows only th
 Later groups are pieces of these, so all numbers of all runs are functions of the sums over the last groups. Two tables with the same groups
 and the same sums over them give the same view.
 
-How it ends. With groups of more than one row J is known between bounds only, and a gap of `tol` may be out of reach. A pool ends where
-its gap is `tol`, or where objective and bound have come no closer by 2 % in fifteen rounds. Directions are sought at a price that rises to C, which spends splits on the
-rows that matter at every price. With groups of one row (min_count=1) all bounds are tight, and the price is C from the start.
+How it ends. With groups of more than one row J is known between bounds only, and a gap of `tol` may be out of reach. A pool ends where its
+gap is `tol`, or where objective and bound have come no closer by 2 % in fifteen rounds. Directions are sought at a price that rises to C,
+which spends splits on the rows that matter at every price. With groups of one row (min_count=1) all bounds are tight, and the price is C
+from the start.
 
 Roles. Holder: rows. Coordinator: solves (3). With `witness`, the sums are open to the holders too, who repeat every step of the
 coordinator and stop if it differs.

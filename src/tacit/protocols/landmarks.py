@@ -204,8 +204,8 @@ def cluster(part: Rows, atoms: Atoms, count: int, rows: int, min_cluster: int) -
     least, wanted = max(min_cluster, atoms.least), max(1, int(count * (atoms.kind >= 0).sum() / rows + 0.5))
     if len(use) < least:
         return clustered(atoms, np.full(len(atoms.group), OUT), 0)
-    before = past.cluster[past.cluster >= 0]
-    if past.clusters == wanted and not past.absent[past.cluster >= 0].any() and np.unique(before, return_counts=True)[1].min() >= least:
+    before, lost = past.cluster[past.cluster >= 0], past.absent[past.cluster >= 0].any()
+    if past.clusters == wanted and len(before) and not lost and np.unique(before, return_counts=True)[1].min() >= min_cluster:
         return atoms
     group = np.zeros(len(use), dtype=np.int64) if atoms.least == 1 else atoms.group[use]
     found = np.full(len(atoms.group), OUT, dtype=np.int64)

@@ -15,7 +15,7 @@ import numpy as np
 
 from tacit.choreo import F64, At, Holder, Run, choreography
 from tacit.errors import LocalError
-from tacit.protocols.column_counts import Cells, check_declared, own_values
+from tacit.protocols.column_counts import Cells, all_values, check_declared, check_rows
 from tacit.protocols.column_quantiles import Ranges, check_ranges
 
 
@@ -45,14 +45,15 @@ def check_columns(
 ) -> None:
     """Those that this holder has."""
     bounded, listed = (tuple(n for n in names if n in part.features and n in declared) for declared in (ranges, categories))
-    check_ranges(own_values(part, bounded, min_rows, me), bounded, ranges, me)
-    check_declared(own_values(part, listed, min_rows, me), listed, tuple(tuple(categories[n]) for n in listed), me)
+    check_rows(part, min_rows, me)
+    check_ranges(all_values(part, bounded), bounded, ranges, me)
+    check_declared(all_values(part, listed), listed, tuple(tuple(categories[n]) for n in listed), me)
 
 
 def statistics(part: Cells, names: tuple[str, ...], probabilities: tuple[float, ...], me: str) -> dict[str, dict[str, Any]]:
     """Of every column that the holder has."""
     mine = tuple(name for name in names if name in part.features)
-    columns = own_values(part, mine, 1, me).T
+    columns = all_values(part, mine).T
     return {name: _statistics(column[~np.isnan(column)], name, probabilities, me) for name, column in zip(mine, columns, strict=True)}
 
 

@@ -20,8 +20,8 @@ from tacit.choreo import F64, I64, Array, At, Coordinator, Everyone, Holder, Mes
 from tacit.errors import LocalError
 from tacit.numeric.fixed_point import FixedPoint
 from tacit.numeric.kernels import Kernel, gamma_of
-from tacit.numeric.least_count import CAP, advised
-from tacit.protocols.atoms import Atoms, HoldBack
+from tacit.numeric.least_count import CAP, FLOOR, advised
+from tacit.protocols.atoms import Atoms, HoldBack, in_large_classes
 from tacit.protocols.cutting_plane import Solution
 from tacit.protocols.feature_map import FeatureMap, Records, check_source, map_records
 from tacit.protocols.landmarks import refuse_share
@@ -201,8 +201,8 @@ def check_taking(ground: Common) -> None:
     gone = [str(name) for name, n in zip(ground.classes, ground.taking, strict=True) if n <= 0]
     if len(ground.classes) - len(gone) < 2:  # noqa: PLR2004 - an SVM separates two
         raise LocalError(
-            f"no party has enough rows of class {', '.join(gone)} for a group of min_count={ground.svm.min_count!r}, and a classifier needs two"
-            " classes that take part: bring more rows, ask for fewer landmarks, or lower min_count with accept_risk=True"
+            f"no party has enough rows of class {', '.join(gone)} for a group of min_count={ground.svm.min_count!r}, and a classifier needs"
+            " two classes that take part: bring more rows, ask for fewer landmarks, or lower min_count with accept_risk=True"
         )
 
 
@@ -238,7 +238,8 @@ def counting(part: Records) -> Array:
 def facts_of(part: Records, classes: tuple[Any, ...], cells: bool) -> F64:  # noqa: FBT001 - a step
     """Records of each class, and the cells' moments."""
     sizes = np.bincount(codes_of(part, classes)[counting(part)], minlength=len(classes))
-    moments = [len(part.X), part.X.sum(), np.einsum("ij,ij->", part.X, part.X)] if cells else [0.0, 0.0, 0.0]
+    X = part.X[in_large_classes(part, FLOOR)]
+    moments = [len(X), X.sum(), np.einsum("ij,ij->", X, X)] if cells else [0.0, 0.0, 0.0]
     return np.concatenate([sizes, moments]).astype(np.float64)
 
 

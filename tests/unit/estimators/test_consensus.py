@@ -158,7 +158,10 @@ def test_no_more_records_than_columns_is_told(small):
         ({"partition": "vertical", "kernel": "sigmoid", "accept_risk": True}, "sigmoid"),
         ({"kernel": "rbf", "probability": True}, "agree at landmarks only, and each has decision values of its own; use PanSVC"),
         ({"partition": "vertical", "max_rounds": 3, "probability": True}, "3 sums for each of 6 problems can span all 6 columns"),
-        ({"probability": True, "min_count": 40}, "no party has enough rows of class 0, 1 for a group of min_count=40, and a classifier needs"),
+        (
+            {"probability": True, "min_count": 40},
+            "no party has enough rows of class 0, 1 for a group of min_count=40, and a classifier needs",
+        ),
         ({"probability": True, "min_count": 4}, "min_count=4 is less than the 5 rows that keep the numbers this run opens"),
     ],
 )

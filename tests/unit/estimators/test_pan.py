@@ -253,7 +253,9 @@ def test_records_that_take_no_part_are_counted(small):
 
 def test_a_smaller_min_count_than_auto_is_refused_and_the_remedies_work(small):
     X, y = small
-    words = r"min_count=2 is less than the \d+ rows that keep the numbers .*: use min_count='auto', fewer landmarks, or say accept_risk=True"
+    words = (
+        r"min_count=2 is less than the \d+ rows that keep the numbers .*: use min_count='auto', fewer landmarks, or say accept_risk=True"
+    )
     with pytest.raises(LocalError, match=words):
         PanSVC(landmark_source="fourier", landmarks=30, min_count=2).fit(X, y)
     PanSVC(landmark_source="fourier", landmarks=12, min_count="auto").fit(X, y)

@@ -94,7 +94,11 @@ def test_a_party_of_one_class_an_empty_one_and_one_of_few_rows_take_part(small, 
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])
 def test_constant_features_are_no_obstacle(small, source, kernel):
     X, y = small
-    more, constant, model = np.column_stack([X, np.full(90, 3.0)]), np.full_like(X, 5.0), PanSVC(landmark_source=source, kernel=kernel, **EXACT)
+    more, constant, model = (
+        np.column_stack([X, np.full(90, 3.0)]),
+        np.full_like(X, 5.0),
+        PanSVC(landmark_source=source, kernel=kernel, **EXACT),
+    )
     assert clone(model).fit(more, y).score(more, y) >= clone(model).fit(X, y).score(X, y) - 0.05
     assert len(set(model.fit(constant, y).predict(constant))) == 1
 

@@ -153,7 +153,9 @@ def test_too_few_rows_for_folds_are_refused_in_one_line(two):
     X, _ = two
     y = np.arange(60) < 8
     parts = [(X[i], y[i]) for i in (np.arange(30), np.arange(30, 45), np.arange(45, 60))]
-    with pytest.raises(LocalError, match=r"too few groups of min_count rows for that: even of two folds .*lower min_count with accept_risk=True"):
+    with pytest.raises(
+        LocalError, match=r"too few groups of min_count rows for that: even of two folds .*lower min_count with accept_risk=True"
+    ):
         PanSVC(**{**QUICK, "min_count": 5}).fit(tacit.Federation.from_parts(parts, partition="horizontal"))
     PanSVC(**{**QUICK, "min_count": 4}).fit(tacit.Federation.from_parts(parts, partition="horizontal"))
 

@@ -126,7 +126,9 @@ def test_another_unit_is_warned_about_by_extremes_too():
 @pytest.mark.parametrize("partition", ["horizontal", "arbitrary"])
 def test_extremes_are_values_of_records_and_need_a_word(partition):
     fed = federation(WDBC[:, :3], partition)
-    words = r"FederatedScaler\(method='minmax'\) without ranges opens the smallest and the largest value of every column, .* accept_risk=True"
+    words = (
+        r"FederatedScaler\(method='minmax'\) without ranges opens the smallest and the largest value of every column, .* accept_risk=True"
+    )
     with pytest.raises(LocalError, match=words) as caught:
         FederatedScaler("minmax").fit(fed)
     assert "\n" not in str(caught.value)

@@ -186,7 +186,7 @@ def test_rows_without_a_group_are_in_no_fold(table):
     split = [np.concatenate([ill[:30], well[:4]]), np.concatenate([ill[30:60], well[4:24]]), np.concatenate([ill[60:], well[24:]])]
     fed = Federation.from_parts([(X[i], y[i]) for i in split], partition="horizontal")
     search = FederatedGridSearch(PanSVC(kernel="linear", tol=0.1), {"C": [0.01, 0.02]}, cv=2).fit(fed)
-    lost = np.concatenate([np.where(part.y == "well", party == "party-1", False) for party, part in fed.parts.items()])
+    lost = np.concatenate([(part.y == "well") & (party == "party-1") for party, part in fed.parts.items()])
     np.testing.assert_array_equal(search.folds_ < 0, lost)
 
 

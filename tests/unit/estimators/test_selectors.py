@@ -213,7 +213,7 @@ def test_a_federation_is_refused_for_an_svc_and_for_labels_given_twice(kind):
 @BOTH
 def test_a_data_holder_coordinates_only_if_that_is_accepted(kind):
     federation = tacit.Federation.simulate(X, Y, parties=3, coordinator="party-1")
-    with pytest.raises(LocalError, match="'party-1' would coordinate and learn the sums, .*accept_risk"):
+    with pytest.raises(LocalError, match=r"'party-1' would coordinate and learn the sums, .*accept_risk"):
         kind(clone(LINEAR).set_params(accept_risk=False)).fit(federation)
     assert kind(LINEAR, n_features_to_select=2).fit(federation).n_features_ == 2
 

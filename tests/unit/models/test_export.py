@@ -109,7 +109,9 @@ def test_labels_keep_their_kind(names, tmp_path):
 @pytest.mark.parametrize("source", ["local", "joint", "fourier"])
 def test_a_fitted_estimator_exports_itself(source, tmp_path):
     X, y = load_iris(return_X_y=True)
-    fitted = PanSVC(landmark_source=source, landmarks=12, multi_class="ovo", random_state=4, min_count=1, accept_risk=True).fit(X[::2], y[::2])
+    fitted = PanSVC(landmark_source=source, landmarks=12, multi_class="ovo", random_state=4, min_count=1, accept_risk=True).fit(
+        X[::2], y[::2]
+    )
     scores = fitted.decision_function(X[1::2])
     np.testing.assert_allclose(fitted.to_sklearn().decision_function(X[1::2]), scores, rtol=0, atol=1e-9)
     label, told = asked(fitted.export(tmp_path / "iris.onnx"), X[1::2])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import assume, given
@@ -77,7 +79,7 @@ def test_a_run_never_shows_fewer_than_least_rows_of_an_old_atom(seed, least, ato
     for a in range(atoms):
         whole, used = int(np.sum(label == a)), group[(label[here] == a) & (group >= 0)]
         for part in (*(int(np.sum(used == g)) for g in np.unique(used)), whole - len(used)):
-            assert part == 0 or part == whole or part >= least or len(used) == 0
+            assert part in {0, whole} or part >= least or len(used) == 0
 
 
 @given(SEEDS, st.integers(2, 6), st.integers(1, 8))
@@ -209,7 +211,7 @@ def test_groups_are_split_by_value_into_pieces_of_enough_rows_one_after_the_othe
     for g in np.unique(group[group >= 0]):
         pieces = [value[finer == p] for p in np.unique(finer[group == g])]
         ranges = sorted((piece.min(), piece.max()) for piece in pieces)
-        assert all(low[1] <= high[0] for low, high in zip(ranges, ranges[1:], strict=False)), "pieces do not overlap"
+        assert all(low[1] <= high[0] for low, high in pairwise(ranges)), "pieces do not overlap"
         if close == 10.0:
             assert len(pieces) == 1
 

@@ -12,7 +12,19 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.preprocessing import MinMaxScaler
 
 from tacit.numeric import landmarks
-from tacit.numeric.landmarks import centres, centres_of_cells, cut, k_means, lloyd, merged, nearest, seeds, spread
+from tacit.numeric.landmarks import (
+    centres,
+    centres_of_cells,
+    clusters,
+    clusters_of_groups,
+    cut,
+    k_means,
+    lloyd,
+    merged,
+    nearest,
+    seeds,
+    spread,
+)
 
 
 @pytest.fixture(scope="module")
@@ -142,3 +154,24 @@ def test_of_two_starts_the_better_counts(wdbc):
         assert found == pytest.approx(min(spent[k]), rel=1e-3)
     assert spent[20][0] < spent[20][1]
     assert spent[200][0] > spent[200][1]
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 6), st.integers(1, 8), st.integers(1, 12), st.integers(1, 12))
+def test_clusters_of_groups_are_unions_of_groups_or_of_large_pieces(seed, least, groups, k, min_cluster):
+    rng = np.random.default_rng(seed)
+    group = rng.permutation(np.repeat(np.arange(groups), rng.integers(least, 5 * least + 1, groups)))
+    X = rng.normal(size=(len(group), 3))
+    label = clusters_of_groups(X, group, k, min_cluster, 0)
+    sizes = np.unique(label, return_counts=True)[1]
+    assert sizes.min() >= min(min_cluster, len(X)), "as (2): what is too small joins the nearest"
+    assert len(sizes) <= max(k, groups) + groups / 2, "each group has its share of k, rounded"
+    for g in range(groups):
+        pieces = np.unique(label[group == g], return_counts=True)[1]
+        assert len(pieces) == 1 or pieces.min() >= min_cluster
+
+
+def test_as_many_clusters_as_groups_are_the_groups(wdbc):
+    group = np.arange(len(wdbc)) % 7
+    label = clusters_of_groups(wdbc, group, 7, 5, 0)
+    assert len(np.unique(np.stack([label, group]), axis=1).T) == 7
+    np.testing.assert_array_equal(clusters_of_groups(wdbc, np.zeros(len(wdbc), int), 9, 5, 0), clusters(wdbc, 9, 5, 0))

@@ -13,7 +13,7 @@ from tacit.numeric.folds import dealt
 from tacit.protocols.cutting_plane import Optima, Step
 from tacit.protocols.fold_accuracy import in_folds
 from tacit.protocols.plane_rows import Rows
-from tacit.protocols.planes import relative_gap
+from tacit.protocols.planes import first_planes, minimise, relative_gap
 from tacit.protocols.row_problems import problems, signs_of
 from tacit.protocols.witness import confirm
 
@@ -203,6 +203,20 @@ class OtherMachine(Tapped):
 def test_rounding_of_another_machine_is_no_reason_to_stop(min_count):
     done = played(blobs(n=200, columns=15, seed=1), C=10.0, min_count=min_count, witness=True, run=OtherMachine)
     assert done.solution.rounds > 20
+
+
+@pytest.mark.parametrize(("min_count", "seed", "C"), [(3, 1, (0.3, 3.0)), (5, 0, 0.3), (2, 5, (0.3, 3.0)), (8, 5, (0.3, 3.0))])
+def test_nor_is_it_where_many_biases_are_equally_good(min_count, seed, C):
+    """Cuts over the same groups leave an interval of them; which one a solver finds, the last bits decide."""
+    rows = blobs(n=90 + 10 * seed, seed=seed, columns=4 + seed)
+    played(rows, C=C, min_count=min_count, witness=True, run=OtherMachine)
+
+
+@pytest.mark.parametrize(("b", "nearest"), [(0.0, 0.0), (0.7, 0.7), (5.0, 1.0), (-5.0, -1.0)])
+def test_of_biases_that_are_equally_good_the_nearest_to_the_best_model_is_taken(b, nearest):
+    """Of two classes of 25 rows without features, any b between -1 and 1 loses 50."""
+    pool = first_planes(np.array([[25.0, 25.0], [-25.0, 25.0]]), (1.0,), exact=True)
+    assert minimise(dataclasses.replace(pool, b=b)).minimum == pytest.approx([nearest], abs=1e-8)
 
 
 @pytest.mark.parametrize("min_count", [1, 3])

@@ -19,7 +19,7 @@ from tacit.data.part import part_of
 from tacit.numeric.fixed_point import FixedPoint
 from tacit.numeric.landmarks import nearest
 from tacit.protocols import landmarks as protocol
-from tacit.protocols.atoms import Atoms, HoldBack, Past, Told, begin
+from tacit.protocols.atoms import Atoms, HoldBack, Past, Told, begin, no_past
 from tacit.protocols.landmarks import landmarks, refuse_share
 from tacit.protocols.secure_sum import protect
 from tacit.runtimes.together import Together
@@ -83,7 +83,10 @@ def test_what_cannot_be_is_refused_in_one_line_before_anything_is_sent(source, a
 @pytest.mark.parametrize(
     ("share", "words"),
     [
-        (0.25, "a centre stands for at least min_cluster=5 records, so at most 20 % of the rows can be landmarks, got 25 %: lower landmarks"),
+        (
+            0.25,
+            "a centre stands for at least min_cluster=5 records, so at most 20 % of the rows can be landmarks, got 25 %: lower landmarks",
+        ),
         (1.5, "must lie between 0 and 1, got 1.5: lower landmarks, or give a count"),
         (0.0, "must lie between 0 and 1, got 0"),
     ],
@@ -140,7 +143,8 @@ def test_an_empty_holder_and_one_with_few_rows_take_part(source):
 def test_where_every_holder_has_too_few_rows_local_landmarks_are_refused_and_joint_ones_exist():
     parts = [WDBC[i : i + 4] for i in range(0, 16, 4)]
     with pytest.raises(
-        LocalError, match=r"no party has the min_cluster=5 records, or the min_count of a class, that one landmark .*bring more rows.*'fourier'"
+        LocalError,
+        match=r"no party has the min_cluster=5 records, or the min_count of a class, that one landmark .*bring more rows.*'fourier'",
     ):
         played(parts, source="local", count=3)
     np.testing.assert_allclose(played(parts, source="joint", count=2)[0], joint_oracle(WDBC[:16], 2, 5), atol=1e-8)
@@ -149,7 +153,9 @@ def test_where_every_holder_has_too_few_rows_local_landmarks_are_refused_and_joi
 def test_where_fewer_rows_take_part_than_a_landmark_needs_joint_landmarks_are_refused():
     parts, kinds = split(WDBC[:40], 4), [np.arange(10) // 6] * 4
     atoms = [grouped(X, kind, 5) for X, kind in zip(parts, kinds, strict=True)]
-    with pytest.raises(LocalError, match="24 rows take part in all, fewer than the min_cluster=30 that one landmark stands for: bring more"):
+    with pytest.raises(
+        LocalError, match="24 rows take part in all, fewer than the min_cluster=30 that one landmark stands for: bring more"
+    ):
         played(parts, source="joint", count=1, min_cluster=30, atoms=atoms)
 
 
@@ -300,3 +306,12 @@ def test_clusters_of_which_rows_are_gone_are_not_taken_again(gone):
         barred = past.label[here] == past.label[0] if gone < 7 else np.zeros(len(here), bool)
         np.testing.assert_array_equal(after.past.cluster < 0, barred)
         assert np.unique(after.past.cluster[~barred], return_counts=True)[1].min() >= 7
+
+
+def test_new_records_alone_are_clustered_anew():
+    parts, kinds, atoms = in_groups(7)
+    _, run = played(parts, source="local", count=6, atoms=atoms)
+    for X, kind, before in zip(parts, kinds, run.atoms, strict=True):
+        new = dataclasses.replace(no_past(len(X)), clusters=before.past.clusters)
+        after = protocol.cluster(SimpleNamespace(X=X), grouped(X, kind, 7, new), 6, len(WDBC), 5)
+        assert np.all(after.past.cluster >= 0)

@@ -129,7 +129,9 @@ def test_without_folds_the_first_criterion_decides_and_the_best_subset_is_refuse
     assert len(outcome.result["gone"]) == 2
     assert len(played("select_filter", parts, filters={"welch": None}, svm=svm).result["gone"]) == 4
     for protocol, more in (("select_wrapper", {"criteria": CRITERIA}), ("select_filter", {"filters": {"welch": None}})):
-        with pytest.raises(LocalError, match="to choose the best subset leaves rows out in turn, and there are too few groups of min_count rows"):
+        with pytest.raises(
+            LocalError, match="to choose the best subset leaves rows out in turn, and there are too few groups of min_count rows"
+        ):
             played(protocol, parts, best=True, svm=svm, **more)
     played("select_wrapper", parts, criteria=("rfe",), best=True, svm={**svm, "min_count": 12})
 
@@ -143,7 +145,9 @@ def test_a_class_of_few_rows_is_left_out_and_one_class_alone_is_refused():
     few = {p: cut(part, (part.y != 2) | (np.cumsum(part.y == 2) == 1)) for p, part in parts.items()}
     outcome = played("select_filter", few, filters={"welch": None}, svm={"min_count": 3})
     assert len(outcome.result["gone"]) == 2
-    without = played("select_filter", {p: cut(part, part.y != 2) for p, part in parts.items()}, filters={"welch": None}, svm={"min_count": 3})
+    without = played(
+        "select_filter", {p: cut(part, part.y != 2) for p, part in parts.items()}, filters={"welch": None}, svm={"min_count": 3}
+    )
     assert [each.tolist() for each in outcome.result["gone"]] == [each.tolist() for each in without.result["gone"]]
 
 
