@@ -28,18 +28,18 @@ def test_nobody_receives_anything_but_masked_vectors_and_what_is_published(monke
     monkeypatch.setattr(OwnCoordinator, "__init__", kept)
     play({}, HELD, C=1.0, min_count=3, witness=witness)
     coordinator, holder = ({row.type for row in runs[0].ledger if row.receiver == who} for who in ("coordinator", "p2"))
-    assert coordinator == {"PublicKey", "Masked"}
-    assert holder == {"PublicKey", "Direction", "Step", "Optima"} | ({"Masked"} if witness else set())
+    assert coordinator == {"PublicKey", "Masked", "Rounds"}
+    assert holder == {"PublicKey", "Rounds", "Direction", "Step", "Optima"} | ({"Masked"} if witness else set())
 
 
-def another_direction(pools: Any) -> Any:
-    honest = protocol.direction(pools)
+def another_direction(*args: Any) -> Any:
+    honest = protocol.direction(*args)
     return dataclasses.replace(honest, w=honest.w + 0.1)
 
 
 def another_step(*args: Any) -> Any:
     honest = protocol.choose(*args)
-    return dataclasses.replace(honest, best=np.where(honest.best == 3, 4, 3))
+    return dataclasses.replace(honest, length=honest.length / 2 + 0.1)
 
 
 def another_slack(*args: Any) -> Any:

@@ -24,6 +24,7 @@ import numpy as np
 
 from tacit.attacks.coordinator import Steps, play
 from tacit.choreo import F64
+from tacit.protocols import cutting_plane
 from tacit.protocols.cutting_plane import Direction, Optima, Step
 from tacit.protocols.plane_rows import Rows
 
@@ -54,8 +55,9 @@ class Chooser:
         """`direction` and `choose` deviate, `advance` remembers."""
         return {"direction": self.direction, "choose": self.choose, "advance": self.advance, "optima": self.optima}
 
-    def direction(self, pools: Any) -> Direction:
+    def direction(self, pools: Any, pace: Any, exact: bool) -> Direction:  # noqa: FBT001 - as the step it replaces
         """(1) at the next place."""
+        honest = cutting_plane.direction(pools, pace, exact)
         live = np.arange(int(self.rounds < LIMIT and self.fewest()[1] != 1), dtype=np.int64)
         scale = SHARP / self.radius
         if len(live):
@@ -64,8 +66,9 @@ class Chooser:
             w, b = (scale * self.u), np.array([1.0 - scale * self.at[-1]])
         else:
             w, b = np.empty(0), np.empty(0)
-        figures = [np.array([getattr(pools[0], name)] * len(live)) for name in ("objective", "bound")]
-        return Direction(live, np.zeros(len(live), dtype=np.int64), w, b, *figures)
+        few = slice(len(live))
+        told = (honest.price[few], w, b, honest.objective[few], honest.bound[few])
+        return Direction(live, *told, honest.steps, honest.share[few])
 
     def next_place(self) -> float:
         """The ends first; then the middle of the stretch that holds the fewest rows but some, or of the widest."""
@@ -89,17 +92,17 @@ class Chooser:
         some = np.flatnonzero(between > 0)
         return (0, 0) if not len(some) else (int(some[np.argmin(between[some])]), int(between[some].min()))
 
-    def choose(self, pools: Any, losses: F64, go: Direction, *rest: Any) -> Step:
+    def choose(self, pools: Any, pace: Any, losses: F64, go: Direction, *rest: Any) -> Step:
         """Stay at the origin, and cut at the model that was published, as closely as can be."""
-        del pools, losses, rest
+        del pools, pace, losses, rest
         n = len(go.live)
-        return Step(np.zeros(n, dtype=np.int64), np.ones(n, dtype=np.int64), np.zeros(n))
+        return Step(np.zeros(n), np.ones(n, dtype=np.int64), np.ones(n), np.zeros(n))
 
-    def advance(self, pools: Any, losses: F64, sums: F64, go: Direction, step: Step, widths: Any, *rest: Any) -> Any:
+    def advance(self, pools: Any, pace: Any, losses: F64, sums: F64, *rest: Any) -> Any:
         """The sum of (1)."""
-        del go, step, losses, rest, widths
+        del losses, rest
         self.sums.append(sums)
-        return pools
+        return pools, pace
 
     def optima(self, pools: Any, rounds: int) -> Optima:
         """Some model, to end with."""

@@ -29,13 +29,15 @@ FILE = "opened.atoms"
 
 
 class OpenedRecords(State):
-    """The file: marks of records, two words each; the label, the landmark and the pool of each; what is known of every pool.
+    """The file: marks of records and of what was in them when they were summed; the label, the landmark and the pool of each.
 
-    maps, told: of each pool, the names of the maps and what they told. clusters: how many landmarks it was asked for. runs: who wrote last.
+    Of each pool maps, told: the names of the maps and what they told. clusters: how many landmarks were asked for. runs: who wrote last. seen: a digest
+    of the columns and cells that sums were taken of.
     """
 
     salt: bytes
     marks: U64
+    contents: U64
     label: I64
     cluster: I64
     pool: I64
@@ -43,6 +45,7 @@ class OpenedRecords(State):
     told: tuple[F64, ...]
     clusters: tuple[int, ...]
     runs: tuple[str, ...]
+    seen: tuple[str, ...]
 
 
 class Opened:
@@ -60,8 +63,8 @@ class Opened:
         with self._lock:
             return self._read().salt
 
-    def begin(self, run: str, marks: Sequence[bytes]) -> Past:
-        """Return what is known of these records, and let this run write from now on."""
+    def begin(self, run: str, marks: Sequence[bytes], contents: Sequence[bytes] | None = None) -> Past:
+        """Return what is known of these records, and let this run write from now on. `contents` mark what is in them now."""
         with self._lock:
             kept = self._read()
             rows, fresh = self._places(marks), len(kept.label)
@@ -71,19 +74,19 @@ class Opened:
             rows = np.where(rows < 0, np.cumsum(rows < 0) - 1 + fresh, rows)
             kept = _united(kept, pools, rows, run)
             self._write(kept)
-            return _past(kept, rows)
+            return _past(kept, rows, _words(contents or marks))
 
     def check(self, run: str, marks: Sequence[bytes]) -> None:
         """Refuse to take up a run that another one has overtaken."""
         with self._lock:
             self._own(run, self._places(marks))
 
-    def keep(self, run: str, marks: Sequence[bytes], past: Past) -> None:
+    def keep(self, run: str, marks: Sequence[bytes], past: Past, contents: Sequence[bytes] | None = None) -> None:
         """Write down what a run has opened, before it says anything more."""
         with self._lock:
             rows = self._places(marks)
             kept, pool = self._read(), self._own(run, rows)
-            after = _changed(kept, rows, past, pool)
+            after = _changed(kept, rows, past, pool, _words(contents or marks))
             if after is not None:
                 self._write(after)
 
@@ -108,7 +111,8 @@ class Opened:
     def _loaded(self) -> OpenedRecords:
         none = np.empty(0, dtype=np.int64)
         if not self.path.exists():
-            return OpenedRecords(secrets.token_bytes(32), np.empty((0, 2), np.uint64), none, none, none, (), (), (), ())
+            words = np.empty((0, 2), np.uint64)
+            return OpenedRecords(secrets.token_bytes(32), words, words, none, none, none, (), (), (), (), ())
         try:
             found = decode(self.path.read_bytes())
         except PeerError as error:
@@ -129,10 +133,11 @@ class Opened:
 def _with_records(kept: OpenedRecords, marks: Sequence[bytes]) -> OpenedRecords:
     """Records that never were in a sum, in no pool yet."""
     none = np.full(len(marks), OUT, dtype=np.int64)
-    words = np.frombuffer(b"".join(marks), dtype=np.uint64).reshape(-1, 2)
+    words = _words(marks)
     return dataclasses.replace(
         kept,
         marks=np.concatenate([kept.marks, words]),
+        contents=np.concatenate([kept.contents, np.zeros_like(words)]),
         label=np.append(kept.label, none),
         cluster=np.append(kept.cluster, none),
         pool=np.append(kept.pool, none),
@@ -149,28 +154,42 @@ def _united(kept: OpenedRecords, pools: Sequence[int], rows: I64, run: str) -> O
     of = np.where(np.isin(kept.pool, list(pools)), into, kept.pool)
     of[rows] = into
     empty = into == len(kept.runs)
-    maps, told, clusters, runs = [*kept.maps], [*kept.told], [*kept.clusters], [*kept.runs]
+    maps, told, clusters, runs, seen = [*kept.maps], [*kept.told], [*kept.clusters], [*kept.runs], [*kept.seen]
     if empty:
         maps.append(())
         told.append(np.empty(0))
         clusters.append(0)
         runs.append("")
+        seen.append("")
     maps[into], told[into], runs[into] = tuple(known), np.array(list(known.values())), run
     if len(pools) > 1:
-        clusters[into] = 0
-    return dataclasses.replace(kept, pool=of, maps=tuple(maps), told=tuple(told), clusters=tuple(clusters), runs=tuple(runs))
+        clusters[into], seen[into] = 0, ""
+    return dataclasses.replace(
+        kept, pool=of, maps=tuple(maps), told=tuple(told), clusters=tuple(clusters), runs=tuple(runs), seen=tuple(seen)
+    )  # fmt: skip
 
 
-def _past(kept: OpenedRecords, rows: I64) -> Past:
-    """As a run begins from it; `absent` counts the rows of an atom that are known here and not among these."""
+def _past(kept: OpenedRecords, rows: I64, contents: U64) -> Past:
+    """As a run begins from it; `absent` counts the rows of an atom that are not among these, or are no longer what they were."""
     label, pool = kept.label[rows], int(kept.pool[rows[0]]) if len(rows) else 0
     everywhere, here = Counter(kept.label.tolist()), Counter(label.tolist())
-    absent = np.array([0 if own < 0 else everywhere[own] - here[own] for own in label.tolist()], dtype=np.int64)
-    known = (kept.maps[pool], kept.told[pool], kept.clusters[pool]) if len(kept.runs) > pool else ((), np.empty(0), 0)
-    return Past(label, absent, known[0], known[1], kept.cluster[rows], known[2], np.zeros(len(rows), bool))
+    other = Counter(label[np.any(kept.contents[rows] != contents, axis=1)].tolist())
+    absent = np.array([_lacking(own, everywhere[own] - here[own], other[own], here[own]) for own in label.tolist()], dtype=np.int64)
+    known = (kept.maps[pool], kept.told[pool], kept.clusters[pool], kept.seen[pool]) if len(kept.runs) > pool else ((), np.empty(0), 0, "")
+    return Past(label, absent, known[0], known[1], kept.cluster[rows], known[2], np.zeros(len(rows), bool), known[3])
 
 
-def _changed(kept: OpenedRecords, rows: I64, past: Past, pool: int) -> OpenedRecords | None:
+def _lacking(label: int, gone: int, changed: int, here: int) -> int:
+    """How many rows of an atom would show: the fewer of those that are gone and those that changed, where some did and others did not."""
+    counts = [count for count, partly in ((gone, gone > 0), (changed, 0 < changed < here)) if partly]
+    return min(counts, default=0) if label >= 0 else 0
+
+
+def _words(marks: Sequence[bytes]) -> U64:
+    return np.frombuffer(b"".join(marks), dtype=np.uint64).reshape(-1, 2)
+
+
+def _changed(kept: OpenedRecords, rows: I64, past: Past, pool: int, contents: U64) -> OpenedRecords | None:
     """With what a run opened; None if that is known already. An atom that is told apart from rows elsewhere gets a label of its own."""
     before = kept.label[rows]
     own, sizes = np.unique(before, return_inverse=True, return_counts=True)[1:]
@@ -187,7 +206,11 @@ def _changed(kept: OpenedRecords, rows: I64, past: Past, pool: int) -> OpenedRec
     cluster, maps, told, clusters = kept.cluster.copy(), list(kept.maps), list(kept.told), list(kept.clusters)
     cluster[rows] = past.cluster
     maps[pool], told[pool], clusters[pool] = past.maps, past.told, past.clusters
-    same = np.array_equal(label, kept.label) and maps[pool] == kept.maps[pool] and np.array_equal(told[pool], kept.told[pool])
-    if same and np.array_equal(cluster, kept.cluster):
+    held, seen = kept.contents.copy(), list(kept.seen)
+    held[rows[past.summed]], seen[pool] = contents[past.summed], past.seen
+    same = maps[pool] == kept.maps[pool] and np.array_equal(told[pool], kept.told[pool]) and seen[pool] == kept.seen[pool]
+    if same and all(np.array_equal(a, b) for a, b in ((label, kept.label), (cluster, kept.cluster), (held, kept.contents))):
         return None
-    return dataclasses.replace(kept, label=label, cluster=cluster, maps=tuple(maps), told=tuple(told), clusters=tuple(clusters))
+    return dataclasses.replace(
+        kept, label=label, cluster=cluster, contents=held, maps=tuple(maps), told=tuple(told), clusters=tuple(clusters), seen=tuple(seen)
+    )  # fmt: skip

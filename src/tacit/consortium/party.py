@@ -52,7 +52,7 @@ class Party(Site):
         self.opened = Opened(settings.state / "registers")
         self._tables: dict[str, Table] = {}
         self._known: dict[tuple[str, str], Facts] = {}
-        self._marked: dict[str, list[bytes]] = {}  # of the job at hand
+        self._marked: dict[str, tuple[list[bytes], list[bytes]]] = {}  # of the job at hand
         self._summing: dict[str, str] = {}  # by dataset, the job whose run sums its rows
         self._summing_lock = threading.Lock()
 
@@ -96,9 +96,9 @@ class Party(Site):
         self._alone(job)
         past, marks = folder.past, self._marks(job)
         if past is None:
-            past = folder.past = self.opened.begin(job.id, marks)
+            past = folder.past = self.opened.begin(job.id, *marks)
         else:
-            self.opened.check(job.id, marks)
+            self.opened.check(job.id, marks[0])
         return dataclasses.replace(part, past=past)
 
     def _alone(self, job: Job) -> None:
@@ -111,17 +111,19 @@ class Party(Site):
 
     def keep(self, job: Job, value: Past) -> None:
         """Write down what a run has opened, before it says anything more."""
-        self.opened.keep(job.id, self._marks(job), value)
+        marks, contents = self._marks(job)
+        self.opened.keep(job.id, marks, value, contents)
 
-    def _marks(self, job: Job) -> list[bytes]:
+    def _marks(self, job: Job) -> tuple[list[bytes], list[bytes]]:
+        """Marks of the records, and of what is in them."""
         table = self.table(job)
         if table is None:
-            return []
+            return [], []
         if job.id not in self._marked:
             table = self._aligned(job, table, grounds_of(self.state, job))
             whole = part_of(table.X, table.y, table.weight, table.features)
             ids: Any = table.columns.get(self._id(job))
-            self._marked = {job.id: record_marks(self.opened.salt, whole, ids)}
+            self._marked = {job.id: (record_marks(self.opened.salt, whole, ids), record_marks(self.opened.salt, whole, None))}
         return self._marked[job.id]
 
     def ids(self, job: Job) -> Any:

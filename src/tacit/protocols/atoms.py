@@ -22,12 +22,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.choreo import F64, I64, At, Holder, Run, State, encode
-from tacit.errors import LocalError
+from tacit.errors import LocalError, PeerError
 from tacit.numeric.atoms import OUT, combined, grouped, levels, refined
 from tacit.numeric.least_count import least_count, unknowns
 
 Least = int | str  # a number, or "auto"
 IDENTITY = "identity"  # the features of a linear kernel are the columns
+BOUNDS = "bounds on losses"
+MIX = np.uint64(0x9E3779B97F4A7C15)
+BEFORE = " of other columns"  # marks a map that was opened of the rows as they were
 LAYER = "hidden layer"  # how names of hidden layers begin: of these the nodes are counted, not the numbers
 
 
@@ -54,7 +57,8 @@ class Past(State):
     """What is kept of a holder's rows from run to run: labels of atoms, rows of the atom that are gone, and what each map told.
 
     `told` is D / (m d) of each map in `maps`, a digest each: numbers opened for each unknown. `cluster` is the landmark that each row
-    is part of, of the `clusters` that were asked for. `summed` says which rows the run at hand takes.
+    is part of, of the `clusters` that were asked for. `summed` says which rows the run at hand takes, and `seen`
+    is a digest of the columns and cells that sums were taken of: of others, every map is a new one.
     """
 
     label: I64
@@ -64,6 +68,7 @@ class Past(State):
     cluster: I64
     clusters: int
     summed: NDArray[np.bool_]
+    seen: str = ""
 
 
 class Summed(Protocol):
@@ -93,6 +98,9 @@ class Atoms(State):
     kind: I64
     least: int
     past: Past
+    unknowns: float
+    lenient: bool
+    bounds: int = 0
 
 
 def no_past(rows: int) -> Past:
@@ -117,7 +125,7 @@ def begin(part: Any, kind: I64, told: Told, rule: HoldBack, before: Atoms | None
 
     `kind` is the class of each row, below 0 where it takes no part.
     """
-    past = past_of(part) if before is None else before.past
+    past = as_seen(part, past_of(part)) if before is None else before.past
     d, known = unknowns(part.X, told.features), dict(zip(past.maps, past.told, strict=True))
     least = rule.least(_least(told, known, d))
     group = grouped(past.label, past.absent, kind, least)
@@ -127,8 +135,26 @@ def begin(part: Any, kind: I64, told: Told, rule: HoldBack, before: Atoms | None
     for name, size in told.maps:
         known[name] = max(known.get(name, 0.0), size / (least * d))
     names, shares, summed = tuple(known), np.array(list(known.values())), past.summed | (group >= 0)
-    past = dataclasses.replace(past, label=combined(past.label, group), maps=names, told=shares, summed=summed)
-    return Atoms(group, weight, kind, least, past)
+    label = combined(past.label, group)
+    past = dataclasses.replace(past, label=label, maps=names, told=shares, summed=summed, seen=fingerprint(part, label >= 0))
+    return Atoms(group, weight, kind, least, past, d, rule.accept_risk)
+
+
+def as_seen(part: Any, past: Past) -> Past:
+    """Return what is known, with maps that were opened of other columns or other cells of these rows under other names: they count on."""
+    if not past.maps or past.seen == fingerprint(part, past.label >= 0):
+        return past
+    return dataclasses.replace(past, maps=tuple(f"{name}{BEFORE}" for name in past.maps))
+
+
+def fingerprint(part: Any, rows: NDArray[np.bool_]) -> str:
+    """Return a digest of the columns, by name and in order, and of these rows, in whatever order."""
+    words = np.ascontiguousarray(part.X[rows] + 0.0).view(np.uint64)
+    each = np.zeros(len(words), dtype=np.uint64)
+    for column in words.T:  # a row is mixed word by word, rows are added up
+        each = (each ^ column) * MIX
+        each ^= each >> np.uint64(29)
+    return hashlib.sha256(f"{getattr(part, 'features', ())!r} {int(each.sum(dtype=np.uint64))}".encode()).hexdigest()
 
 
 def _least(told: Told, known: dict[str, float], d: float) -> int:
@@ -136,6 +162,26 @@ def _least(told: Told, known: dict[str, float], d: float) -> int:
     new = sum(size for name, size in told.maps if name not in known)
     again = [int(np.ceil(size / (known[name] * d) - 1e-9)) for name, size in told.maps if known.get(name, 0.0) > 0]
     return max([least_count(new, d, sum(share for name, share in known.items() if not name.startswith(LAYER))), *again])
+
+
+def counted_shares(past: Past) -> F64:
+    """Return what each map, and all bounds, told for each unknown; hidden layers are counted elsewhere."""
+    return past.told[[not name.startswith(LAYER) for name in past.maps]]
+
+
+def reserved(atoms: Atoms, bounds: int, share: float) -> Atoms:
+    """Return the atoms with so many bounds to open, which count as told from now on."""
+    known = dict(zip(atoms.past.maps, atoms.past.told, strict=True))
+    known[BOUNDS] = known.get(BOUNDS, 0.0) + share
+    past = dataclasses.replace(atoms.past, maps=tuple(known), told=np.array(list(known.values())))
+    return dataclasses.replace(atoms, past=past, bounds=bounds)
+
+
+def spend(atoms: Atoms, bounds: int) -> Atoms:
+    """Return the atoms with fewer bounds left; raise if more are asked for than were agreed on."""
+    if bounds > atoms.bounds:
+        raise PeerError("the coordinator asks for more bounds on losses than this site allows: stop and ask it")
+    return dataclasses.replace(atoms, bounds=atoms.bounds - bounds)
 
 
 def forget(atoms: Atoms, planned: Told) -> Atoms:
@@ -185,13 +231,17 @@ def maps_of(maps: Iterable[tuple[State | str, int]]) -> Told:
 
 
 def in_large_classes(part: Any, least: int) -> NDArray[np.bool_]:
-    """Which rows are of a class of which the holder has `least`: a training sums no others, and the difference would show them.
+    """Which rows have weight, and are of a class of which the holder has `least` such: a training sums no others.
 
     Labels are taken for classes if there is at most one for every 2 `least` rows.
     """
-    y = getattr(part, "y", None)
-    if least <= 1 or y is None or getattr(part, "owned", None) is not None:
+    y, weight = getattr(part, "y", None), getattr(part, "weight", None)
+    if getattr(part, "owned", None) is not None:
         return np.ones(len(part.X), bool)
-    _, code, size = np.unique(y, return_inverse=True, return_counts=True)
-    classes = len(size) <= len(y) / (2 * least)
-    return np.asarray(size[code] >= least) if classes else np.ones(len(y), bool)
+    use = np.ones(len(part.X), bool) if weight is None else np.asarray(weight > 0)
+    if least <= 1 or y is None or not use.any():
+        return use
+    code = np.unique(y, return_inverse=True)[1].ravel()
+    size = np.bincount(code[use], minlength=int(code.max()) + 1)
+    classes = np.count_nonzero(size) <= use.sum() / (2 * least)
+    return use & (size[code] >= least) if classes else use

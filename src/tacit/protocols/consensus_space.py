@@ -42,7 +42,7 @@ from tacit.protocols.atoms import IDENTITY, Told, begin, in_large_classes
 from tacit.protocols.feature_map import FeatureMap, Records, map_records, nystroem_maps, open_map
 from tacit.protocols.landmarks import landmarks
 from tacit.protocols.row_maps import SQUARES
-from tacit.protocols.row_problems import Common, classes_at, counting
+from tacit.protocols.row_problems import Common, classes_at
 from tacit.protocols.secure_sum import secure_sum
 
 SOURCES = ("ranges", "local", "joint")
@@ -142,7 +142,7 @@ def check_limits(limits: F64, columns: int) -> None:
 
 def moments_of(part: Records, rows: int) -> F64:
     """This holder's part of (2)."""
-    X = part.X[counting(part) & in_large_classes(part, FLOOR)]
+    X = part.X[in_large_classes(part, FLOOR)]
     U = np.column_stack([X, np.ones(len(X))])
     found: F64 = U.T @ U / rows
     return found

@@ -21,17 +21,18 @@ together.
 
 What is opened is a function of sums over groups of rows (`atoms`): each of one class at one holder, and of at least `least` rows.
   classes   (2) of each side of every problem
-  line      at each step of the line, the upper bound (1) of `numeric.atoms` on R, summed over all groups: from the groups' counts, sums
-            and sums of squares of h, and so a function of sums over groups
+  line      in each round one number: the upper bound (1) of `numeric.atoms` on R at one step of the line, summed over all groups and all
+            problems (`lockstep`): from the groups' counts, sums and sums of squares of h. Holders allow only so many of them that
+            these, and all else that was opened of their rows, are fewer than the unknowns
   cuts      (2) over a union of groups, to which every holder rounds its rows within the margin by (2) and (3) of `numeric.atoms`
-Why this suffices. Every number that leaves a holder depends on its rows only through sums over the groups that it has at that moment.
-Later groups are pieces of these, so all numbers of all runs are functions of the sums over the last groups. Two tables with the same groups
-and the same sums over them give the same view.
+Why this suffices. Every number that leaves a holder depends on its rows only through sums over the groups that it has at that moment:
+sums of f, and of f f' where it is a bound. Later groups are pieces of these, so all numbers of all runs are functions of the sums over the
+last groups. Two tables with the same groups and the same sums over them give the same view.
 
 How it ends. With groups of more than one row J is known between bounds only, and a gap of `tol` may be out of reach. A pool ends where its
 gap is `tol`, or where objective and bound have come no closer by 2 % in fifteen rounds. Directions are sought at a price that rises to C,
 which spends splits on the rows that matter at every price. With groups of one row (min_count=1) all bounds are tight, and the price is C
-from the start.
+from the start, bounds are opened at twelve steps for each problem, and nothing is counted: min_count=1 accepts that risk.
 
 Roles. Holder: rows. Coordinator: solves (3). With `witness`, the sums are open to the holders too, who repeat every step of the
 coordinator and stop if it differs.
@@ -54,19 +55,31 @@ from dataclasses import dataclass
 import numpy as np
 
 from tacit.choreo import F64, I64, At, Coordinator, Everyone, Holder, Message, Run, State, choreography
+from tacit.errors import LocalError
 from tacit.numeric.atoms import OUT, rounded, upper_losses
 from tacit.numeric.fixed_point import FixedPoint
-from tacit.protocols.atoms import Atoms, keep, regrouped
+from tacit.numeric.least_count import left
+from tacit.protocols.atoms import Atoms, counted_shares, keep, regrouped, reserved, spend
+from tacit.protocols.lockstep import Pace, first_pace, moved_together, settled_growth, slacks
 from tacit.protocols.plane_rows import Rows, class_sums, margins, origin, sums_of
-from tacit.protocols.planes import STEPS, Planes, cut_step, first_planes, minimise, moved, relative_gap, slack_of, with_cut
+from tacit.protocols.planes import STEPS, Planes, cut_step, first_planes, minimise, moved, relative_gap, with_cut
 from tacit.protocols.secure_sum import Protection
 from tacit.protocols.witness import Voice
 
 Tables = tuple[Rows, ...]
+ROUNDS, FEWEST = 60, 3  # of a stage with groups: at most, since more hardly help, and at least
+UNLIMITED = 1 << 40
+HEAVY = 100.0  # a row that weighs less than this share of the heaviest is no unknown
+
+
+class Rounds(Message, tells="how many bounds on losses the sender's rows allow to be opened"):
+    """Fewer than the unknowns in its rows, with all that was opened before."""
+
+    allowed: int
 
 
 class Direction(Message, tells="the minimum under the cuts so far of every problem that goes on; objectives and bounds"):
-    """w_a and b_a of the pools that go on, one after the other."""
+    """w_a and b_a of the pools that go on, one after the other; the steps of the line at which bounds are opened; 1 / n_p of each pool."""
 
     live: I64
     price: I64
@@ -74,13 +87,16 @@ class Direction(Message, tells="the minimum under the cuts so far of every probl
     b: F64
     objective: F64
     bound: F64
+    steps: F64
+    share: F64
 
 
-class Step(Message, tells="the best step on the line of every problem that goes on, which of them take a cut, and how closely"):
-    """Numbers of steps; 1 or 0; how much of the loss a holder's cut may miss."""
+class Step(Message, tells="how far every problem that goes on moves along its line, and where and how closely it takes its next cut"):
+    """Lengths; 1 or 0; steps of the cuts; how much of the loss a holder's cut may miss."""
 
-    best: I64
+    length: F64
     cut: I64
+    at: F64
     slack: F64
 
 
@@ -160,38 +176,60 @@ def cutting_plane(
     tol: float = 1e-3,
     max_rounds: int = 500,
     witness: bool = False,
+    trainings: int = 1,
 ) -> tuple[Paths, At[Atoms]]:
     """Solve (1) in all pools at all prices; `prices` and `widths` by table, `columns` of signs. Pools are numbered table by table.
 
-    `exact`: groups are single rows, so the price need not rise.
+    `exact`: groups are single rows, so the price need not rise. `trainings`: how many more of these the run has room for.
     """
     voice = Voice(run, by, fixed, witness)
     who, each, holders = voice.who, tuple(width for width in widths for _ in range(columns)), len(run.roster[Holder])
+    stages = max(map(len, prices))
+    rounds = stages * max_rounds if exact else allowed_rounds(run, tables, atoms, stages=stages, most=max_rounds, trainings=trainings)
+    atoms = run.local(Holder, reserve, tables, atoms, 0 if exact else rounds)
     keep(run, atoms)
     first = voice.added(first_sums, tables)
+    pools = run.local(who, first_pools, first, prices, widths, columns, exact)
     s = run.carry(
-        pools=run.local(who, first_pools, first, prices, widths, columns, exact),
+        pools=pools if exact else run.local(who, settled_growth, pools, rounds // stages),
+        pace=run.local(who, first_pace, pools, rounds // stages),
         line=run.local(Holder, begin, tables),
         atoms=atoms,
         rounds=0,
     )
-    for _ in run.rounds(max_rounds * max(map(len, prices)) + 1, s):
-        go = voice.told(Direction, direction, s.pools)
+    for _ in run.rounds(rounds + 1, s):
+        go = voice.told(Direction, direction, s.pools, s.pace, exact)
         run.note(objective=float(go.objective.sum()), bound=float(go.bound.sum()), gap=_gap(go), problems=len(go.live))
         if not len(go.live):
             break
         s.line = run.local(Holder, look_ahead, tables, s.line, go, each)
-        losses = voice.added(bounds_along, tables, s.line, s.atoms, go.live)
-        step = voice.told(Step, choose, s.pools, losses, go, tol, max_rounds, holders)
+        s.atoms = run.local(Holder, spend, s.atoms, 0 if exact else len(go.steps))
+        losses = voice.added(bounds_along, tables, s.line, s.atoms, go)
+        step = voice.told(Step, choose, s.pools, s.pace, losses, go, tol, max_rounds, holders)
         cut = run.local(Holder, round_sets, tables, s.line, s.atoms, go.live, step)
         s.atoms = run.local(Holder, atoms_of, cut)
         keep(run, s.atoms)
         sums = voice.added(cut_sums, tables, cut, go.live, step)
-        s.pools = run.local(who, advance, s.pools, losses, sums, go, step, each, tol, max_rounds)
+        after = run.local(who, advance, s.pools, s.pace, losses, sums, go, step, each, tol, max_rounds)
+        s.pools, s.pace = run.local(who, pools_of, after), run.local(who, pace_of, after)
         s.line = run.local(Holder, move, s.line, go.live, step)
         s.rounds = s.rounds + 1
     found = voice.told(Optima, optima, s.pools, s.rounds)
     return split_up(found, prices, each, columns), s.atoms
+
+
+@choreography(opens={Everyone: "how many bounds on losses each holder's rows allow"})
+def allowed_rounds(run: Run, tables: At[Tables], atoms: At[Atoms], *, stages: int, most: int, trainings: int) -> int:
+    """How many rounds all holders allow, of the kind that opens one bound each."""
+    told = run.publish_all(Rounds, run.local(Holder, allowance, tables, atoms, trainings))
+    rounds = min(stages * min(most, ROUNDS), *(message.allowed for message in told.values()))
+    few = [party for party, message in told.items() if message.allowed < FEWEST * stages]
+    if few:
+        raise LocalError(
+            f"the rows of {', '.join(few)} allow fewer than {FEWEST * stages} bounds on losses to be opened, with all that was opened of"
+            " them before: bring more rows or columns, search over fewer prices, repeat what was trained before, or say accept_risk=True"
+        )
+    return rounds
 
 
 # Steps at the holders
@@ -218,13 +256,33 @@ def look_ahead(tables: Tables, line: Line, go: Direction, widths: tuple[int, ...
     return dataclasses.replace(line, ahead=ahead)
 
 
-def bounds_along(tables: Tables, line: Line, atoms: Atoms, live: I64) -> F64:
-    """Return the upper bounds on R at every step of every line."""
-    S, found = tables[0].signs.shape[1], np.empty((len(live), len(STEPS)))
-    for i, k in enumerate(live):
+def allowance(tables: Tables, atoms: Atoms, trainings: int) -> Rounds:
+    """Return half of what may still be told of the rows of the smallest problem, shared between so many trainings."""
+    if atoms.lenient:
+        return Rounds(UNLIMITED)
+    most = left(float(counted_shares(atoms.past).sum())) / 2.0 / trainings * _smallest(tables) * atoms.unknowns
+    return Rounds(int(min(most, UNLIMITED)))
+
+
+def reserve(tables: Tables, atoms: Atoms, rounds: int) -> Atoms:
+    """Return the atoms with so many bounds to open, which count as told."""
+    return reserved(atoms, rounds, rounds / (_smallest(tables) * atoms.unknowns))
+
+
+def _smallest(tables: Tables) -> float:
+    """Return how many rows of weight the smallest problem has here; a class that weighs next to nothing hides none of the others."""
+    heavy = tables[0].weight > tables[0].weight.max(initial=0.0) / HEAVY
+    rows = ((tables[0].signs != 0) & heavy[:, None]).sum(axis=0)
+    return float(rows[rows > 0].min(initial=len(heavy) + 1))
+
+
+def bounds_along(tables: Tables, line: Line, atoms: Atoms, go: Direction) -> F64:
+    """Return upper bounds on R at the steps of every line; of all pools together, where each has a share."""
+    S, found = tables[0].signs.shape[1], np.empty((len(go.live), len(go.steps)))
+    for i, k in enumerate(go.live):
         group = _here(tables[0], atoms.group, k % S)
-        found[i] = upper_losses(group, 1.0 - line.margin[:, k], 1.0 - line.ahead[:, i], tables[0].weight, STEPS)
-    return found
+        found[i] = upper_losses(group, 1.0 - line.margin[:, k], 1.0 - line.ahead[:, i], tables[0].weight, go.steps)
+    return found if not len(go.share) else go.share @ found
 
 
 def round_sets(tables: Tables, line: Line, atoms: Atoms, live: I64, step: Step) -> Cut:
@@ -234,8 +292,8 @@ def round_sets(tables: Tables, line: Line, atoms: Atoms, live: I64, step: Step) 
     rows = np.zeros((len(group), len(cuts)))
     for j, i in enumerate(cuts):
         k = live[i]
-        inside, at = tables[0].signs[:, k % S] != 0, cut_step(step.best[i])
-        h = 1.0 - (line.margin[:, k] + at * (line.ahead[:, i] - line.margin[:, k]))
+        inside = tables[0].signs[:, k % S] != 0
+        h = 1.0 - (line.margin[:, k] + step.at[i] * (line.ahead[:, i] - line.margin[:, k]))
         fresh = int(group.max(initial=OUT)) + 1
         rows[:, j], finer = rounded(np.where(inside, group, OUT), tables[0].weight * h, atoms.least, step.slack[i], fresh)
         group = np.where(finer >= fresh, finer, group)
@@ -260,7 +318,7 @@ def cut_sums(tables: Tables, cut: Cut, live: I64, step: Step) -> F64:
 def move(line: Line, live: I64, step: Step) -> Line:
     """Return the line with every pool at its best point."""
     margin = line.margin.copy()
-    margin[:, live] += STEPS[step.best] * (line.ahead - margin[:, live])
+    margin[:, live] += step.length * (line.ahead - margin[:, live])
     return dataclasses.replace(line, margin=margin)
 
 
@@ -280,35 +338,64 @@ def first_pools(sums: F64, prices: tuple[tuple[float, ...], ...], widths: tuple[
     return tuple(pools)
 
 
-def direction(pools: tuple[Planes, ...]) -> Direction:
+def direction(pools: tuple[Planes, ...], pace: Pace, exact: bool) -> Direction:  # noqa: FBT001 - a step
     """Return where every pool looks next."""
     live = [k for k, pool in enumerate(pools) if not pool.done]
     minima = [pools[k].minimum for k in live]
-    figures = (np.array([getattr(pools[k], name) for k in live]) for name in ("objective", "bound"))
+    objective, bound = (np.array([getattr(pools[k], name) for k in live]) for name in ("objective", "bound"))
     at = np.array([pools[k].at for k in live], dtype=np.int64)
     w, b = np.concatenate([np.empty(0), *(m[:-1] for m in minima)]), np.array([m[-1] for m in minima])
-    return Direction(np.array(live, dtype=np.int64), at, w, b, *figures)
+    steps, share = (STEPS, np.empty(0)) if exact else (np.array([pace.step]), np.array([1.0 / pools[k].c.max() for k in live]))
+    return Direction(np.array(live, dtype=np.int64), at, w, b, objective, bound, steps, share)
 
 
-def choose(pools: tuple[Planes, ...], losses: F64, go: Direction, tol: float, max_rounds: int, holders: int) -> Step:
-    """Return the best step of every line; a pool that is through with its last price takes no more cut."""
-    after = [moved(pools[k], lost, tol, max_rounds) for k, lost in zip(go.live, losses, strict=True)]
-    best, cut = [best for _, best in after], [int(not pool.done) for pool, _ in after]
-    slack = [slack_of(pool, holders) for pool, _ in after]
-    return Step(np.array(best, dtype=np.int64), np.array(cut, dtype=np.int64), np.array(slack))
+def choose(
+    pools: tuple[Planes, ...], pace: Pace, losses: F64, go: Direction, tol: float, max_rounds: int, holders: int
+) -> Step:  # fmt: skip
+    """Return how far every pool moves; one that is through with its last price takes no more cut."""
+    if len(go.share):
+        after, pace, length, at = moved_together(pools, pace, float(losses[0]), tol)
+        lengths, places, slack = [length] * len(after), [at] * len(after), slacks(after, pace, holders)
+    else:
+        ways = [moved(pools[k], lost, tol, max_rounds) for k, lost in zip(go.live, losses, strict=True)]
+        after, lengths = tuple(pool for pool, _ in ways), [float(STEPS[best]) for _, best in ways]
+        places, slack = [cut_step(best) for _, best in ways], [0.0] * len(ways)
+    cut = np.array([int(not pool.done) for pool in after], dtype=np.int64)
+    return Step(np.array(lengths), cut, np.array(places), np.array(slack))
 
 
 def advance(
-    pools: tuple[Planes, ...], losses: F64, sums: F64, go: Direction, step: Step, widths: tuple[int, ...], tol: float, max_rounds: int
-) -> tuple[Planes, ...]:
-    """Return every pool at its best step, with its cut and its next minimum."""
+    pools: tuple[Planes, ...],
+    pace: Pace,
+    losses: F64,
+    sums: F64,
+    go: Direction,
+    step: Step,
+    widths: tuple[int, ...],
+    tol: float,
+    max_rounds: int,
+) -> tuple[tuple[Planes, ...], Pace]:
+    """Return every pool where it moved to, with its cut and its next minimum."""
     after, cutting = list(pools), go.live[step.cut == 1]
-    cuts = dict(zip(cutting, _parts(sums, cutting, [width + 2 for width in widths]), strict=True))
-    for k, lost in zip(go.live, losses, strict=True):
-        after[k] = moved(pools[k], lost, tol, max_rounds)[0]
-        if k in cuts:
-            after[k] = minimise(with_cut(after[k], cuts[k]))
-    return tuple(after)
+    if len(go.share):
+        moves, pace, _, _ = moved_together(pools, pace, float(losses[0]), tol)
+        after = list(moves)
+    else:
+        for k, lost in zip(go.live, losses, strict=True):
+            after[k] = moved(pools[k], lost, tol, max_rounds)[0]
+    for k, cut in zip(cutting, _parts(sums, cutting, [width + 2 for width in widths]), strict=True):
+        after[k] = minimise(with_cut(after[k], cut))
+    return tuple(after), pace
+
+
+def pools_of(after: tuple[tuple[Planes, ...], Pace]) -> tuple[Planes, ...]:
+    """Return the pools after a round."""
+    return after[0]
+
+
+def pace_of(after: tuple[tuple[Planes, ...], Pace]) -> Pace:
+    """Return the pace after a round."""
+    return after[1]
 
 
 def optima(pools: tuple[Planes, ...], rounds: int) -> Optima:

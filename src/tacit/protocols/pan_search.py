@@ -215,7 +215,7 @@ def solved(
     ground, svm = search.ground, search.ground.svm
     return cutting_plane(
         run, rows, atoms, prices=prices, widths=tuple(search.maps[t].size for t in used), columns=columns, by=ground.by, fixed=ground.fixed,
-        exact=ground.exact, tol=svm.tol, max_rounds=svm.max_rounds, witness=svm.witness,
+        exact=ground.exact, tol=svm.tol, max_rounds=svm.max_rounds, witness=svm.witness, trainings=len(search.dealt.shares) + 1,
     )  # fmt: skip
 
 

@@ -17,7 +17,7 @@ BIAS = 1e3  # bounds b where one class has no rows, and so no cut
 STEPS: F64 = np.array([0.0, *2.0 ** np.arange(-8.0, 1.0), 1.5, 2.0])  # along the line from w_b to w_a
 BEYOND = 0.1  # how far beyond the best step towards the new model a cut is taken (Franc and Sonnenburg's mu)
 FIRST, GROWTH = 0.01, 1.3  # the price rises from this share of the first one, by this factor a round
-SHRINK, PATIENCE = 0.98, 15  # a pool of groups ends where objective and bound have come no closer, by this factor, in so many rounds
+SHRINK, PATIENCE = 0.98, 15  # pools of groups end where objective and bound have come no closer, by this factor, in so many rounds
 SLACK = 0.2  # the share of the gap that rounding may miss
 LEVEL, FLAT = 1e-10, 1e-7  # as good: within this share of the largest cut; a cut with d below this share of c says nothing about b
 
@@ -26,8 +26,8 @@ class Planes(State):
     """A pool: its cuts (e: whether a variable counts in the sum of (3)), the last x of (3), the best model so far, and where it stands.
 
     `now` is the price at which directions are sought, which rises to the price `prices[at]` that is asked for; `objective` and `bound` are
-    of the latter. `still`: for how many rounds the best step was 0. `w_at` and `figures` hold a row for every price that is done: the
-    model; b, objective, bound, and whether it ended before `tol`.
+    of the latter. `w_at` and `figures` hold a row for every price that is done: the model; b, objective, bound, and whether it ended
+    before `tol`.
     """
 
     a: F64
@@ -47,9 +47,6 @@ class Planes(State):
     now: float
     growth: float
     age: int
-    still: int
-    narrowest: float
-    waited: int
     w_at: F64
     figures: F64
 
@@ -75,7 +72,7 @@ def first_planes(sums: F64, prices: tuple[float, ...], *, exact: bool) -> Planes
     planes = Planes(
         a=np.zeros((1, size)), c=np.zeros(1), d=np.zeros(1), e=np.ones(1), H=np.zeros((1, 1)), x=np.full(1, start), free=np.ones(1, bool),
         minimum=np.zeros(size + 1), w=np.zeros(size), b=0.0, objective=prices[0] * float(sums[:, -1].sum()), bound=0.0, prices=prices,
-        at=0, now=start, growth=growth, age=0, still=0, narrowest=np.inf, waited=0, w_at=np.empty((0, size)), figures=np.empty((0, 4)),
+        at=0, now=start, growth=growth, age=0, w_at=np.empty((0, size)), figures=np.empty((0, 4)),
     )  # fmt: skip
     if sums[:, -1].min() <= 0:  # |b| <= BIAS, since no cut bounds it
         for sign in (1.0, -1.0):
@@ -152,37 +149,27 @@ def moved(planes: Planes, losses: F64, tol: float, max_rounds: int) -> tuple[Pla
         b=planes.b + length * (planes.minimum[-1] - planes.b),
         objective=float(J[best]),
         age=planes.age + 1,
-        still=0 if best else planes.still + 1,
     )
-    width = after.objective - after.bound
-    if np.isfinite(after.growth) and after.now >= after.price:  # groups of one row reach any gap
-        waited = 0 if width < SHRINK * after.narrowest else after.waited + 1
-        after = dataclasses.replace(after, narrowest=min(width, after.narrowest), waited=waited)
-    if after.gap <= tol or after.waited >= PATIENCE or after.age >= max_rounds:
-        after = _next(after, tol)
-    return _risen(after), best
+    if after.gap <= tol or after.age >= max_rounds:
+        after = next_price(after, tol)
+    return risen(after), best
 
 
-def _risen(planes: Planes) -> Planes:
+def risen(planes: Planes) -> Planes:
     """Return the pool at a higher price `now`, for which x is stretched."""
     now = min(planes.price, planes.now * planes.growth)
     return dataclasses.replace(planes, now=now, x=planes.x * (now / planes.now))
 
 
-def _next(planes: Planes, tol: float) -> Planes:
+def next_price(planes: Planes, tol: float) -> Planes:
     """Return the pool at its next price: R at the best model is known, and so is J at any price."""
     row = [planes.b, planes.objective, planes.bound, float(planes.gap > tol)]
     after = dataclasses.replace(
-        planes, at=planes.at + 1, age=0, narrowest=np.inf, waited=0,
+        planes, at=planes.at + 1, age=0,
         w_at=np.vstack([planes.w_at, planes.w]), figures=np.vstack([planes.figures, row]),
     )  # fmt: skip
     square = 0.5 * float(planes.w @ planes.w)
     return dataclasses.replace(after, objective=square + after.price / planes.price * (planes.objective - square))
-
-
-def slack_of(planes: Planes, holders: int) -> float:
-    """Return by how much of the loss each holder may miss in its next cut: nothing where the pool has not moved twice."""
-    return 0.0 if planes.still > 1 else SLACK * max(0.0, planes.objective - planes.bound) / (planes.price * holders)
 
 
 def relative_gap(objective: Any, bound: Any) -> Any:

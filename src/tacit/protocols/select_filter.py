@@ -89,7 +89,8 @@ def select_filter(
 ) -> dict[str, Any]:
     """Filter; then drop features until `keep` are left; with `best`, the best subset of at most `at_most` on the way is chosen."""
     ground = agree(run, data, svm=Svm(**svm))
-    extra = opened(ground, trainings(ground.columns, keep, step, trials))
+    ground = dataclasses.replace(ground, trainings=trainings(ground.columns, keep, step, trials))
+    extra = opened(ground, ground.trainings)
     kind = run.local(Holder, classes_at, data, ground.classes, ground.weights)
     first = run.local(Holder, begin, data, kind, Told(((IDENTITY, ground.columns), *extra.maps)), ground.svm.hold_back)
     least, counts = counted(run, first, ground=ground)

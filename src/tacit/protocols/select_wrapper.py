@@ -29,6 +29,7 @@ Source: 004 chapter 5, corrected (docs/methods/feature_selection.md). The hold-b
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
@@ -92,7 +93,8 @@ def select_wrapper(
     ground = agree(run, data, svm=Svm(**svm))
     check_keep(keep, ground.columns)
     drops, ceiling = schedule(ground.columns, keep, step), (at_most or ground.columns) if best else 0
-    extra = opened(ground, criteria, 1 + len(drops) * (1 + len(criteria)))
+    ground = dataclasses.replace(ground, trainings=1 + len(drops) * (2 + len(criteria)))
+    extra = opened(ground, criteria, ground.trainings)
     ground, atoms, least = settle(run, data, np.arange(ground.columns), ground=ground, extra=extra)
     folds = NO_FOLDS
     if best or len(criteria) > 1:

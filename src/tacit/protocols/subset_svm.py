@@ -48,10 +48,14 @@ class Columns(State):
 
 @dataclass(frozen=True)
 class Ground(Common):
-    """What is agreed once: `columns` is d of (2); `centres` are the landmarks, of the columns `has`, none for a linear kernel."""
+    """What is agreed once: `columns` is d of (2); `centres` are the landmarks, of the columns `has`, none for a linear kernel.
+
+    `trainings`: how many there are at most.
+    """
 
     has: I64
     centres: F64
+    trainings: int = 1
 
     def landmarks(self, features: I64) -> F64:
         """L_S."""
@@ -129,7 +133,7 @@ def solve(run: Run, rows: At[Rows], atoms: At[Atoms], *, width: int, columns: in
     svm = ground.svm
     paths, atoms = cutting_plane(
         run, run.local(Holder, alone, rows), atoms, prices=((svm.C,),), widths=(width,), columns=columns, by=ground.by, fixed=ground.fixed,
-        exact=ground.exact, tol=svm.tol, max_rounds=svm.max_rounds, witness=svm.witness,
+        exact=ground.exact, tol=svm.tol, max_rounds=svm.max_rounds, witness=svm.witness, trainings=ground.trainings,
     )  # fmt: skip
     found = paths.solution(range(columns))
     run.note(held=len(found.held))
