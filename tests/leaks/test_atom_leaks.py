@@ -233,7 +233,7 @@ def test_a_record_without_weight_is_in_no_sum_of_columns_either():
     """It is in no training, and the difference would show it."""
     weight = np.ones(60)
     weight[7] = 0.0
-    parts = [(WDBC[:60], MALIGNANT[:60], weight), (WDBC[60:120], MALIGNANT[60:120]), (WDBC[120:180], MALIGNANT[120:180])]
+    parts = [(WDBC[i : i + 60], MALIGNANT[i : i + 60], np.ones(60) if i else weight) for i in (0, 60, 120)]
     scaler = tacit.FederatedScaler().fit(tacit.Federation.from_parts(parts, partition="horizontal"))
     assert scaler.n_samples_seen_[0] == 179
     np.testing.assert_allclose(scaler.mean_ * 179, np.delete(WDBC[:180], 7, axis=0).sum(axis=0), atol=1e-6)
