@@ -1,7 +1,7 @@
 """Cutting planes over groups of rows, on one table and in plain loops: what the parties' training must equal, split by split.
 
-A group is a list of row numbers, of one holder and one class; every holder has a list of them. Equations are those of `numeric.atoms`
-and `cutting_plane`. Only the small quadratic programme (3) is solved by the project's own solver, which has tests of its own.
+A group is a list of row numbers, of one holder and one class; every holder has a list of them. Equations are those of `numeric.atoms`,
+`cutting_plane` and `lockstep`. Only the small quadratic programme (3) is solved by the project's own solver, which has tests of its own.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ import numpy as np
 
 from tacit.numeric.active_set import solve
 from tacit.numeric.atoms import NOTHING
+from tacit.protocols.cutting_plane import ROUNDS
+from tacit.protocols.lockstep import FASTER, SHORTEST, SLOWER, STILL
 from tacit.protocols.planes import BEYOND, BIAS, FIRST, FLAT, GROWTH, LEVEL, PATIENCE, SHRINK, SLACK, STEPS
 
 Groups = dict[str, list[list[int]]]  # by holder
@@ -167,13 +169,13 @@ class Pool:
     """One problem at one price after the other, as its coordinator sees it."""
 
     def __init__(self, F: Any, signs: Any, weight: Any, prices: Sequence[float], *, exact: bool) -> None:
-        self.F, self.y, self.weight, self.prices, self.exact = F, signs, weight, prices, exact
+        self.F, self.y, self.weight, self.prices = F, signs, weight, prices
         self.cuts: list[tuple[Any, float, float, float]] = [(np.zeros(F.shape[1]), 0.0, 0.0, 1.0)]  # a, d, c, counts in the sum of (3)
         if not (signs > 0).any() or not (signs < 0).any():
             self.cuts += [(np.zeros(F.shape[1]), side, -BIAS, 0.0) for side in (1.0, -1.0)]
         for side in ((signs > 0), (signs < 0), (signs != 0)):
             self.cut(np.flatnonzero(side))
-        self.at, self.now, self.age, self.still, self.waited, self.narrowest = 0, prices[0] if exact else FIRST * prices[0], 0, 0, 0, np.inf
+        self.at, self.age, self.now = 0, 0, prices[0] if exact else FIRST * prices[0]
         self.w, self.b, self.bound, self.found = np.zeros(F.shape[1]), 0.0, 0.0, list[tuple[Any, float, float, float, bool]]()
         self.objective = prices[0] * float(weight[signs != 0].sum())
         self.minimise()
@@ -215,37 +217,115 @@ class Pool:
         lowest, highest_b = max(end for end, d in ends if d > 0), min(end for end, d in ends if d < 0)
         return min(max(self.b, lowest), highest_b)
 
+    def on_line(self, step: float) -> tuple[Any, float]:
+        """The model there."""
+        return self.w + step * (self.ahead - self.w), self.b + step * (self.ahead_b - self.b)
+
     def h(self, step: float) -> Any:
         """1 - y f on the line."""
-        w, b = self.w + step * (self.ahead - self.w), self.b + step * (self.ahead_b - self.b)
+        w, b = self.on_line(step)
         return 1.0 - self.y * (self.F @ w + b)
 
-    def move(self, groups: Groups, tol: float, max_rounds: int) -> None:
-        """To the best step; on to the next price where this one is through."""
+    def loss(self, step: float, groups: Groups) -> float:
+        """The upper bound on R, over all groups of the problem."""
         here = [group for own in groups.values() for group in own if self.y[group[0]] != 0]
-        J = []
-        for step in STEPS:
-            w = self.w + step * (self.ahead - self.w)
-            J.append(w @ w / 2 + self.price * upper_bound(here, self.h(step), self.weight))
-        best = int(np.argmin(J))
-        self.step = STEPS[best] + BEYOND * (1 - STEPS[best]) if best else 1.0
-        self.residual = self.weight * self.h(self.step)
-        self.objective, self.age, self.still = float(J[best]), self.age + 1, 0 if best else self.still + 1
-        self.w, self.b = self.w + STEPS[best] * (self.ahead - self.w), self.b + STEPS[best] * (self.ahead_b - self.b)
-        width = self.objective - self.bound
-        if not self.exact and self.now >= self.price:
-            self.waited = 0 if width < SHRINK * self.narrowest else self.waited + 1
-            self.narrowest = min(width, self.narrowest)
-        gap = width / max(self.objective, 1e-300)
-        if gap <= tol or self.waited >= PATIENCE or self.age >= max_rounds:
-            self.found.append((self.w, self.b, self.objective, self.bound, bool(gap > tol)))
-            before, square = self.price, self.w @ self.w / 2
-            self.at, self.age, self.waited, self.narrowest = self.at + 1, 0, 0, np.inf
-            self.objective = square + self.price / before * (self.objective - square)
-        self.now = self.price if self.exact else min(self.price, self.now * GROWTH)
+        return upper_bound(here, self.h(step), self.weight)
 
-    def slack(self, holders: int) -> float:
-        return 0.0 if self.still > 1 else SLACK * max(0.0, self.objective - self.bound) / (self.price * holders)
+    def move(self, length: float, at: float) -> None:
+        """So far along the line; the next cut is taken at another step of it."""
+        self.residual = self.weight * self.h(at)
+        self.w, self.b = self.on_line(length)
+
+    def to_next_price(self, tol: float) -> None:
+        """Write down what came of this one."""
+        gap = (self.objective - self.bound) / max(self.objective, 1e-300)
+        self.found.append((self.w, self.b, self.objective, self.bound, bool(gap > tol)))
+        before, square = self.price, self.w @ self.w / 2
+        self.at, self.age = self.at + 1, 0
+        self.objective = square + self.price / before * (self.objective - square)
+
+
+class Alone:
+    """Groups of single rows: every pool by itself, along its whole line."""
+
+    def __init__(self, pools: list[Pool], tol: float, max_rounds: int) -> None:
+        self.pools, self.tol, self.max_rounds = pools, tol, max_rounds
+
+    def move(self, groups: Groups) -> None:
+        for pool in (pool for pool in self.pools if not pool.done):
+            J = [w @ w / 2 + pool.price * pool.loss(step, groups) for step, (w, _) in ((step, pool.on_line(step)) for step in STEPS)]
+            best = int(np.argmin(J))
+            pool.move(STEPS[best], STEPS[best] + BEYOND * (1 - STEPS[best]) if best else 1.0)
+            pool.objective, pool.age = float(J[best]), pool.age + 1
+            if (pool.objective - pool.bound) / max(pool.objective, 1e-300) <= self.tol or pool.age >= self.max_rounds:
+                pool.to_next_price(self.tol)
+            pool.now = pool.price
+
+    def slack(self, pool: Pool, holders: int) -> float:
+        del pool, holders
+        return 0.0
+
+
+class InStep:
+    """Larger groups: one number a round says whether all pools move, (1) and (2) of `lockstep`."""
+
+    def __init__(self, pools: list[Pool], tol: float, max_rounds: int) -> None:
+        self.pools, self.tol = pools, tol
+        self.stages = max(len(pool.prices) for pool in pools)
+        self.rounds = min(max_rounds, ROUNDS)  # of a stage
+        self.n = [float(pool.weight[pool.y != 0].sum()) or 1.0 for pool in pools]
+        self.stage, self.step, self.still, self.age, self.waited, self.narrowest = 0, 1.0, 0, 0, 0, np.inf
+        self.loss = float(sum((pool.y != 0).any() for pool in pools))
+        self.set_growth()
+
+    def set_growth(self) -> None:
+        """Prices reach what is asked for in half of the rounds of a stage."""
+        half = max(1.0, self.rounds / 2)
+        self.growth = [max(GROWTH, (pool.price / pool.now) ** (1 / half)) for pool in self.pools]
+
+    def total(self, loss: float, step: float) -> float:
+        """(2)."""
+        squares = 0.0
+        for pool, n in zip(self.pools, self.n, strict=True):
+            w, _ = pool.on_line(step)
+            squares += w @ w / (2 * pool.price * n)
+        return loss + squares
+
+    def width(self) -> float:
+        return max(0.0, self.total(self.loss, 0.0) - sum(pool.bound / (pool.price * n) for pool, n in zip(self.pools, self.n, strict=True)))
+
+    def move(self, groups: Groups) -> None:
+        loss = sum(pool.loss(self.step, groups) / n for pool, n in zip(self.pools, self.n, strict=True))
+        step, moves = self.step, self.total(loss, self.step) < self.total(self.loss, 0.0)
+        for pool in self.pools:
+            pool.move(step if moves else 0.0, step + BEYOND * (1 - step) if moves else step)
+        if moves:
+            self.loss = loss
+        self.step = min(1.0, FASTER * step) if moves else max(SHORTEST, SLOWER * step)
+        self.still, self.age = 0 if moves else self.still + 1, self.age + 1
+        apart = self.width()
+        for pool, n in zip(self.pools, self.n, strict=True):
+            pool.objective = pool.bound + apart / len(self.pools) * pool.price * n
+        if all(pool.now >= pool.price for pool in self.pools):
+            self.waited = 0 if apart < SHRINK * self.narrowest else self.waited + 1
+            self.narrowest = min(apart, self.narrowest)
+        if apart <= self.tol * self.total(self.loss, 0.0) or self.waited >= PATIENCE or self.age >= self.rounds:
+            self.next_stage()
+        for pool, growth in zip(self.pools, self.growth, strict=True):
+            pool.now = min(pool.price, pool.now * growth)
+
+    def next_stage(self) -> None:
+        """All pools go on to their next prices; those that have none stay, and all are done after the last."""
+        self.stage += 1
+        for pool in self.pools:
+            if self.stage == self.stages or self.stage < len(pool.prices):
+                pool.to_next_price(self.tol)
+        self.age, self.waited, self.narrowest = 0, 0, np.inf
+        self.set_growth()
+
+    def slack(self, pool: Pool, holders: int) -> float:
+        n = self.n[self.pools.index(pool)]
+        return 0.0 if self.still > STILL else SLACK * self.width() / (len(self.pools) * holders) * n
 
 
 def planes(
@@ -264,17 +344,15 @@ def planes(
     weight = np.ones(len(signs)) if weight is None else weight
     groups = {name: [list(group) for group in own] for name, own in groups.items()}
     pools = [Pool(F, y, weight, C, exact=least == 1) for F, C in tables for y in signs.T]
-    rounds = 0
+    way, rounds = (Alone if least == 1 else InStep)(pools, tol, max_rounds), 0
     while live := [pool for pool in pools if not pool.done]:
-        for pool in live:
-            pool.move(groups, tol, max_rounds)
-        cutting = [pool for pool in live if not pool.done]
-        sets: list[list[int]] = [[] for _ in cutting]
+        way.move(groups)
+        cutting = [(pool, list[int](), way.slack(pool, len(groups))) for pool in live if not pool.done]
         for name in groups:
-            for pool, rows in zip(cutting, sets, strict=True):
-                marked, groups[name] = round_set(groups[name], pool.y != 0, pool.residual, least, pool.slack(len(groups)))
+            for pool, rows, slack in cutting:
+                marked, groups[name] = round_set(groups[name], pool.y != 0, pool.residual, least, slack)
                 rows.extend(marked)
-        for pool, rows in zip(cutting, sets, strict=True):
+        for pool, rows, _ in cutting:
             pool.cut(sorted(rows))
             pool.minimise()
         rounds += 1

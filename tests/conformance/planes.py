@@ -81,7 +81,7 @@ def kinds_of(rows: Rows) -> Any:
 
 def grouped(tables: tuple[Rows, ...], kind: Any, least: int) -> tuple[tuple[Rows, ...], Atoms]:
     """A holder's rows in groups of one class, each of at least so many rows; those without a group are in no problem."""
-    part = SimpleNamespace(X=tables[0].F, weight=tables[0].weight, past=None)
+    part = SimpleNamespace(X=tables[0].F.astype(np.float64), weight=tables[0].weight, past=None)
     atoms = begin(part, kind, Told((("test", tables[0].F.shape[1]),)), HoldBack(least, accept_risk=True))
     signs = np.where(atoms.group[:, None] < 0, 0, tables[0].signs).astype(np.int8)
     return tuple(Rows(table.F, signs, atoms.weight) for table in tables), atoms

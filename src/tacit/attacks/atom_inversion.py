@@ -45,15 +45,18 @@ from tacit.attacks.study import F64, I64, Point, Points
 from tacit.errors import LocalError
 from tacit.numeric.feature_map import fourier_weights, kernel_matrix
 from tacit.numeric.kernels import Kernel
+from tacit.numeric.least_count import least_count
 from tacit.protocols.feature_map import FeatureMap, map_records
 
 STARTS, TRIED = 400, 3  # random records for the next row of a pursuit, and how many of the best are improved
 SPREADS = (1.0, 1.0, 1.0, 1.0, 4.0)  # of the random records, one pursuit after the other: outliers are rare
 EXACT = 1e-16  # a squared residual below this is the rounding of a secure sum
+SAME = 1e-6  # counts that differ by less are the same
 FOUND = 1e-3  # of a record's length: how near is found
 STALL = 30  # steps in which the residual must fall by a twentieth
 COUNTING = (1e10, 1e12, 1e14)  # how much more a residual counts than a coefficient
 DAMPING, REFUSALS = 1e-2, 12
+PATIENT, MANY = 20, 20  # pursuits of a group; of one of more rows than this, which take long, one
 
 Slopes = Callable[[F64], tuple[F64, F64]]
 
@@ -238,12 +241,36 @@ def closest_sums(view: View, the_map: FeatureMap) -> Sum:
     return Sum(the_map, difference[:-2], np.repeat([1.0, -1.0], [plus, p - plus]))
 
 
+def nested_sums(view: View, the_map: FeatureMap) -> Sum:
+    """Return the smallest difference of two sums, the empty one among them, of which it is known that it is a sum of rows of one class.
+
+    Nothing but the sums is known: c and d of such a difference have the same size.
+    """
+    every = np.vstack([np.zeros_like(view.sums[:1]), view.sums])
+    i, j = np.triu_indices(len(every), 1)
+    apart = every[i] - every[j]
+    size = np.abs(apart[:, -1])
+    fits = (np.abs(size - np.abs(apart[:, -2])) < SAME) & (size > SAME)
+    best = apart[fits][np.argmin(size[fits])]
+    return Sum(the_map, np.asarray(best[:-2] * np.sign(best[-2])), np.ones(round(float(abs(best[-1])))))
+
+
+def _of_groups(the_map: FeatureMap, X: F64, y: F64) -> Sequence[Sums]:
+    """Return the sums of two groups of one class, as few rows each as `min_count="auto"` allows."""
+    least = least_count(the_map.size, X.shape[1], 0.0)
+    return [[sum_of(the_map, X[y == side][:least])] for side in (1.0, -1.0)]
+
+
 def _of_pairwise_rule(the_map: FeatureMap, X: F64, y: F64) -> Sequence[Sums]:
     F = np.asarray(map_records(the_map, X))
     return [[closest_sums(pairwise_rule(F, y, C=C), the_map)] for C in (1.0, 10.0, 100.0)]
 
 
-VARIANTS: Mapping[str, Groups] = {"0.1.0's rule": _of_pairwise_rule}
+VARIANTS: Mapping[str, Groups] = {"0.1.0's rule": _of_pairwise_rule, "groups": _of_groups}
+
+
+def _tried(sums: Sums, columns: int) -> F64:
+    return atom_inversion(sums, columns, pursuits=PATIENT if len(sums[0].of) <= MANY else 1).rows
 
 
 def study(X: F64, y: I64, variants: Mapping[str, Groups] = VARIANTS) -> Points:
@@ -253,6 +280,6 @@ def study(X: F64, y: I64, variants: Mapping[str, Groups] = VARIANTS) -> Points:
         for each in (2, 4, 8, 16, 32):
             D = each * few.shape[1]
             opened = groups(FeatureMap("fourier", "rbf", 1.0 / few.shape[1], 3, 0.0, none, none, 1, D), few, signs)
-            found = np.vstack([atom_inversion(sums, few.shape[1]).rows for sums in opened])
+            found = np.vstack([_tried(sums, few.shape[1]) for sums in opened])
             near = [np.linalg.norm(few - x, axis=1).min() <= FOUND * np.linalg.norm(x) for x in found]
             yield Point(name, each, float(np.mean(near)))

@@ -12,9 +12,10 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.attacks import gram_studies
+from tacit.attacks import atom_inversion, bound_moments, gram_studies, margin_tracking, set_lattice
 from tacit.attacks.chosen_iterate import chosen_iterate
 from tacit.attacks.cluster_difference import cluster_difference, lloyd_sums
+from tacit.attacks.coordinator import dealt_rows
 from tacit.attacks.elm_inversion import elm_inversion
 from tacit.attacks.elm_known_records import elm_known_records
 from tacit.attacks.elm_row_space import elm_row_space
@@ -34,9 +35,9 @@ from tacit.data.part import part_of
 from tacit.errors import LocalError, PeerError
 from tacit.numeric.landmarks import centres
 from tacit.numeric.shift import rotation_of
-from tacit.protocols.plane_rows import Rows
 
 MANY, FEW = 400, 80  # records of a study: attacks do not get better with more
+READ = 1e-6  # how near a record is that was read, and not guessed
 SHARE = "share of the records"
 
 
@@ -82,24 +83,28 @@ def _few_violators(X: F64, y: I64) -> Points:
     few, sides = X[:FEW, :5], y[:FEW]  # where a round moves single rows
     for least in (1, 5):
         for C in (0.3, 1.0, 3.0):
-            alone = few_violators(_held(few, sides), C=C, min_count=least, tol=1e-6)
-            found = {int(np.abs(few - one.features).max(axis=1).argmin()) for one in alone}
-            yield Point(f"min_count={least}", C, len(found) / FEW)
+            alone = few_violators(dealt_rows(few, sides, parties=3), C=C, min_count=least, tol=1e-6)
+            candidates = np.array([one.features for one in alone]).reshape(-1, few.shape[1])
+            yield Point(f"min_count={least}", C, len(set_lattice.found_rows(candidates, few, within=READ)) / len(few))
 
 
 def _chosen_iterate(X: F64, y: I64) -> Points:
     radius = float(np.linalg.norm(X, axis=1).max())
-    for witness in (False, True):
+    for name, least, witness in (("min_count=1", 1, False), ("min_count=5", 5, False), ("witnessed", 1, True)):
         for seed in range(4):
-            yield Point("witnessed" if witness else "not witnessed", seed, _isolated(X, y, radius, seed, witness=witness))
+            yield Point(name, seed, _isolated(X, y, radius, seed, least, witness=witness))
 
 
-def _isolated(X: F64, y: I64, radius: float, seed: int, *, witness: bool) -> float:
+def _isolated(X: F64, y: I64, radius: float, seed: int, least: int, *, witness: bool) -> float:
+    """Return how far what the coordinator isolates is from the nearest record, relative to that record's length."""
     try:
-        found = chosen_iterate(_held(X, y), radius=radius, seed=seed, witness=witness)
+        found = chosen_iterate(dealt_rows(X, y, parties=3), radius=radius, min_count=least, seed=seed, witness=witness)
     except PeerError:
         return 1.0
-    return 1.0 if found is None else float(min(np.linalg.norm(X - s * found.features, axis=1).min() for s in (1, -1)) / radius)
+    if found is None:
+        return 1.0
+    far = np.linalg.norm(X - found.features, axis=1)
+    return min(1.0, float(far.min() / np.linalg.norm(X[far.argmin()])))
 
 
 def _weak_seed(X: F64, _: I64) -> Points:
@@ -217,11 +222,6 @@ def _random_words(n: int) -> NDArray[np.uint64]:
     return np.random.default_rng(2**70 + 3).integers(0, 1 << 64, size=n, dtype=np.uint64)
 
 
-def _held(X: F64, y: I64) -> dict[str, Rows]:
-    signs = np.where(y == y.max(), 1, -1).astype(np.int8)[:, None]
-    return {f"p{i + 1}": Rows(X[i::3], signs[i::3], np.ones(len(X[i::3]))) for i in range(3)}
-
-
 GRAM = ("GramSVC", "GramSVR")
 ATTACKS: dict[str, Attack] = {
     attack.name: attack
@@ -246,6 +246,14 @@ ATTACKS: dict[str, Attack] = {
                _few_violators),
         Attack("chosen_iterate", ("PanSVC",), "a coordinator that picks iterates isolates a row", "number of the trial", ERROR,
                _chosen_iterate),
+        Attack("set_lattice", ("PanSVC",), "integer combinations of sums are single records", "C of the training", SHARE,
+               set_lattice.study),
+        Attack("margin_tracking", ("PanSVC",), "losses along lines give margins, and these the records", "columns", SHARE,
+               margin_tracking.study),
+        Attack("atom_inversion", ("PanSVC",), "a sum of few mapped rows gives the rows back", "features for each column",
+               "share of what is found that are records", atom_inversion.study),
+        Attack("bound_moments", ("PanSVC",), "many bounds on the loss of a group give its rows", "features of the map",
+               "share of the rows of a group", bound_moments.study),
         Attack("weak_seed", ("GramSVC", "PanSVC"), "pads from a 32-bit seed are found by trying", "bits tried", "1 if found", _weak_seed),
         Attack("bfv_noise", GRAM, "the noise of a reply that lacks a protection gives the other side's matrix",
                "rows of the other side in a reply", "share of the entries", gram_studies.noise_study),

@@ -86,6 +86,12 @@ def opened_sums(rows: Mapping[str, Rows], **params: Any) -> F64:
     return np.array(listener.sums)
 
 
+def dealt_rows(F: F64, y: F64 | I64, weight: F64 | None = None, parties: int = 4) -> dict[str, Rows]:
+    """Return rows of two classes, the larger label being positive, dealt round to so many holders."""
+    signs, weight = np.where(y == y.max(), 1, -1).astype(np.int8)[:, None], np.ones(len(F)) if weight is None else weight
+    return {f"p{i + 1}": Rows(np.ascontiguousarray(F[i::parties]), signs[i::parties], weight[i::parties]) for i in range(parties)}
+
+
 def _shape(rows: Mapping[str, Rows]) -> tuple[int, int]:
     first = next(iter(rows.values()))
     return first.F.shape[1], first.signs.shape[1]

@@ -33,8 +33,10 @@ from itertools import combinations, islice
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.attacks.coordinator import dealt_rows, opened_sums
 from tacit.attacks.pairwise_rule import UNIT, View, pairwise_rule
 from tacit.attacks.study import F64, I64, Point, Points
+from tacit.numeric.least_count import FLOOR
 
 GROUPS = 400_000  # at most, of one size
 CHUNK = 20_000  # groups that are solved together
@@ -215,9 +217,15 @@ def _runs(F: F64, y: F64, prices: Sequence[float]) -> Sequence[View]:
     return [pairwise_rule(F, y, C=C, tol=1e-9) for C in prices]
 
 
+def _groups(F: F64, y: F64, prices: Sequence[float]) -> Sequence[View]:
+    """Return the views of runs over groups of rows: there are no losses in them, so no lines."""
+    return [View(opened_sums(dealt_rows(F, y), C=C, min_count=FLOOR)) for C in prices]
+
+
 VARIANTS: Mapping[str, Views] = {
     "0.1.0's rule, one run": partial(_runs, prices=(100.0,)),
     "0.1.0's rule, three runs": partial(_runs, prices=(1.0, 10.0, 100.0)),
+    "groups": partial(_groups, prices=(1.0, 10.0, 100.0)),
 }
 
 

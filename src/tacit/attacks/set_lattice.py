@@ -34,8 +34,10 @@ from typing import Any
 
 import numpy as np
 
+from tacit.attacks.coordinator import dealt_rows, opened_sums
 from tacit.attacks.pairwise_rule import View, pairwise_rule
 from tacit.attacks.study import F64, I64, Point, Points
+from tacit.numeric.least_count import least_count
 from tacit.protocols.feature_map import FeatureMap, map_records
 
 SCALES = (1e5, 1e10)  # W of (2)
@@ -46,7 +48,7 @@ LOVASZ = 0.99
 VISITS = 200_000  # at most, of one reduction
 NEAR = 1e-6  # how near a record is found
 
-Views = Callable[[F64, F64, float], View]
+Views = Callable[[F64, F64, float, int], View]  # of rows, signs, C, and rows of a group
 
 
 def set_lattice(view: View, weights: Sequence[float] = (1.0,)) -> F64:
@@ -189,15 +191,22 @@ def _compiled() -> Callable[..., Any]:
     return loop
 
 
-def of_pairwise_rule(F: F64, y: F64, C: float, *, counts: bool) -> View:
-    """Return the view of release 0.1.0's coordinator; without `counts`, of its sums only."""
+def of_pairwise_rule(F: F64, y: F64, C: float, least: int, *, counts: bool) -> View:
+    """Return the view of release 0.1.0's coordinator, whose groups had no size; without `counts`, of its sums only."""
+    del least
     view = pairwise_rule(F, y, C=C)
     return view if counts else View(view.sums)
+
+
+def of_groups(F: F64, y: F64, C: float, least: int) -> View:
+    """Return the view of a coordinator of four honest holders that sum groups of at least so many rows."""
+    return View(opened_sums(dealt_rows(F, y), C=C, min_count=least))
 
 
 VARIANTS: Mapping[str, Views] = {
     "0.1.0's rule": partial(of_pairwise_rule, counts=True),
     "0.1.0's sums only": partial(of_pairwise_rule, counts=False),
+    "groups": of_groups,
 }
 
 
@@ -205,7 +214,7 @@ def study(X: F64, y: I64, variants: Mapping[str, Views] = VARIANTS) -> Points:
     """Yield the share of the records that one run gives away, by C, with 200 Fourier features."""
     none = np.empty((0, 0))
     F = np.asarray(map_records(FeatureMap("fourier", "rbf", 1.0 / X.shape[1], 3, 0.0, none, none, 1, 200), X))
-    signs = np.where(y == y.max(), 1.0, -1.0)
+    signs, least = np.where(y == y.max(), 1.0, -1.0), least_count(F.shape[1], X.shape[1], 0.0)
     for name, view_of in variants.items():
         for C in (3.0, 10.0, 30.0, 100.0):
-            yield Point(name, C, len(found_rows(set_lattice(view_of(F, signs, C)), F)) / len(F))
+            yield Point(name, C, len(found_rows(set_lattice(view_of(F, signs, C, least)), F)) / len(F))

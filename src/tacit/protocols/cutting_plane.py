@@ -60,7 +60,7 @@ from tacit.numeric.atoms import OUT, rounded, upper_losses
 from tacit.numeric.fixed_point import FixedPoint
 from tacit.numeric.least_count import left
 from tacit.protocols.atoms import Atoms, counted_shares, keep, regrouped, reserved, spend
-from tacit.protocols.lockstep import Pace, first_pace, moved_together, settled_growth, slacks
+from tacit.protocols.lockstep import Pace, first_pace, moved_together, settled_growth, slacks, weight_of
 from tacit.protocols.plane_rows import Rows, class_sums, margins, origin, sums_of
 from tacit.protocols.planes import STEPS, Planes, cut_step, first_planes, minimise, moved, relative_gap, with_cut
 from tacit.protocols.secure_sum import Protection
@@ -112,7 +112,7 @@ class Optima(Message, tells="the models of all problems at all prices, their obj
 
 
 class Solution(State):
-    """The models; `objective` is an upper bound on J; `held`: which problems ended with a larger gap than asked for."""
+    """The models; `objective` is an upper bound on J, with groups of all problems together; `held`: which ended with a larger gap than `tol`."""
 
     w: F64
     b: F64
@@ -345,7 +345,7 @@ def direction(pools: tuple[Planes, ...], pace: Pace, exact: bool) -> Direction: 
     objective, bound = (np.array([getattr(pools[k], name) for k in live]) for name in ("objective", "bound"))
     at = np.array([pools[k].at for k in live], dtype=np.int64)
     w, b = np.concatenate([np.empty(0), *(m[:-1] for m in minima)]), np.array([m[-1] for m in minima])
-    steps, share = (STEPS, np.empty(0)) if exact else (np.array([pace.step]), np.array([1.0 / pools[k].c.max() for k in live]))
+    steps, share = (STEPS, np.empty(0)) if exact else (np.array([pace.step]), np.array([1.0 / weight_of(pools[k]) for k in live]))
     return Direction(np.array(live, dtype=np.int64), at, w, b, objective, bound, steps, share)
 
 

@@ -202,11 +202,11 @@ def cluster(part: Rows, atoms: Atoms, count: int, rows: int, min_cluster: int) -
     """This holder's rows in its part of the clusters; those of an earlier run, if they are as many, large enough and whole."""
     use, past = np.flatnonzero(atoms.group >= 0), atoms.past
     least, wanted = max(min_cluster, atoms.least), max(1, int(count * (atoms.kind >= 0).sum() / rows + 0.5))
-    if len(use) < least:
-        return clustered(atoms, np.full(len(atoms.group), OUT), 0)
     before, lost = past.cluster[past.cluster >= 0], past.absent[past.cluster >= 0].any()
     if past.clusters == wanted and len(before) and not lost and np.unique(before, return_counts=True)[1].min() >= min_cluster:
         return atoms
+    if len(use) < least:
+        return clustered(atoms, np.full(len(atoms.group), OUT), 0)
     group = np.zeros(len(use), dtype=np.int64) if atoms.least == 1 else atoms.group[use]
     found = np.full(len(atoms.group), OUT, dtype=np.int64)
     found[use] = clusters_of_groups(part.X[use], group, wanted, least, SEED)

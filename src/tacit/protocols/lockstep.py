@@ -50,12 +50,17 @@ class Pace(State):
 
 def first_pace(pools: Pools, rounds: int) -> Pace:
     """Return the pace before the first round: all losses are 1 for each row."""
-    return Pace(0, 1.0, float(len(pools)), 0, 0, np.inf, 0, rounds)
+    return Pace(0, 1.0, float(sum(pool.c.max() > 0 for pool in pools)), 0, 0, np.inf, 0, rounds)
 
 
 def scale(pool: Planes) -> float:
-    """Return C_p n_p; the cut of all rows has the largest count."""
-    return pool.price * float(pool.c.max())
+    """Return C_p n_p."""
+    return pool.price * weight_of(pool)
+
+
+def weight_of(pool: Planes) -> float:
+    """Return n_p: the cut of all rows has the largest count; 1 where a problem has no rows, and so no loss."""
+    return float(pool.c.max()) or 1.0
 
 
 def settled_growth(pools: Pools, rounds: int) -> Pools:

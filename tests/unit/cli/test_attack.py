@@ -10,7 +10,7 @@ import pytest
 from tacit import attacks
 from tacit.attacks.catalogue import ATTACKS
 
-HELPERS = {"catalogue", "coordinator", "gram_studies", "gram_view", "inversion", "study"}
+HELPERS = {"catalogue", "coordinator", "gram_studies", "gram_view", "inversion", "pairwise_rule", "study"}
 
 
 def test_every_attack_of_the_package_is_in_the_catalogue():
@@ -43,7 +43,7 @@ def test_one_is_run_on_a_file_and_drawn(tacit, tmp_path):
     "name",
     [
         "bfv_noise", "small_exponent", "rbf_trilateration", "one_hidden_column", "unit_queries", "far_queries",
-        "landmark_exposure", "few_violators", "shift_one_record", "shift_column_minimum", "shift_initiator", "ica", "iterate_differencing",
+        "landmark_exposure", "few_violators", "chosen_iterate", "bound_moments", "margin_tracking", "shift_one_record", "shift_column_minimum", "shift_initiator", "ica", "iterate_differencing",
         "two_party", "vertical_span", "vertical_modes", "token_frequency",
     ],
 )  # fmt: skip
@@ -64,6 +64,9 @@ def test_what_a_rule_stops_and_what_it_does_not(name):
         "token_frequency": lambda: sum(found["frequencies and co-occurrence"]) > sum(found["frequencies"]) > 2.0,
         "landmark_exposure": lambda: max(found["min_cluster=1"]) > 0 == max(found["min_cluster=5"]),
         "few_violators": lambda: max(found["min_count=1"]) > 0 == max(found["min_count=5"]),
+        "chosen_iterate": lambda: max(found["min_count=1"]) < 1e-6 and min(found["min_count=5"] + found["witnessed"]) > 0.05,
+        "bound_moments": lambda: min(found["as many bounds as asked for"]) > 0.4 and max(found["bounds that a holder allows"]) == 0,
+        "margin_tracking": lambda: max(found["0.1.0's rule, three runs"]) > 0 == max(found["groups"]),
         "shift_one_record": lambda: found["secret"][0] < 1e-9 and found["rotation"][0] > 0.1 and found["rotation"][-1] < 1e-9,
         "shift_column_minimum": lambda: found["secret"][0] < 1e-9 and found["rotation"][0] > 0.1,
         "shift_initiator": lambda: found["plain"][0] < 1e-9 and found["secret"][0] == 1,
