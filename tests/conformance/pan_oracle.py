@@ -140,11 +140,20 @@ def check_groups(result: Any, F: Any, signs: Any, groups: Any, least: int) -> An
     assert result["rounds"] == rounds
     use = np.isin(np.arange(len(F)), grouped.rows_in(groups))
     rows = Rows(F, np.where(use[:, None], signs, 0).astype(np.int8), np.ones(len(F)))
-    for k in range(len(result["b"])):  # whatever the groups, the optimum lies between
-        dual, primal = bracket(rows, C, k, tol=1e-4)
-        assert result["bound"][k] <= primal * (1 + 1e-6)
-        assert dual * (1 - 1e-6) <= objective(rows, result["w"][k], float(result["b"][k]), C, k) <= result["objective"][k] * (1 + 1e-7)
+    check_enclosed(rows, result)
     return after
+
+
+def check_enclosed(rows: Rows, result: Any, price: float = C) -> None:
+    """Whatever the groups: every bound is below the optimum, and what is told of all problems together not below what they have."""
+    told, true = 0.0, 0.0
+    for k in range(len(result["b"])):
+        dual, primal = bracket(rows, price, k, tol=1e-4)
+        own = objective(rows, result["w"][k], float(result["b"][k]), price, k)
+        assert result["bound"][k] <= primal * (1 + 1e-6)
+        assert dual * (1 - 1e-6) <= own
+        told, true = told + result["objective"][k] / np.sum(rows.signs[:, k] != 0), true + own / np.sum(rows.signs[:, k] != 0)
+    assert true <= told * (1 + 1e-7)
 
 
 def check_found(result: Any, pools: Sequence[grouped.Pool]) -> None:

@@ -112,7 +112,7 @@ class Optima(Message, tells="the models of all problems at all prices, their obj
 
 
 class Solution(State):
-    """The models; `objective` is an upper bound on J, with groups of all problems together; `held`: which ended with a larger gap than `tol`."""
+    """The models; `objective` is an upper bound on J, with groups of all problems together; `held`: which ended before `tol`."""
 
     w: F64
     b: F64

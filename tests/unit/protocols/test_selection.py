@@ -16,6 +16,7 @@ from tacit.numeric.relevance import Expansion
 from tacit.protocols.atoms import HoldBack, Told, begin
 from tacit.protocols.fold_accuracy import largest
 from tacit.protocols.margin_moments import MISSED, both_sides, usable, within
+from tacit.protocols.select_wrapper import voters
 from tacit.registry import Outcome, execute_together
 
 NAMES = ("p1", "p2", "p3")
@@ -30,10 +31,6 @@ def played(protocol: str, parts: dict[str, Part], **params: Any) -> Outcome:
 
 def cut(part: Part, rows: Any) -> Part:
     return Part(part.X[rows], part.y[rows], None, part.features, None)
-
-
-def notes(outcome: Outcome) -> list[dict[str, Any]]:
-    return [row for row in outcome.history if "features" in row]
 
 
 # which rows are summed
@@ -97,21 +94,18 @@ def few_of_a_class() -> dict[str, Part]:
     return {p: cut(part, kept[p]) for p, part in parts.items()}
 
 
-def far_apart() -> dict[str, Part]:
-    """Classes that a plane separates; each party has 8 rows of both."""
+def test_groups_that_are_outside_the_margin_on_average_are_in_no_set_and_t_abstains():
     rng = np.random.default_rng(0)
     y = np.tile([0, 1], 8)
-    shift = np.array([20.0, 5.0, 0.0, 0.0])
-    return {p: Part(np.where(y[:, None] == 1, shift, -shift) + rng.normal(size=(16, 4)), y, None, tuple("abcd"), None) for p in NAMES}
-
-
-def test_t_abstains_where_no_group_is_within_the_margin_and_rfe_decides_where_all_do():
-    parts, svm = far_apart(), {"min_count": 8, "kernel": "linear"}
-    outcome = played("select_wrapper", parts, criteria=("rfe", "t"), svm=svm)
-    assert [row["abstaining"] for row in notes(outcome)] == [1, 1]
-    alone = played("select_wrapper", parts, criteria=("t",), svm=svm)
-    assert [row["abstaining"] for row in notes(alone)] == [1, 1]
-    assert [each.tolist() for each in outcome.result["gone"]] == [each.tolist() for each in alone.result["gone"]]
+    part = Part(np.where(y == 1, 20.0, -20.0)[:, None] + rng.normal(size=(16, 1)), y, None, ("a",), None)
+    atoms, signs = begin(part, y, Told(()), HoldBack(8, accept_risk=True)), np.where(y == 1, 1, -1).astype(np.int8)[:, None]
+    e = Expansion(Kernel("linear"), np.ones((1, 1)), np.eye(1), np.zeros(1))
+    found = within(part, atoms, signs, np.arange(1), e, 0.1)
+    assert not found.rows.any()
+    assert both_sides(np.zeros((2, 3))).problems.tolist() == [0]
+    assert voters(CRITERIA, "sums", None) == ("rfe", "rsvm")
+    assert voters(("t",), None, None) == voters(("rsvm", "t"), None, None) == ("rfe",), "rfe needs nothing, and decides where all abstain"
+    assert voters(CRITERIA, "sums", "moments") == CRITERIA
 
 
 def one_class_each(columns: int) -> dict[str, Part]:

@@ -234,5 +234,5 @@ def test_it_is_kept_at_every_holder():
 
 def test_a_representation_shows_no_label():
     atoms = begin(part(), kinds(), map_of("a", 1), AUTO)
-    assert repr(atoms) == "Atoms(group, weight, kind, least, past)"
+    assert repr(atoms) == "Atoms(group, weight, kind, least, past, unknowns, lenient, bounds)"
     assert isinstance(atoms, Atoms)
