@@ -15,7 +15,7 @@ import numpy as np
 from tacit.numeric.active_set import solve
 from tacit.numeric.atoms import NOTHING
 from tacit.protocols.cutting_plane import ROUNDS
-from tacit.protocols.lockstep import FASTER, SHORTEST, SLOWER, STILL
+from tacit.protocols.lockstep import FASTER, SHORTEST, SLOWER, STILL, TRIES
 from tacit.protocols.planes import BEYOND, BIAS, FIRST, FLAT, GROWTH, LEVEL, PATIENCE, SHRINK, SLACK, STEPS
 
 Groups = dict[str, list[list[int]]]  # by holder
@@ -267,7 +267,7 @@ class Alone:
 
 
 class InStep:
-    """Larger groups: one number a round says whether all pools move, (1) and (2) of `lockstep`."""
+    """Larger groups: two numbers a round say whether all pools move, (1) and (2) of `lockstep`."""
 
     def __init__(self, pools: list[Pool], tol: float, max_rounds: int) -> None:
         self.pools, self.tol = pools, tol
@@ -295,13 +295,16 @@ class InStep:
         return max(0.0, self.total(self.loss, 0.0) - sum(pool.bound / (pool.price * n) for pool, n in zip(self.pools, self.n, strict=True)))
 
     def move(self, groups: Groups) -> None:
-        loss = sum(pool.loss(self.step, groups) / n for pool, n in zip(self.pools, self.n, strict=True))
-        step, moves = self.step, self.total(loss, self.step) < self.total(self.loss, 0.0)
+        steps = [self.step * share for share in TRIES]
+        losses = [sum(pool.loss(step, groups) / n for pool, n in zip(self.pools, self.n, strict=True)) for step in steps]
+        J = [self.total(loss, step) for loss, step in zip(losses, steps, strict=True)]
+        best = int(np.argmin(J))
+        loss, step, moves = losses[best], steps[best], J[best] < self.total(self.loss, 0.0)
         for pool in self.pools:
             pool.move(step if moves else 0.0, step + BEYOND * (1 - step) if moves else step)
         if moves:
             self.loss = loss
-        self.step = min(1.0, FASTER * step) if moves else max(SHORTEST, SLOWER * step)
+        self.step = min(1.0, FASTER * step) if moves else max(SHORTEST, SLOWER * self.step)
         self.still, self.age = 0 if moves else self.still + 1, self.age + 1
         apart = self.width()
         for pool, n in zip(self.pools, self.n, strict=True):

@@ -280,7 +280,7 @@ def test_all_small_tables_of_atoms_classes_and_gaps_show_no_few_rows(least):
         after = combined(label_, group)
         for atom in (0, 1):
             pieces = [int(np.sum((label_ == atom) & (after == own))) for own in np.unique(after[label_ == atom])]
-            assert len(pieces) < 2 or min(pieces) >= least, (label, kind)  # noqa: PLR2004 - one piece tells nothing apart
+            assert len(pieces) < 2 or min(pieces) >= least, (label, kind)
         used = np.unique(group[group >= 0])
         assert all((group == own).sum() >= least and len(np.unique(kind_[group == own])) == 1 for own in used), (label, kind)
 

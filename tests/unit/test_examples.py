@@ -27,7 +27,12 @@ SAYS = {
         "31 of quota=200 are left",
         "coordinator together with any one of clinic, laboratory, registry can work out all data",
     ],
-    "04_rows_of_many.py": ["together         0.96", "least rows of a group that a sum tells apart: 5", "from a plain scikit-learn pipeline: True", "report: rows_of_many.html"],
+    "04_rows_of_many.py": [
+        "together         0.96",
+        "least rows of a group that a sum tells apart: 5",
+        "from a plain scikit-learn pipeline: True",
+        "report: rows_of_many.html",
+    ],
 }
 
 

@@ -31,8 +31,8 @@ FILE = "opened.atoms"
 class OpenedRecords(State):
     """The file: marks of records and of what was in them when they were summed; the label, the landmark and the pool of each.
 
-    Of each pool maps, told: the names of the maps and what they told. clusters: how many landmarks were asked for. runs: who wrote last. seen: a digest
-    of the columns and cells that sums were taken of.
+    Of each pool maps, told: the names of the maps and what they told. clusters: how many landmarks were asked for. runs: who wrote last.
+    seen: a digest of the columns and cells that sums were taken of.
     """
 
     salt: bytes

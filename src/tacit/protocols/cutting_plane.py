@@ -21,7 +21,7 @@ together.
 
 What is opened is a function of sums over groups of rows (`atoms`): each of one class at one holder, and of at least `least` rows.
   classes   (2) of each side of every problem
-  line      in each round one number: the upper bound (1) of `numeric.atoms` on R at one step of the line, summed over all groups and all
+  line      in each round one number, or two where rows are many: the upper bound (1) of `numeric.atoms` on R at one step of the line, summed over all groups and all
             problems (`lockstep`): from the groups' counts, sums and sums of squares of h. Holders allow only so many of them that
             these, and all else that was opened of their rows, are fewer than the unknowns
   cuts      (2) over a union of groups, to which every holder rounds its rows within the margin by (2) and (3) of `numeric.atoms`
@@ -60,7 +60,7 @@ from tacit.numeric.atoms import OUT, rounded, upper_losses
 from tacit.numeric.fixed_point import FixedPoint
 from tacit.numeric.least_count import left
 from tacit.protocols.atoms import Atoms, counted_shares, keep, regrouped, reserved, spend
-from tacit.protocols.lockstep import Pace, first_pace, moved_together, settled_growth, slacks, weight_of
+from tacit.protocols.lockstep import TRIES, Pace, first_pace, moved_together, settled_growth, slacks, weight_of
 from tacit.protocols.plane_rows import Rows, class_sums, margins, origin, sums_of
 from tacit.protocols.planes import STEPS, Planes, cut_step, first_planes, minimise, moved, relative_gap, with_cut
 from tacit.protocols.secure_sum import Protection
@@ -185,14 +185,16 @@ def cutting_plane(
     voice = Voice(run, by, fixed, witness)
     who, each, holders = voice.who, tuple(width for width in widths for _ in range(columns)), len(run.roster[Holder])
     stages = max(map(len, prices))
-    rounds = stages * max_rounds if exact else allowed_rounds(run, tables, atoms, stages=stages, most=max_rounds, trainings=trainings)
-    atoms = run.local(Holder, reserve, tables, atoms, 0 if exact else rounds)
+    rounds, tries = stages * max_rounds, 0
+    if not exact:
+        rounds, tries = allowed_rounds(run, tables, atoms, stages=stages, most=max_rounds, trainings=trainings)
+    atoms = run.local(Holder, reserve, tables, atoms, rounds * tries)
     keep(run, atoms)
     first = voice.added(first_sums, tables)
     pools = run.local(who, first_pools, first, prices, widths, columns, exact)
     s = run.carry(
         pools=pools if exact else run.local(who, settled_growth, pools, rounds // stages),
-        pace=run.local(who, first_pace, pools, rounds // stages),
+        pace=run.local(who, first_pace, pools, rounds // stages, tries),
         line=run.local(Holder, begin, tables),
         atoms=atoms,
         rounds=0,
@@ -219,17 +221,18 @@ def cutting_plane(
 
 
 @choreography(opens={Everyone: "how many bounds on losses each holder's rows allow"})
-def allowed_rounds(run: Run, tables: At[Tables], atoms: At[Atoms], *, stages: int, most: int, trainings: int) -> int:
-    """How many rounds all holders allow, of the kind that opens one bound each."""
+def allowed_rounds(run: Run, tables: At[Tables], atoms: At[Atoms], *, stages: int, most: int, trainings: int) -> tuple[int, int]:
+    """How many rounds there are, and how many bounds in each: as many as all holders allow."""
     told = run.publish_all(Rounds, run.local(Holder, allowance, tables, atoms, trainings))
-    rounds = min(stages * min(most, ROUNDS), *(message.allowed for message in told.values()))
+    allowed, rounds = min(message.allowed for message in told.values()), stages * min(most, ROUNDS)
     few = [party for party, message in told.items() if message.allowed < FEWEST * stages]
     if few:
         raise LocalError(
             f"the rows of {', '.join(few)} allow fewer than {FEWEST * stages} bounds on losses to be opened, with all that was opened of"
             " them before: bring more rows or columns, search over fewer prices, repeat what was trained before, or say accept_risk=True"
         )
-    return rounds
+    tries = len(TRIES) if allowed >= len(TRIES) * rounds else 1
+    return min(rounds, allowed // tries), tries
 
 
 # Steps at the holders
@@ -345,7 +348,7 @@ def direction(pools: tuple[Planes, ...], pace: Pace, exact: bool) -> Direction: 
     objective, bound = (np.array([getattr(pools[k], name) for k in live]) for name in ("objective", "bound"))
     at = np.array([pools[k].at for k in live], dtype=np.int64)
     w, b = np.concatenate([np.empty(0), *(m[:-1] for m in minima)]), np.array([m[-1] for m in minima])
-    steps, share = (STEPS, np.empty(0)) if exact else (np.array([pace.step]), np.array([1.0 / weight_of(pools[k]) for k in live]))
+    steps, share = (STEPS, np.empty(0)) if exact else (pace.steps, np.array([1.0 / weight_of(pools[k]) for k in live]))
     return Direction(np.array(live, dtype=np.int64), at, w, b, objective, bound, steps, share)
 
 
@@ -354,7 +357,7 @@ def choose(
 ) -> Step:  # fmt: skip
     """Return how far every pool moves; one that is through with its last price takes no more cut."""
     if len(go.share):
-        after, pace, length, at = moved_together(pools, pace, float(losses[0]), tol)
+        after, pace, length, at = moved_together(pools, pace, losses, tol)
         lengths, places, slack = [length] * len(after), [at] * len(after), slacks(after, pace, holders)
     else:
         ways = [moved(pools[k], lost, tol, max_rounds) for k, lost in zip(go.live, losses, strict=True)]
@@ -378,7 +381,7 @@ def advance(
     """Return every pool where it moved to, with its cut and its next minimum."""
     after, cutting = list(pools), go.live[step.cut == 1]
     if len(go.share):
-        moves, pace, _, _ = moved_together(pools, pace, float(losses[0]), tol)
+        moves, pace, _, _ = moved_together(pools, pace, losses, tol)
         after = list(moves)
     else:
         for k, lost in zip(go.live, losses, strict=True):

@@ -2,7 +2,8 @@
 
 With groups of more than one row the loss is known between bounds only. The upper bound (1) of `numeric.atoms` is a function of the sums
 of squares of h over groups, and so of second moments of their rows: as many bounds as there are unknowns would determine the rows
-(`attacks.bound_moments`). So bounds are few, and counted. In every round one number is opened for all pools p together,
+(`attacks.bound_moments`). So bounds are few, and counted. In every round one number is opened for all pools p together, or two where rows
+are many, at the steps k and 0.3 k:
 
     loss(k) = sum_p R_p(w_p + k D_p) / n_p,       D_p = the way from the best model w_p to the minimum under the cuts            (1)
 
@@ -10,7 +11,8 @@ n_p being the weight of all rows. With J_p / (C_p n_p) added up over all pools,
 
     J(k) = sum_p |w_p + k D_p|^2 / (2 C_p n_p) + loss(k)                                                                         (2)
 
-all pools move by k if J(k) is less than J of the best models so far, and k grows; else none does, and k is halved. The bounds from below,
+all pools move by the best of these steps if J there is less than J of the best models so far, and the next k is longer than that step;
+else none moves, and k is halved. The bounds from below,
 added up in the same way, give the gap. All pools go on to their next price together; one that has no further price stays at its last.
 
 A stage, that is a price, ends where the gap is `tol`, where J and its bound have come no closer by 2 % in fifteen rounds at the
@@ -23,19 +25,20 @@ import dataclasses
 
 import numpy as np
 
-from tacit.choreo import State
+from tacit.choreo import F64, State
 from tacit.protocols.planes import BEYOND, GROWTH, PATIENCE, SHRINK, SLACK, TINY, Planes, next_price, risen
 
 Pools = tuple[Planes, ...]
 
-FASTER, SLOWER, SHORTEST = 1.5, 0.5, 1 / 64  # how the step changes, and the least
+FASTER, SLOWER, SHORTEST = 2.0, 0.5, 1 / 64  # how the step changes, and the least
+TRIES: F64 = np.array([1.0, 0.3])  # of the step, where as many bounds are allowed
 STILL = 5  # rounds without a move after which cuts are rounded as closely as they can be
 
 
 class Pace(State):
     """Where all pools are: at which price, the step that is tried next, (1) at the best models, and how the gap has come on.
 
-    `rounds` is how many rounds a stage may take.
+    `rounds` is how many rounds a stage may take, `tries` how many bounds are opened in each.
     """
 
     stage: int
@@ -46,11 +49,17 @@ class Pace(State):
     narrowest: float
     waited: int
     rounds: int
+    tries: int
+
+    @property
+    def steps(self) -> F64:
+        """Of the line, at which bounds are opened next."""
+        return self.step * TRIES[: self.tries]
 
 
-def first_pace(pools: Pools, rounds: int) -> Pace:
+def first_pace(pools: Pools, rounds: int, tries: int) -> Pace:
     """Return the pace before the first round: all losses are 1 for each row."""
-    return Pace(0, 1.0, float(sum(pool.c.max() > 0 for pool in pools)), 0, 0, np.inf, 0, rounds)
+    return Pace(0, 1.0, float(sum(pool.c.max() > 0 for pool in pools)), 0, 0, np.inf, 0, rounds, tries)
 
 
 def scale(pool: Planes) -> float:
@@ -75,10 +84,11 @@ def objective(pools: Pools, loss: float, step: float) -> float:
     return loss + sum(float(w @ w) / (2.0 * scale(p)) for p, w in zip(pools, ahead, strict=True))
 
 
-def moved_together(pools: Pools, pace: Pace, loss: float, tol: float) -> tuple[Pools, Pace, float, float]:
+def moved_together(pools: Pools, pace: Pace, losses: F64, tol: float) -> tuple[Pools, Pace, float, float]:
     """Return the pools and the pace after a round, how far the pools moved, and at which step they take their next cuts."""
-    step, before = pace.step, objective(pools, pace.loss, 0.0)
-    moves = objective(pools, loss, step) < before
+    J = [objective(pools, float(loss), float(step)) for loss, step in zip(losses, pace.steps, strict=True)]
+    best = int(np.argmin(J))
+    step, loss, moves = float(pace.steps[best]), float(losses[best]), J[best] < objective(pools, pace.loss, 0.0)
     length = step if moves else 0.0
     at = step + BEYOND * (1.0 - step) if moves else step
     after = tuple(
@@ -87,7 +97,7 @@ def moved_together(pools: Pools, pace: Pace, loss: float, tol: float) -> tuple[P
     )
     pace = dataclasses.replace(
         pace,
-        step=min(1.0, FASTER * step) if moves else max(SHORTEST, SLOWER * step),
+        step=min(1.0, FASTER * step) if moves else max(SHORTEST, SLOWER * pace.step),
         loss=loss if moves else pace.loss,
         still=0 if moves else pace.still + 1,
         age=pace.age + 1,
