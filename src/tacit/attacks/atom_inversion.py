@@ -56,7 +56,7 @@ FOUND = 1e-3  # of a record's length: how near is found
 STALL = 30  # steps in which the residual must fall by a twentieth
 COUNTING = (1e10, 1e12, 1e14)  # how much more a residual counts than a coefficient
 DAMPING, REFUSALS = 1e-2, 12
-PATIENT, MANY = 20, 20  # pursuits of a group; of one of more rows than this, which take long, one
+PATIENT, MANY = 8, 20  # pursuits of a group; of one of more rows than this, which take long, one
 
 Slopes = Callable[[F64], tuple[F64, F64]]
 
@@ -241,16 +241,16 @@ def closest_sums(view: View, the_map: FeatureMap) -> Sum:
     return Sum(the_map, difference[:-2], np.repeat([1.0, -1.0], [plus, p - plus]))
 
 
-def nested_sums(view: View, the_map: FeatureMap) -> Sum:
-    """Return the smallest difference of two sums, the empty one among them, of which it is known that it is a sum of rows of one class.
+def nested_sums(view: View, the_map: FeatureMap, least: int) -> Sum:
+    """Return the smallest difference of two sums, the empty one among them, that may be a sum of `least` rows or more of one class.
 
-    Nothing but the sums is known: c and d of such a difference have the same size.
+    Nothing but the sums and the size of groups is known: c and d of such a difference have the same size.
     """
     every = np.vstack([np.zeros_like(view.sums[:1]), view.sums])
     i, j = np.triu_indices(len(every), 1)
     apart = every[i] - every[j]
     size = np.abs(apart[:, -1])
-    fits = (np.abs(size - np.abs(apart[:, -2])) < SAME) & (size > SAME)
+    fits = (np.abs(size - np.abs(apart[:, -2])) < SAME) & (size >= least - SAME)
     best = apart[fits][np.argmin(size[fits])]
     return Sum(the_map, np.asarray(best[:-2] * np.sign(best[-2])), np.ones(round(float(abs(best[-1])))))
 
@@ -277,7 +277,7 @@ def study(X: F64, y: I64, variants: Mapping[str, Groups] = VARIANTS) -> Points:
     """Yield the share of the rows that are found, over all groups that a variant opens, by features for each column of a record."""
     few, signs, none = X[:, :8], np.where(y == y.max(), 1.0, -1.0), np.empty((0, 0))
     for name, groups in variants.items():
-        for each in (2, 4, 8, 16, 32):
+        for each in (2, 4, 8, 16):
             D = each * few.shape[1]
             opened = groups(FeatureMap("fourier", "rbf", 1.0 / few.shape[1], 3, 0.0, none, none, 1, D), few, signs)
             found = np.vstack([_tried(sums, few.shape[1]) for sums in opened])

@@ -73,13 +73,15 @@ def rows_within(M: F64, size: int, the_map: FeatureMap, columns: int, seed: int 
     if N.shape[1] < columns:
         return np.empty((0, columns))
     slopes = slopes_of(the_map, columns)
+
+    def missing(x: F64) -> F64:
+        return np.asarray(N.T @ np.append(map_records(the_map, x[None])[0], 1.0))
+
+    def derived(x: F64) -> F64:
+        return np.asarray(N[:-1].T @ slopes(x[None])[1][0])
+
     starts = np.random.default_rng(seed).normal(size=(STARTS, columns))
-    ends = [
-        least_squares(
-            lambda x: N.T @ np.append(map_records(the_map, x[None])[0], 1.0), start, lambda x: N[:-1].T @ slopes(x[None])[1][0], max_nfev=200
-        )
-        for start in starts
-    ]  # fmt: skip
+    ends = [least_squares(missing, start, derived, max_nfev=200) for start in starts]
     return np.array([end.x for end in ends if end.cost < ZERO]).reshape(-1, columns)
 
 

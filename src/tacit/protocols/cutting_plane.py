@@ -21,9 +21,9 @@ together.
 
 What is opened is a function of sums over groups of rows (`atoms`): each of one class at one holder, and of at least `least` rows.
   classes   (2) of each side of every problem
-  line      in each round one number, or two where rows are many: the upper bound (1) of `numeric.atoms` on R at one step of the line, summed over all groups and all
-            problems (`lockstep`): from the groups' counts, sums and sums of squares of h. Holders allow only so many of them that
-            these, and all else that was opened of their rows, are fewer than the unknowns
+  line      in each round one number, or two where rows are many: the upper bound (1) of `numeric.atoms` on R at a step of the line,
+            summed over all groups and all problems (`lockstep`): from the groups' counts, sums and sums of squares of h. Holders allow only
+            so many of them that these, and all else that was opened of their rows, are fewer than the unknowns
   cuts      (2) over a union of groups, to which every holder rounds its rows within the margin by (2) and (3) of `numeric.atoms`
 Why this suffices. Every number that leaves a holder depends on its rows only through sums over the groups that it has at that moment:
 sums of f, and of f f' where it is a bound. Later groups are pieces of these, so all numbers of all runs are functions of the sums over the

@@ -43,7 +43,8 @@ def test_one_is_run_on_a_file_and_drawn(tacit, tmp_path):
     "name",
     [
         "bfv_noise", "small_exponent", "rbf_trilateration", "one_hidden_column", "unit_queries", "far_queries",
-        "landmark_exposure", "few_violators", "chosen_iterate", "bound_moments", "margin_tracking", "shift_one_record", "shift_column_minimum", "shift_initiator", "ica", "iterate_differencing",
+        "landmark_exposure", "few_violators", "chosen_iterate", "bound_moments", "margin_tracking",
+        "shift_one_record", "shift_column_minimum", "shift_initiator", "ica", "iterate_differencing",
         "two_party", "vertical_span", "vertical_modes", "token_frequency",
     ],
 )  # fmt: skip

@@ -18,9 +18,9 @@ Y = np.arange(40) % 2
 TOLD = Told((("identity", 3),))
 
 
-def marks_of(opened: Opened, rows: np.ndarray, ids: bool = True) -> list[bytes]:
+def marks_of(opened: Opened, rows: np.ndarray) -> list[bytes]:
     part = part_of(X[rows], Y[rows], None, ("a", "b", "c"))
-    return record_marks(opened.salt, part, rows.tolist() if ids else None)
+    return record_marks(opened.salt, part, rows.tolist())
 
 
 def run(opened: Opened, job: str, rows: np.ndarray, least: int = 4, cut: float | None = None):
@@ -142,3 +142,23 @@ def test_no_id_and_no_value_stands_in_the_file(tmp_path):
     content = (tmp_path / FILE).read_bytes()
     assert b"patient" not in content
     assert not any(X[i].tobytes() in content for i in range(20))
+
+
+def changed_marks(opened: Opened, rows: np.ndarray, changed: int) -> tuple[list[bytes], list[bytes]]:
+    """Marks of the records by their ids, and of their contents, of which the first so many were corrected."""
+    values = X[rows].copy()
+    values[:changed] += 1.0
+    part = part_of(values, Y[rows], None, ("a", "b", "c"))
+    return marks_of(opened, rows), record_marks(opened.salt, part, None)
+
+
+@pytest.mark.parametrize(("changed", "kept_out"), [(0, False), (2, True), (40, False)])
+def test_an_atom_of_which_a_few_records_were_corrected_stays_out(tmp_path, changed, kept_out):
+    """Two sums over it would differ by the corrections; where all records changed, they differ by as many."""
+    opened = Opened(tmp_path)
+    marks, contents = changed_marks(opened, ALL, 0)
+    past = opened.begin("first", marks, contents)
+    part = dataclasses.replace(part_of(X, Y, None, ("a", "b", "c")), past=past)
+    opened.keep("first", marks, begin(part, Y.astype(np.int64), TOLD, HoldBack(4, accept_risk=True)).past, contents)
+    absent = opened.begin("second", *changed_marks(opened, ALL, changed)).absent
+    assert (0 < absent.min() < 4) == kept_out

@@ -232,7 +232,7 @@ def test_a_problem_without_any_row_is_no_obstacle_to_the_others(min_count):
     if min_count == 1:
         np.testing.assert_allclose(both.solution.w[0], alone.solution.w[0], atol=1e-9)
     own, reference = (objective(rows, done.solution.w[0], done.solution.b[0], 1.0) for done in (both, alone))
-    assert own == pytest.approx(reference, rel=0.05)
+    assert own == pytest.approx(reference, rel=0.1)
     assert not both.solution.w[1].any()
     assert np.isfinite(both.solution.b).all()
 
@@ -265,7 +265,7 @@ def test_smaller_groups_come_closer():
     rows = blobs(n=300, seed=2)
     gaps = [float(relative_gap(found.objective, found.bound)[0]) for found in (played(rows, min_count=m).solution for m in (1, 3, 20))]
     assert gaps == sorted(gaps)
-    assert gaps[0] <= 1e-3 < gaps[1] < 0.3
+    assert gaps[0] <= 1e-3 < gaps[1] < 0.5
 
 
 @pytest.mark.parametrize("min_count", [5, 10])
