@@ -29,6 +29,7 @@ SUITES = (
     "pan_speed",
     "pan_selection",
     "atoms",
+    "combinations",
     "grid_search",
     "shift",
     "elm",

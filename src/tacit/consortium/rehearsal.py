@@ -32,6 +32,7 @@ Params = Mapping[str, Any]
 SMALL, LARGE = 8, 64  # records of the rehearsals
 USUAL = 60  # rounds of cutting planes, where that is not known
 AVERAGES = 150  # rounds of a consensus
+GROUP = 2  # rows of a group in a rehearsal, unless every row is one
 PLANES = 4  # messages, one after the other, of a round of cutting planes
 
 
@@ -196,7 +197,8 @@ def _script(protocol: str) -> Script:
 def _rehearse(protocol: str, params: Params, roster: Roster, records: int, band: int) -> Ledger:
     check_params(protocol, params)
     script = _script(protocol)
-    given = {**params, **script.small, **({"band": band} if "band" in takes(protocol) else {})}
+    grouped = {"min_count": GROUP} if "accept_risk" in script.small and params.get("min_count") != 1 else {}
+    given = {**params, **script.small, **grouped, **({"band": band} if "band" in takes(protocol) else {})}
     key = (protocol, msgspec.msgpack.encode(given, order="sorted"), tuple(roster.roles.items()), records)
     return _played(key)
 

@@ -40,7 +40,7 @@ def searched(model, kind=FederatedGridSearch, **more):
 MODELS = {
     "pan": (PanSVC(tol=0.1), FederatedGridSearch),
     "witness": (PanSVC(tol=0.1, witness=True), FederatedGridSearch),
-    "halving": (PanSVC(tol=0.1, kernel="linear"), FederatedHalvingSearch),
+    "halving": (PanSVC(tol=0.1, kernel="linear", accept_risk=True), FederatedHalvingSearch),
     "gram": (GramSVC(), FederatedGridSearch),
     "gram by rows": (GramSVC(partition="horizontal"), FederatedHalvingSearch),
 }
