@@ -210,7 +210,7 @@ def test_a_coordinator_that_asks_for_more_bounds_than_were_agreed_on_is_refused(
 
     def greedy(pools: Any, pace: Any, exact: bool) -> Any:  # noqa: FBT001 - as the step it replaces
         honest = planes.direction(pools, pace, exact)
-        return dataclasses.replace(honest, steps=np.linspace(0.1, 1.0, 100))
+        return dataclasses.replace(honest, steps=np.linspace(0.1, 1.0, 10_000))
 
     with pytest.raises(PeerError, match="the coordinator asks for more bounds on losses than this site allows"):
         play({"direction": greedy}, {p: rows for p, (rows, _) in own.items()}, C=1.0, min_count=LEAST)

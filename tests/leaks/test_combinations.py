@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import warnings
 from typing import Any
 
@@ -15,10 +16,11 @@ from tacit.attacks.atom_inversion import atom_inversion, nested_sums
 from tacit.attacks.coordinator import dealt_rows, opened_sums
 from tacit.attacks.few_violators import few_violators
 from tacit.attacks.pairwise_rule import View, pairwise_rule
-from tacit.attacks.set_lattice import found_rows, heavy_class, neighbouring_jobs, of_sums
+from tacit.attacks.set_lattice import found_rows, heavy_class, neighbouring_jobs, of_sums, set_lattice
 from tacit.errors import LocalError
 from tacit.numeric.least_count import least_count
 from tacit.numeric.score_metrics import histograms, stretched
+from tacit.protocols import cutting_plane
 from tacit.protocols.feature_map import FeatureMap, map_records
 
 NONE = np.empty((0, 0))
@@ -36,6 +38,34 @@ def quiet():
 
 def fourier(features: int, columns: int) -> FeatureMap:
     return FeatureMap("fourier", "rbf", 1.0 / columns, 3, 0.0, NONE, NONE, 1, features)
+
+
+def view_with_sets(monkeypatch: Any, F: Any, C: float, least: int) -> View:
+    """The sums of a run, with the Gram matrix of their sets, which the real coordinator does not have: an attacker that knows more."""
+    real, marked, parties = cutting_plane.round_sets, [], 4
+
+    @functools.wraps(real)
+    def noted(*args: Any) -> Any:
+        cut = real(*args)
+        marked.append(cut.rows)
+        return cut
+
+    monkeypatch.setattr(cutting_plane, "round_sets", noted)
+    sums = opened_sums(dealt_rows(F, Y, parties=parties), C=C, min_count=least)
+    rounds = [np.concatenate(marked[i : i + parties]) for i in range(0, len(marked), parties)]
+    order = np.concatenate([np.arange(len(Y))[i::parties] for i in range(parties)])
+    sets = np.array([Y[order] == 1, Y[order] == 0, *(each[:, 0] > 0 for each in rounds if each.shape[1])], dtype=np.float64)
+    np.testing.assert_allclose(sets.sum(axis=1), sums[:, -1], atol=1e-6)
+    return View(sums, sets @ sets.T)
+
+
+@pytest.mark.parametrize("C", [1.0, 10.0, 100.0])
+@pytest.mark.parametrize("features", [0, 200])
+def test_even_who_knows_by_how_many_rows_all_sets_differ_finds_no_record(monkeypatch, C, features):
+    """With these counts the attack found 38 records in 0.1.0's sums of the linear run with C = 10."""
+    F = np.asarray(map_records(fourier(features, 30), X)) if features else X
+    view = view_with_sets(monkeypatch, F, C, least_count(features or 30, 30, 0.0))
+    assert len(set_lattice(view)) == 0
 
 
 @pytest.mark.parametrize("C", [1.0, 10.0, 100.0])

@@ -261,7 +261,7 @@ def look_ahead(tables: Tables, line: Line, go: Direction, widths: tuple[int, ...
 
 def allowance(tables: Tables, atoms: Atoms, trainings: int) -> Rounds:
     """Return half of what may still be told of the rows of the smallest problem, shared between so many trainings."""
-    if atoms.lenient:
+    if atoms.lenient or not tables[0].signs.any():  # of rows that take no part nothing is told
         return Rounds(UNLIMITED)
     most = left(float(counted_shares(atoms.past).sum())) / 2.0 / trainings * _smallest(tables) * atoms.unknowns
     return Rounds(int(min(most, UNLIMITED)))
@@ -276,7 +276,7 @@ def _smallest(tables: Tables) -> float:
     """Return how many rows of weight the smallest problem has here; a class that weighs next to nothing hides none of the others."""
     heavy = tables[0].weight > tables[0].weight.max(initial=0.0) / HEAVY
     rows = ((tables[0].signs != 0) & heavy[:, None]).sum(axis=0)
-    return float(rows[rows > 0].min(initial=len(heavy) + 1))
+    return float(rows[rows > 0].min()) if rows.any() else np.inf
 
 
 def bounds_along(tables: Tables, line: Line, atoms: Atoms, go: Direction) -> F64:

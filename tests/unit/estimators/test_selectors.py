@@ -110,7 +110,7 @@ def test_the_best_subset_is_chosen_by_the_folds_and_bounded():
     [
         PanSVC(gamma=0.3, tol=1e-2, max_rounds=3, landmark_source="local", min_count=3, accept_risk=True),
         PanSVC(gamma=0.3, tol=1e-2, max_rounds=3, landmark_source="joint", min_count=3, accept_risk=True),
-        PanSVC(kernel="linear", tol=1e-2, max_rounds=3, secure_sum="ring"),
+        PanSVC(kernel="linear", tol=1e-2, max_rounds=3, secure_sum="ring", min_count=3, accept_risk=True),
     ],
     ids=["local", "joint", "ring"],
 )
