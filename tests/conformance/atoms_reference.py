@@ -340,6 +340,7 @@ def planes(
     least: int,
     tol: float,
     max_rounds: int = 500,
+    bounds: int = 1 << 40,
 ) -> tuple[list[Pool], Groups, int]:
     """Every problem (a column of signs) in every table (features, prices): the pools, the groups after all splits, and the rounds."""
     use = rows_in(groups)

@@ -39,7 +39,8 @@ class OwnCoordinator(Together):
 def play(steps: Steps, rows: Mapping[str, Rows], *, C: float = 1.0, min_count: int = 5, past: Any = None, **params: Any) -> Solution:
     """Return what the cutting planes of honest holders with these rows give under this coordinator.
 
-    `past` holds what earlier runs opened, by holder; what this one opens is written into it.
+    `past` holds what earlier runs opened, by holder; what this one opens is written into it. Weights are taken as they are: only those that
+    all rows of a class share are what a training would use.
     """
     kept = {} if past is None else past
     roster, job = Roster({Holder: tuple(rows), Coordinator: ("coordinator",)}), secrets.token_bytes(16)

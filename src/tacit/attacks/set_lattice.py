@@ -149,7 +149,7 @@ def _reduce(gram: Any, scale: float, delta: float, visits: int) -> Any:  # noqa:
             for j in range(k + 1):
                 r[k, j] = scale * G[k, j] + H[k, j] - np.sum(mu[j, :j] * r[k, :j])
                 if j < k:
-                    mu[k, j] = r[k, j] / r[j, j]
+                    mu[k, j] = r[k, j] / r[j, j] if r[j, j] != 0.0 else 0.0
             changed = False
             x = mu[k].copy()
             for j in range(k - 1, -1, -1):

@@ -229,7 +229,7 @@ def allowed_rounds(run: Run, tables: At[Tables], atoms: At[Atoms], *, stages: in
     if few:
         raise LocalError(
             f"the rows of {', '.join(few)} allow fewer than {FEWEST * stages} bounds on losses to be opened, with all that was opened of"
-            " them before: bring more rows or columns, search over fewer prices, repeat what was trained before, or say accept_risk=True"
+            " them before: bring more rows or columns, search over fewer prices or select among fewer features, or say accept_risk=True"
         )
     tries = len(TRIES) if allowed >= len(TRIES) * rounds else 1
     return min(rounds, allowed // tries), tries

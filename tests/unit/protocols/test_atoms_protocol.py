@@ -15,14 +15,17 @@ from tacit.numeric.atoms import OUT
 from tacit.numeric.kernels import Kernel
 from tacit.numeric.least_count import FLOOR, MARGIN
 from tacit.protocols.atoms import (
+    BEFORE,
     LAYER,
     Atoms,
     HoldBack,
     Past,
     Told,
+    as_seen,
     begin,
     clustered,
     digest_of,
+    fingerprint,
     forget,
     keep,
     maps_of,
@@ -140,6 +143,31 @@ def test_a_known_map_is_told_no_finer_without_a_word_and_is_counted_if_it_is():
 def test_nodes_of_hidden_layers_are_counted_elsewhere():
     past = dataclasses.replace(no_past(60), maps=(f"{LAYER} 1",), told=np.array([0.9]))
     assert begin(part(past=past), kinds(), map_of("a", 16), AUTO).least == 10
+
+
+def test_of_other_columns_or_cells_every_map_is_a_new_one_and_what_was_told_counts_on():
+    first = begin(part(), kinds(), map_of("a", 16), AUTO)
+    same = part(past=first.past)
+    assert as_seen(same, first.past) is first.past
+    for change in ({"X": 2.0 * same.X}, {"X": np.where(np.arange(60)[:, None] == 3, 9.0, same.X)}, {"features": tuple("dcba")}):
+        other = SimpleNamespace(**{**vars(same), **change})
+        seen = as_seen(other, first.past)
+        assert seen.maps == (f"a{BEFORE}",)
+        np.testing.assert_array_equal(seen.told, first.past.told)
+        again = begin(other, kinds(), map_of("a", 16), AUTO)
+        assert again.least == 20, "half of what was left"
+        assert set(again.past.maps) == {f"a{BEFORE}", "a"}
+
+
+def test_the_order_of_rows_does_not_matter_nor_do_rows_that_were_in_no_sum():
+    given, rng = part(), np.random.default_rng(1)
+    order, all_rows = rng.permutation(60), np.ones(60, bool)
+    assert fingerprint(given, all_rows) == fingerprint(SimpleNamespace(X=given.X[order]), all_rows)
+    longer = SimpleNamespace(X=np.vstack([given.X, rng.normal(size=(5, 4))]))
+    assert fingerprint(longer, np.arange(65) < 60) == fingerprint(given, all_rows) != fingerprint(longer, np.ones(65, bool))
+    assert fingerprint(SimpleNamespace(X=np.array([[0.0, 1.0]])), np.ones(1, bool)) == fingerprint(
+        SimpleNamespace(X=np.array([[-0.0, 1.0]])), np.ones(1, bool)
+    ), "a zero has no sign"
 
 
 def test_a_later_run_begins_from_the_pieces_that_an_earlier_one_left():
