@@ -248,7 +248,8 @@ class Pool:
 class Alone:
     """Groups of single rows: every pool by itself, along its whole line."""
 
-    def __init__(self, pools: list[Pool], tol: float, max_rounds: int) -> None:
+    def __init__(self, pools: list[Pool], tol: float, max_rounds: int, bounds: int) -> None:
+        del bounds
         self.pools, self.tol, self.max_rounds = pools, tol, max_rounds
 
     def move(self, groups: Groups) -> None:
@@ -267,12 +268,14 @@ class Alone:
 
 
 class InStep:
-    """Larger groups: two numbers a round say whether all pools move, (1) and (2) of `lockstep`."""
+    """Larger groups: one number a round, or two if so many are allowed, say whether all pools move, (1) and (2) of `lockstep`."""
 
-    def __init__(self, pools: list[Pool], tol: float, max_rounds: int) -> None:
+    def __init__(self, pools: list[Pool], tol: float, max_rounds: int, bounds: int) -> None:
         self.pools, self.tol = pools, tol
         self.stages = max(len(pool.prices) for pool in pools)
-        self.rounds = min(max_rounds, ROUNDS)  # of a stage
+        rounds = self.stages * min(max_rounds, ROUNDS)
+        self.tries = TRIES if bounds >= len(TRIES) * rounds else TRIES[:1]
+        self.rounds = min(rounds, bounds // len(self.tries)) // self.stages
         self.n = [float(pool.weight[pool.y != 0].sum()) or 1.0 for pool in pools]
         self.stage, self.step, self.still, self.age, self.waited, self.narrowest = 0, 1.0, 0, 0, 0, np.inf
         self.loss = float(sum((pool.y != 0).any() for pool in pools))
@@ -295,7 +298,7 @@ class InStep:
         return max(0.0, self.total(self.loss, 0.0) - sum(pool.bound / (pool.price * n) for pool, n in zip(self.pools, self.n, strict=True)))
 
     def move(self, groups: Groups) -> None:
-        steps = [self.step * share for share in TRIES]
+        steps = [self.step * share for share in self.tries]
         losses = [sum(pool.loss(step, groups) / n for pool, n in zip(self.pools, self.n, strict=True)) for step in steps]
         J = [self.total(loss, step) for loss, step in zip(losses, steps, strict=True)]
         best = int(np.argmin(J))
@@ -342,13 +345,16 @@ def planes(
     max_rounds: int = 500,
     bounds: int = 1 << 40,
 ) -> tuple[list[Pool], Groups, int]:
-    """Every problem (a column of signs) in every table (features, prices): the pools, the groups after all splits, and the rounds."""
+    """Every problem (a column of signs) in every table (features, prices): the pools, the groups after all splits, and the rounds.
+
+    `bounds`: how many on losses the holders allow.
+    """
     use = rows_in(groups)
     signs = np.where(np.isin(np.arange(len(signs)), use)[:, None], signs, 0)
     weight = np.ones(len(signs)) if weight is None else weight
     groups = {name: [list(group) for group in own] for name, own in groups.items()}
     pools = [Pool(F, y, weight, C, exact=least == 1) for F, C in tables for y in signs.T]
-    way, rounds = (Alone if least == 1 else InStep)(pools, tol, max_rounds), 0
+    way, rounds = (Alone if least == 1 else InStep)(pools, tol, max_rounds, bounds), 0
     while live := [pool for pool in pools if not pool.done]:
         way.move(groups)
         cutting = [(pool, list[int](), way.slack(pool, len(groups))) for pool in live if not pool.done]

@@ -111,6 +111,7 @@ CASES: tuple[Case, ...] = (
     pan_case("3_classes", "fourier", classes=3),
     pan_case("ovo", "fourier", classes=3, multi_class="ovo"),
     pan_case("groups_linear", "identity", kernel="linear", min_count=3),
+    pan_case("groups_auto", "identity", kernel="linear", min_count="auto", accept_risk=False),
     pan_case("groups_fourier_ring", "fourier", min_count=2, method="ring"),
     pan_case("groups_local", "local", min_count=2),
     pan_case("groups_joint_witness", "joint", min_count=2, witness=True),

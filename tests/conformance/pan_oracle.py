@@ -18,6 +18,7 @@ from tacit.choreo import I64, At, Coordinator, Holder, Run
 from tacit.data.part import Part
 from tacit.numeric.fixed_point import FixedPoint
 from tacit.numeric.folds import votes
+from tacit.numeric.least_count import FLOOR, MARGIN
 from tacit.protocols.atoms import Atoms
 from tacit.protocols.cutting_plane import Solution, cutting_plane
 from tacit.protocols.feature_map import FeatureMap, map_records
@@ -117,25 +118,32 @@ def check_planes(result: Any, inputs: Any, *, classes: int, multi_class: str, le
 def check_pan(result: Any, inputs: Any, *, classes: int, multi_class: str, source: str, params: Any) -> None:
     the_map = FeatureMap(**{name: result[name] for name in FeatureMap.field_names()})
     assert the_map.source == source
-    (X, y), least = labelled(classes), params["min_count"]
+    (X, y), least = labelled(classes), FLOOR if params["min_count"] == "auto" else params["min_count"]
     F, signs, holders = map_records(the_map, X), signs_of(y, problems(classes, multi_class)), split(tuple(inputs["data"][1]))
     groups = grouped.by_class(holders, y, least)
     if least == 1:
         check_models(result, F, classes, multi_class)
     else:
-        groups = check_landmarks(the_map, X, holders, groups, params)
+        groups = check_landmarks(the_map, X, holders, groups, {**params, "min_count": least})
     if params.get("probability"):
         check_probability(result, F, y, signs, groups, least)
     elif least > 1:
-        check_groups(result, F, signs, groups, least)
+        allowed = {} if params["accept_risk"] else {"bounds": bounds_of(groups, the_map.size, least)}
+        check_groups(result, F, signs, groups, least, **allowed)
 
 
 # Larger groups
 
 
-def check_groups(result: Any, F: Any, signs: Any, groups: Any, least: int) -> Any:
+def bounds_of(groups: Any, features: int, least: int, columns: int = 3) -> int:
+    """How many bounds on losses all holders allow in a first run of one training: half of what a map of so many features leaves."""
+    left = 1 / MARGIN - features / (least * columns)
+    return min(int(left / 2 * sum(map(len, own)) * columns) for own in groups.values() if own)
+
+
+def check_groups(result: Any, F: Any, signs: Any, groups: Any, least: int, **allowed: int) -> Any:
     """The models are those of `atoms_reference`; returns its last groups."""
-    pools, after, rounds = grouped.planes(groups, [(F, (C,))], signs, least=least, tol=TOL)
+    pools, after, rounds = grouped.planes(groups, [(F, (C,))], signs, least=least, tol=TOL, **allowed)
     check_found(result, pools[: len(result["b"])])
     assert result["rounds"] == rounds
     use = np.isin(np.arange(len(F)), grouped.rows_in(groups))
