@@ -10,7 +10,7 @@ import pytest
 from tacit.errors import LocalError
 from tacit.runtimes.spark_session import check, find_java
 
-FIT = "import numpy as np; from tacit import PanSVC; PanSVC(runtime='spark').fit(np.eye(6), [0, 1] * 3)"
+FIT = "import numpy as np; from tacit import PanSVC; PanSVC(runtime='spark', min_count=1, accept_risk=True).fit(np.eye(6), [0, 1] * 3)"
 
 
 def last_line(code, **environment):
