@@ -50,7 +50,7 @@ def grouped(label: I64, absent: I64, kind: I64, least: int) -> I64:
     piece, rows = _numbered(_paired(atom, kind))
     rows = rows[piece]
     old = label >= 0
-    shows = old & (((rows < size[atom]) & (rows < least)) | ((absent > 0) & (absent < least)))
+    shows = old & (((rows < size[atom]) & (rows < least)) | ((absent > 0) & ((absent < least) | (rows < least))))
     barred = np.zeros(len(size), bool)
     barred[atom[shows]] = True
     use = (kind >= 0) & ~barred[atom]
