@@ -39,7 +39,16 @@ def test_every_value_of_a_column_is_a_learner_and_the_model_is_that_of_the_simul
     there = Federation.spark(written(), label="label", site="site")
     assert repr(there) == "<Federation: on Spark, 120 x 3: rows of east 40, north 40, west 40; coordinator driver>"
     here = Federation.simulate(X, y, parties=list(SITES), split="column", by=site)
-    how = {"C": 2.0, "gamma": 0.3, "landmark_source": "fourier", "landmarks": 20, "random_state": 0, "tol": 0.2, "min_count": 3, "accept_risk": True}
+    how = {
+        "C": 2.0,
+        "gamma": 0.3,
+        "landmark_source": "fourier",
+        "landmarks": 20,
+        "random_state": 0,
+        "tol": 0.2,
+        "min_count": 3,
+        "accept_risk": True,
+    }
     on_spark, simulated = PanSVC(**how).fit(there), PanSVC(**how).fit(here)
     np.testing.assert_allclose(on_spark.model_.w, simulated.model_.w, rtol=1e-9)
     assert on_spark.classes_.tolist() == ["ill", "well"]

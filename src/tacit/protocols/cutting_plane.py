@@ -68,7 +68,6 @@ from tacit.protocols.witness import Voice
 
 Tables = tuple[Rows, ...]
 ROUNDS, FEWEST = 60, 3  # of a stage with groups: at most, since more hardly help, and at least
-UNLIMITED = 1 << 40
 HEAVY = 100.0  # a row that weighs less than this share of the heaviest is no unknown
 
 
@@ -223,12 +222,14 @@ def cutting_plane(
 @choreography(opens={Everyone: "how many bounds on losses each holder's rows allow"})
 def allowed_rounds(run: Run, tables: At[Tables], atoms: At[Atoms], *, stages: int, most: int, trainings: int) -> tuple[int, int]:
     """How many rounds there are, and how many bounds in each: as many as all holders allow."""
-    told = run.publish_all(Rounds, run.local(Holder, allowance, tables, atoms, trainings))
-    allowed, rounds = min(message.allowed for message in told.values()), stages * min(most, ROUNDS)
-    few = [party for party, message in told.items() if message.allowed < FEWEST * stages]
+    rounds = stages * min(most, ROUNDS)
+    told = run.publish_all(Rounds, run.local(Holder, allowance, tables, atoms, trainings, len(TRIES) * rounds))
+    allowed = min(message.allowed for message in told.values())
+    fewest = min(FEWEST * stages, rounds)
+    few = [party for party, message in told.items() if message.allowed < fewest]
     if few:
         raise LocalError(
-            f"the rows of {', '.join(few)} allow fewer than {FEWEST * stages} bounds on losses to be opened, with all that was opened of"
+            f"the rows of {', '.join(few)} allow fewer than {fewest} bounds on losses to be opened, with all that was opened of"
             " them before: bring more rows or columns, search over fewer prices or select among fewer features, or say accept_risk=True"
         )
     tries = len(TRIES) if allowed >= len(TRIES) * rounds else 1
@@ -259,12 +260,15 @@ def look_ahead(tables: Tables, line: Line, go: Direction, widths: tuple[int, ...
     return dataclasses.replace(line, ahead=ahead)
 
 
-def allowance(tables: Tables, atoms: Atoms, trainings: int) -> Rounds:
-    """Return half of what may still be told of the rows of the smallest problem, shared between so many trainings."""
+def allowance(tables: Tables, atoms: Atoms, trainings: int, needed: int) -> Rounds:
+    """Return half of what may still be told of the rows of the smallest problem, shared between so many trainings.
+
+    No more than the run needs: a larger number would say how many rows the holder has.
+    """
     if atoms.lenient or not tables[0].signs.any():  # of rows that take no part nothing is told
-        return Rounds(UNLIMITED)
+        return Rounds(needed)
     most = left(float(counted_shares(atoms.past).sum())) / 2.0 / trainings * _smallest(tables) * atoms.unknowns
-    return Rounds(int(min(most, UNLIMITED)))
+    return Rounds(int(min(most, needed)))
 
 
 def reserve(tables: Tables, atoms: Atoms, rounds: int) -> Atoms:

@@ -17,11 +17,13 @@ from tacit.numeric.fixed_point import FixedPoint
 from tacit.numeric.least_count import MARGIN
 from tacit.protocols import cutting_plane as protocol
 from tacit.protocols.atoms import BOUNDS, Atoms, HoldBack, Told, begin, counted_shares, reserved, spend
-from tacit.protocols.cutting_plane import FEWEST, ROUNDS, UNLIMITED, Direction, Step, allowance, cutting_plane, reserve
+from tacit.protocols.cutting_plane import FEWEST, ROUNDS, Direction, Step, allowance, cutting_plane, reserve
 from tacit.protocols.lockstep import SHORTEST, STILL, TRIES, first_pace, moved_together, objective, scale, settled_growth, slacks, width
 from tacit.protocols.plane_rows import Rows
 from tacit.protocols.planes import first_planes, minimise
 from tacit.protocols.secure_sum import protect
+
+NEEDED = 10_000  # bounds, more than these rows allow
 
 
 def pools(*prices: tuple[float, ...], rounds: int = 10) -> Any:
@@ -127,38 +129,38 @@ def holding(n: int = 60, columns: int = 4, problems: int = 1, rule: HoldBack | N
 def test_half_of_what_may_still_be_told_is_allowed_between_all_trainings():
     tables, atoms = holding()
     left = 1 / MARGIN - 4 / (5 * 4)
-    assert allowance(tables, atoms, 1).allowed == int(left / 2 * 60 * 4)
-    assert allowance(tables, atoms, 4).allowed == int(left / 8 * 60 * 4)
+    assert allowance(tables, atoms, 1, NEEDED).allowed == int(left / 2 * 60 * 4)
+    assert allowance(tables, atoms, 4, NEEDED).allowed == int(left / 8 * 60 * 4)
     after = reserve(tables, atoms, 60)
     assert after.bounds == 60
     assert counted_shares(after.past).sum() == pytest.approx(4 / 20 + 60 / 240)
-    assert allowance(tables, after, 1).allowed == int((left - 60 / 240) / 2 * 60 * 4)
+    assert allowance(tables, after, 1, NEEDED).allowed == int((left - 60 / 240) / 2 * 60 * 4)
 
 
 def test_however_many_trainings_follow_one_another_bounds_never_outnumber_the_unknowns():
     tables, atoms = holding()
     opened = 0
     for _ in range(30):
-        allowed = allowance(tables, atoms, 1).allowed
+        allowed = allowance(tables, atoms, 1, NEEDED).allowed
         atoms, opened = reserve(tables, atoms, allowed), opened + allowed
     assert opened + 4 * 60 / 5 <= 60 * 4 / MARGIN
-    assert allowance(tables, atoms, 1).allowed < FEWEST
+    assert allowance(tables, atoms, 1, NEEDED).allowed < FEWEST
 
 
 def test_the_smallest_problem_and_the_heavy_rows_decide():
     (rows,), atoms = holding(problems=2)
     fold = Rows(rows.F, np.where((np.arange(60)[:, None] < 20) & [False, True], 0, rows.signs).astype(np.int8), rows.weight)
-    assert allowance((fold,), atoms, 1).allowed == allowance((rows,), atoms, 1).allowed * 2 // 3
+    assert allowance((fold,), atoms, 1, NEEDED).allowed == allowance((rows,), atoms, 1, NEEDED).allowed * 2 // 3
     light = dataclasses.replace(rows, weight=np.where(np.arange(60) % 2, 1.0, 1e-6))
-    assert allowance((light,), atoms, 1).allowed == allowance((rows,), atoms, 1).allowed // 2
+    assert allowance((light,), atoms, 1, NEEDED).allowed == allowance((rows,), atoms, 1, NEEDED).allowed // 2
 
 
 def test_a_holder_of_which_no_row_takes_part_allows_anything():
     tables, atoms = holding(n=4)
     assert not tables[0].signs.any()
-    assert allowance(tables, atoms, 1).allowed == UNLIMITED
+    assert allowance(tables, atoms, 1, NEEDED).allowed == NEEDED
     assert counted_shares(reserve(tables, atoms, 60).past).sum() == counted_shares(atoms.past).sum()
-    assert allowance(*holding(rule=HoldBack(3, accept_risk=True)), 1).allowed == UNLIMITED
+    assert allowance(*holding(rule=HoldBack(3, accept_risk=True)), 1, NEEDED).allowed == NEEDED
 
 
 def run_of(parts: list[Rows], rule: HoldBack, run: Any = Tapped, steps: Any = None, **params: Any) -> Any:
@@ -183,7 +185,7 @@ def run_of(parts: list[Rows], rule: HoldBack, run: Any = Tapped, steps: Any = No
 def test_the_holder_of_the_fewest_rows_limits_the_rounds_of_all():
     rows = blobs(n=150)
     few = shared(rows, np.split(np.arange(150), [20, 80]))
-    smallest = min(allowance(*grouped_auto(part), 1).allowed for part in few)
+    smallest = min(allowance(*grouped_auto(part), 1, NEEDED).allowed for part in few)
     paths, tapped = run_of(few, HoldBack("auto"), tol=1e-9)
     assert paths.rounds <= smallest < ROUNDS
     assert {len(go.steps) for go in tapped.of(Direction)} == {1}, "where rounds are few, one bound each"
