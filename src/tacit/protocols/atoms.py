@@ -31,6 +31,7 @@ IDENTITY = "identity"  # the features of a linear kernel are the columns
 BOUNDS = "bounds on losses"
 MIX = np.uint64(0x9E3779B97F4A7C15)
 BEFORE = " of other columns"  # marks a map that was opened of the rows as they were
+SUBSET = "subset"  # how names of maps begin that depend on what a run finds, so that no later run has the same ones
 LAYER = "hidden layer"  # how names of hidden layers begin: of these the nodes are counted, not the numbers
 
 
@@ -126,6 +127,7 @@ def begin(part: Any, kind: I64, told: Told, rule: HoldBack, before: Atoms | None
     `kind` is the class of each row, below 0 where it takes no part.
     """
     past = as_seen(part, past_of(part)) if before is None else before.past
+    told = _named_anew(told, past)
     d, known = unknowns(part.X, told.features), dict(zip(past.maps, past.told, strict=True))
     least = rule.least(_least(told, known, d))
     group = grouped(past.label, past.absent, kind, least)
@@ -138,6 +140,12 @@ def begin(part: Any, kind: I64, told: Told, rule: HoldBack, before: Atoms | None
     label = combined(past.label, group)
     past = dataclasses.replace(past, label=label, maps=names, told=shares, summed=summed, seen=fingerprint(part, label >= 0))
     return Atoms(group, weight, kind, least, past, d, rule.accept_risk)
+
+
+def _named_anew(told: Told, past: Past) -> Told:
+    """Return the maps, those of subsets under names that no earlier run used: they are others, and count again."""
+    earlier = sum(name.startswith(SUBSET) for name in past.maps)
+    return Told(tuple((f"{name} after {earlier}" if name.startswith(SUBSET) else name, size) for name, size in told.maps))
 
 
 def as_seen(part: Any, past: Past) -> Past:

@@ -31,7 +31,7 @@ from tacit.choreo import F64, I64, At, Coordinator, Everyone, Holder, Run, State
 from tacit.errors import LocalError
 from tacit.numeric.kernels import Kernel
 from tacit.numeric.relevance import Expansion
-from tacit.protocols.atoms import IDENTITY, Atoms, Told, begin
+from tacit.protocols.atoms import IDENTITY, SUBSET, Atoms, Told, begin
 from tacit.protocols.cutting_plane import Solution, cutting_plane
 from tacit.protocols.feature_map import FeatureMap, Records, nystroem_maps, open_map
 from tacit.protocols.landmarks import landmarks
@@ -145,7 +145,7 @@ def subset_maps(svm: Svm, rows: int, columns: int, trainings: int) -> tuple[tupl
     if svm.kernel == "linear":
         return ()
     size = wanted(svm, rows, columns)
-    return tuple((f"subset {i} of {svm.kernel} {svm.gamma}", size) for i in range(trainings))
+    return tuple((f"{SUBSET} {i}", size) for i in range(trainings))
 
 
 def check_svm(svm: Svm) -> None:

@@ -17,6 +17,7 @@ from tacit.numeric.least_count import FLOOR, MARGIN
 from tacit.protocols.atoms import (
     BEFORE,
     LAYER,
+    SUBSET,
     Atoms,
     HoldBack,
     Past,
@@ -130,6 +131,15 @@ def test_the_same_map_costs_nothing_and_another_one_spends_half_of_what_is_left(
     assert least[5:] == [100, 200]
     assert told == sorted(told)
     assert told[-1] < 1 / MARGIN
+
+
+def test_maps_of_subsets_are_others_in_every_run_and_count_again():
+    rows = part(600)
+    first = begin(rows, kinds(600), map_of(f"{SUBSET} 0", 16), AUTO)
+    rows.past = first.past
+    second = begin(rows, kinds(600), map_of(f"{SUBSET} 0", 16), AUTO)
+    assert second.least == 20  # as another map: half of what is left
+    assert len(second.past.maps) == 2
 
 
 def test_a_known_map_is_told_no_finer_without_a_word_and_is_counted_if_it_is():
