@@ -32,6 +32,7 @@ Flags = NDArray[np.bool_]
 
 OUT = -1  # the group of a row that takes no part; the label of a row that never was in a sum
 ALIKE = 2.0  # weights within this ratio share a level
+STEPS = 8  # of the power method: a rough direction does
 NOTHING = 1e-7  # of the largest |h|: where two cuts are equal, a group in which they differ has a sum of 0, and rounding decides its sign
 
 
@@ -193,6 +194,36 @@ def rounded(group: I64, h: F64, least: int, slack: float, fresh: int) -> tuple[F
     new = split & inside
     group[rows[order[new]]] = fresh + taken[which[new]]
     return marked, group
+
+
+def split_by_place(group: I64, X: F64, least: int, pieces: int) -> I64:
+    """Return the groups cut in halves, across the direction in which their rows differ most, until each is below `pieces` times `least`.
+
+    Rows of a group that are near each other have similar margins under every model, so sets that are rounded to groups lose less.
+    """
+    group, following = group.copy(), int(group.max(initial=OUT)) + 1
+    order = np.argsort(group, kind="stable")
+    waiting = [rows for rows in np.split(order, np.flatnonzero(np.diff(group[order])) + 1) if len(rows) and group[rows[0]] >= 0]
+    while waiting:
+        rows = waiting.pop()
+        if least == 1 or len(rows) < pieces * least:
+            continue
+        rows = rows[np.argsort(X[rows] @ _widest(X[rows]), kind="stable")]
+        near, far = rows[: len(rows) // 2], rows[len(rows) // 2 :]
+        group[far] = following
+        following += 1
+        waiting += [near, far]
+    return group
+
+
+def _widest(X: F64) -> F64:
+    """Return the direction in which rows differ most, by a few steps of the power method from the column that differs most."""
+    centred = X - X.mean(axis=0)
+    direction = np.eye(X.shape[1])[np.argmax(centred.std(axis=0))]
+    for _ in range(STEPS):
+        direction = centred.T @ (centred @ direction)
+        direction /= max(float(np.linalg.norm(direction)), np.finfo(np.float64).tiny)
+    return direction
 
 
 def split_by_value(group: I64, value: F64, least: int, close: float) -> I64:

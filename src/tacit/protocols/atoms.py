@@ -23,13 +23,14 @@ from numpy.typing import NDArray
 
 from tacit.choreo import F64, I64, At, Holder, Run, State, encode
 from tacit.errors import LocalError, PeerError
-from tacit.numeric.atoms import OUT, combined, grouped, levels, refined
+from tacit.numeric.atoms import OUT, combined, grouped, levels, refined, split_by_place
 from tacit.numeric.least_count import least_count, unknowns
 
 Least = int | str  # a number, or "auto"
 IDENTITY = "identity"  # the features of a linear kernel are the columns
 BOUNDS = "bounds on losses"
 MIX = np.uint64(0x9E3779B97F4A7C15)
+PIECES = 32  # times `least`: from this size on groups are split by place alone; fewer leave margins too little to split
 BEFORE = " of other columns"  # marks a map that was opened of the rows as they were
 SUBSET = "subset"  # how names of maps begin that depend on what a run finds, so that no later run has the same ones
 LAYER = "hidden layer"  # how names of hidden layers begin: of these the nodes are counted, not the numbers
@@ -210,6 +211,11 @@ def regrouped(atoms: Atoms, group: I64) -> Atoms:
 def parted(atoms: Atoms, part: I64) -> Atoms:
     """Return the atoms split by a number that each row has, such as its fold."""
     return regrouped(atoms, refined(atoms.group, part))
+
+
+def near(part: Any, atoms: Atoms) -> Atoms:
+    """Return the atoms in pieces of rows that are near each other, none so small that margins could not split it further."""
+    return regrouped(atoms, split_by_place(atoms.group, part.X, atoms.least, PIECES))
 
 
 def clustered(atoms: Atoms, cluster: I64, number: int) -> Atoms:

@@ -4,7 +4,7 @@ The maps say how many numbers a sum over rows opens, and so of how many rows a g
 and so the groups must be known before the maps. In this order:
   groups    for the maps that are planned: the columns themselves, if there are landmarks, and as many features as are asked for
   landmarks over these groups, if a kernel needs them; then the maps
-  groups    again, for the maps as they are: those that were opened before cost nothing
+  groups    again, for the maps as they are: those that were opened before cost nothing; large ones in pieces of rows near each other
   sizes     how many records of each class take part
 
 Roles. Holder: records with labels. Coordinator: opens the sums.
@@ -21,7 +21,7 @@ from typing import Any
 
 from tacit.choreo import F64, At, Everyone, Holder, Message, Run, choreography
 from tacit.numeric.kernels import Kernel
-from tacit.protocols.atoms import IDENTITY, Atoms, Told, begin, forget, maps_of, sizes_by_kind
+from tacit.protocols.atoms import IDENTITY, Atoms, Told, begin, forget, maps_of, near, sizes_by_kind
 from tacit.protocols.feature_map import FeatureMap, nystroem_maps, open_map
 from tacit.protocols.landmarks import landmarks
 from tacit.protocols.row_problems import Common, check_taking, classes_at, wanted
@@ -80,6 +80,8 @@ def prepare(run: Run, data: At[Any], kernels: Sequence[Kernel], *, ground: Commo
     maps = tuple(found.get(k) or open_map(k, columns=ground.columns, size=size, seed=svm.seed) for k in kernels)
     told = maps_of((IDENTITY if each.source == "identity" else each, each.size) for each in maps)
     atoms = run.local(Holder, begin, data, kind, Told((*told.maps, *extra.maps)), svm.hold_back, before)
+    if bent:  # one direction is all that a linear kernel has, and margins find it
+        atoms = run.local(Holder, near, data, atoms)
     least, ground = counted(run, atoms, ground=ground)
     return Prepared(maps, atoms, ground, least)
 

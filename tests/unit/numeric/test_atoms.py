@@ -20,6 +20,7 @@ from tacit.numeric.atoms import (
     levels,
     refined,
     rounded,
+    split_by_place,
     split_by_value,
     staged,
     upper_losses,
@@ -319,3 +320,25 @@ def test_no_more_splits_are_taken_than_the_slack_asks_for(slack):
     group, h = np.repeat([0, 1, 2], 4), np.tile([1.0, 1.0, -1.0, -1.0], 3) * np.repeat([1.0, 0.5, 0.25], 4)
     _, finer = rounded(group, h, 2, slack * 3.5, 3)
     assert len(np.unique(finer)) - 3 == {0.0: 3, 0.3: 2, 0.9: 1}[slack]
+
+
+def test_large_groups_are_cut_into_pieces_of_rows_that_are_near_each_other():
+    draw = np.random.default_rng(0)
+    X = np.concatenate([draw.normal(size=(40, 3)) + centre for centre in ([0, 0, 0], [50, 0, 0], [0, 50, 0], [50, 50, 0])])
+    group = np.zeros(160, dtype=np.int64)
+    group[::40] = OUT
+    found = split_by_place(group, X, 5, 8)
+    assert (found[::40] == OUT).all()
+    assert [len(np.unique(found[i + 1 : i + 40])) for i in range(0, 160, 40)] == [1, 1, 1, 1]
+    assert sorted(np.bincount(found[found >= 0])) == [39, 39, 39, 39]
+
+
+def test_groups_below_the_size_asked_for_and_single_rows_stay_as_they_are():
+    X, group = np.random.default_rng(0).normal(size=(60, 2)), np.repeat([0, 1, 2], 20)
+    np.testing.assert_array_equal(split_by_place(group, X, 5, 5), group)
+    np.testing.assert_array_equal(split_by_place(group, X, 1, 2), group)
+    assert np.bincount(split_by_place(group, X, 5, 4)).tolist() == [10] * 6
+
+
+def test_rows_that_are_all_alike_are_split_too():
+    assert np.bincount(split_by_place(np.zeros(40, np.int64), np.ones((40, 2)), 5, 4)).min() >= 5
