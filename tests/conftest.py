@@ -12,14 +12,18 @@ settings.load_profile("any machine")
 
 
 LONG = ("organisations", "spark", "conformance")  # first, so that no worker has minutes of them left when the other is through
-SLOW = ("organisations", "spark")  # left to `make test-all`, but for what shows that jobs run at all
-ALWAYS = ("test_rows.py", "test_spark_federation.py")
+SLOW = ("organisations", "spark")  # left to `make test-all`, but for what shows that jobs run between organisations at all
+ALWAYS = ("test_rows.py",)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_itemcollected(item):
+    """Mark the tests of slow folders; single ones elsewhere say so themselves."""
+    if item.path.parent.name in SLOW and item.path.name not in ALWAYS:
+        item.add_marker(pytest.mark.slow)
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items):
-    """Mark slow tests; folders of long ones before the others, in random order within each."""
-    for item in items:
-        if item.path.parent.name in SLOW and item.path.name not in ALWAYS:
-            item.add_marker(pytest.mark.slow)
+    """Folders of long tests before the others, in random order within each."""
     items.sort(key=lambda item: item.path.parent.name not in LONG)

@@ -19,7 +19,13 @@ from tacit.runtimes.together import Together
 
 LEDGERS = Path(__file__).parent.parent / "ledgers"
 PARTIES = (2, 3, 5)
-SIZES = [pytest.param(case, n, id=f"{case.name}-{n}") for case in CASES.values() for n in PARTIES if n >= case.least]
+SLOW = pytest.mark.slow
+
+
+def sizes(*quick: int) -> list[Any]:
+    """Every case with every number of parties; those that are not quick are left to `make test-all`."""
+    every = [(case, n) for case in CASES.values() for n in PARTIES if n >= case.least]
+    return [pytest.param(case, n, id=f"{case.name}-{n}", marks=() if n in quick or n == case.least > 3 else SLOW) for case, n in every]
 
 
 def together(case: Case, roster: Roster) -> tuple[Any, list[Ledger]]:
@@ -59,14 +65,14 @@ def _rebuilt(marked: Any) -> Any:
     return {k: _rebuilt(v) for k, v in value.items()} if kind == "dict" else value
 
 
-@pytest.mark.parametrize(("case", "n"), SIZES)
+@pytest.mark.parametrize(("case", "n"), sizes(2, 3))
 def test_together_equals_the_centralised_reference(case, n):
     roster = case.roster(n)
     result, _ = together(case, roster)
     case.check(result, case.inputs(roster))
 
 
-@pytest.mark.parametrize(("case", "n"), SIZES)
+@pytest.mark.parametrize(("case", "n"), sizes(3))
 def test_every_party_in_its_own_thread_equals_the_reference_and_writes_the_same_ledger(case, n):
     roster = case.roster(n)
     result, ledgers = apart_in_threads(case, roster)
@@ -80,6 +86,7 @@ def test_every_party_in_its_own_thread_equals_the_reference_and_writes_the_same_
         assert len(seen) == 1, "sender and receiver saw the same bytes, nobody else saw any"
 
 
+@SLOW
 @pytest.mark.parametrize("case", [case for case in CASES.values() if case.least <= 3], ids=lambda case: case.name)
 def test_every_party_in_its_own_process_equals_the_reference(case, processes):
     answers = processes[case.name]

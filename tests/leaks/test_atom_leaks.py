@@ -271,7 +271,7 @@ def test_weights_are_equal_within_a_group_so_that_none_singles_a_row_out():
         assert (atoms.group == own).sum() >= 5
 
 
-@pytest.mark.parametrize("least", [2, 3])
+@pytest.mark.parametrize("least", [2, pytest.param(3, marks=pytest.mark.slow)])
 def test_all_small_tables_of_atoms_classes_and_gaps_show_no_few_rows(least):
     """Every labelling of six rows by two atoms, two classes and rows that stay away: what a run uses of an atom, and what it leaves."""
     for label, kind in product(product((0, 1), repeat=6), product((-1, 0, 1), repeat=6)):

@@ -96,7 +96,7 @@ def test_a_class_of_hardly_any_weight_hides_none_of_the_other_alone(light):
             assert len(found_rows(candidates, X, AWAY)) == 0
 
 
-@pytest.mark.parametrize("jobs", [6, 21])
+@pytest.mark.parametrize("jobs", [6, pytest.param(21, marks=pytest.mark.slow)])
 def test_jobs_that_hardly_differ_give_no_record_together(jobs):
     past: dict[str, Any] = {}
     views = [View(opened_sums(dealt_rows(X, Y), C=C, past=past)) for C in np.linspace(1.0, 1.05, jobs)]

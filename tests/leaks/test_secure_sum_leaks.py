@@ -56,7 +56,10 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("name", CASES)
+LONG = ("pairwise-4-Z2", "segments-4-Z2")
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.slow if name in LONG else ()) for name in CASES])
 def test_the_view_of_every_coalition_depends_only_on_what_the_table_allows(name):
     setting, allows = CASES[name]
     done = enumerate_sums(**setting)

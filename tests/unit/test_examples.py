@@ -43,7 +43,10 @@ def test_every_example_is_listed():
     assert sorted({*SAYS, *ELSEWHERE}) == sorted(path.name for path in EXAMPLES.glob("*.py"))
 
 
-@pytest.mark.parametrize("name", SAYS)
+LONG = ("03_pipeline_and_grid_search.py", "06_heart_disease.py", "07_any_cut.py")
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.slow if name in LONG else ()) for name in SAYS])
 def test_an_example_says_what_it_promises(name, tmp_path):
     command = [sys.executable, "-W", "error", str(EXAMPLES / name)]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60)  # noqa: S603 - our own files

@@ -274,6 +274,7 @@ LONGEST = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("data", LONGEST.values(), ids=LONGEST.keys())
 def test_the_longest_header_allocates_at_most_about_a_hundredfold(data):
     assert HEADER_LIMIT - 64 < len(data) <= HEADER_LIMIT + PREFIX.size

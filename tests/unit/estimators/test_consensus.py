@@ -36,7 +36,14 @@ def small():
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("settings", [{}, {"kernel": "rbf", "landmark_source": "ranges", "landmarks": 8}, COLUMNS], ids=str)
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        *(pytest.param(each, marks=pytest.mark.slow) for each in ({"kernel": "rbf", "landmark_source": "ranges", "landmarks": 8}, COLUMNS)),
+    ],
+    ids=str,
+)
 def test_check_estimator_passes(settings):
     failed = []
     quick = ConsensusSVC(max_rounds=20, **settings)

@@ -46,7 +46,7 @@ def test_check_estimator_passes():
 
 
 @pytest.mark.parametrize("kernel", ["linear", "rbf", "poly"])
-@pytest.mark.parametrize("parties", [3, 7])
+@pytest.mark.parametrize("parties", [3, pytest.param(7, marks=pytest.mark.slow)])
 def test_it_equals_the_pooled_svm(cancer, kernel, parties):
     X, y = cancer
     ours = GramSVC(kernel=kernel, C=3, tol=1e-7, n_parties=parties).fit(X[:300], y[:300], compare=True)

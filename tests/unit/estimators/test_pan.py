@@ -41,7 +41,9 @@ def federation(parts, **named):
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("settings", [{"min_cluster": 1}, {"landmark_source": "fourier", "multi_class": "ovo"}])
+@pytest.mark.parametrize(
+    "settings", [{"min_cluster": 1}, pytest.param({"landmark_source": "fourier", "multi_class": "ovo"}, marks=pytest.mark.slow)]
+)
 def test_check_estimator_passes(settings):
     """Its tables are too small for groups of several rows, and for means of several at each party."""
     failed = []
