@@ -68,8 +68,9 @@ def _suite(console: Console, name: str, *, quick: bool) -> int:
                 show(found)
     except MissingDataError as error:
         console.print(f"{name} left out: {error}")
-    for table in tables:
-        console.print(_printed(table), "")
+    finally:  # what was measured is shown, whatever comes after it
+        for table in tables:
+            console.print(_printed(table), "")
     console.print(_table(f"{name}: {module.__doc__.strip()} ({time.perf_counter() - start:.0f} s)", rows))
     return sum(figure.met is False for figure in rows)
 
