@@ -12,7 +12,7 @@ from tacit.consortium.seen_lists import FILE, remember
 from tacit.consortium.settings import AnalystSettings
 from tacit.errors import LocalError
 
-OLDER = r"consortium.members is version 2, and this site has seen version 3: an older list could bring a revoked key back; ask the registrar"
+OLDER = r"consortium.members is version 2, and this site has seen version 3: an older list could bring a revoked key back"
 
 
 @pytest.fixture
