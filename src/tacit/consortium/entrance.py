@@ -17,7 +17,6 @@ def identity_of(settings: Settings) -> tuple[Identity, Members]:
     identity = Identity.load(settings.key, settings.certificate)
     members = Members.load(settings.members, settings.ca_fingerprint)
     refuse_older(settings.state, members, str(settings.members))
-    remember(settings.state, members)
     entry = members.member(settings.name)
     if entry.key != identity.public:
         raise LocalError(
@@ -27,6 +26,7 @@ def identity_of(settings: Settings) -> tuple[Identity, Members]:
         raise LocalError(
             f"{settings.certificate} was not signed by the registrar of {members.consortium}: ask that one for the certificate again"
         )
+    remember(settings.state, members)
     return identity, members
 
 

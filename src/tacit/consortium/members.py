@@ -143,6 +143,11 @@ class Members:
         entries = [m for m in self if m.name == name]
         return next((m for m in entries if not m.revoked), entries[-1] if entries else None)
 
+    def keys(self) -> dict[str, list[bytes]]:
+        """All keys that each name ever had, those of replaced and revoked entries too."""
+        names = dict.fromkeys(m.name for m in self)
+        return {name: [m.key for m in self if m.name == name] for name in names}
+
     def member(self, name: str, now: datetime | None = None) -> Member:
         """The member of that name, whose key is valid now."""
         found = self.find(name)

@@ -54,17 +54,6 @@ def test_an_old_list_is_refused_after_a_restart_too(site):
     assert identity_of(site.settings)[1].version == 3
 
 
-def test_a_list_that_revokes_this_site_was_seen_as_well(site):
-    old = site.listed.read_bytes()
-    site.consortium.registrar.revoke("analyst")
-    site.update()
-    with pytest.raises(Exception, match="was revoked by the registrar"):
-        identity_of(site.settings)
-    site.listed.write_bytes(old)
-    with pytest.raises(LocalError, match=OLDER):
-        identity_of(site.settings)
-
-
 def test_versions_of_another_registrar_count_by_themselves(site, tmp_path):
     other = Consortium(tmp_path / "other").members
     state = site.settings.state
