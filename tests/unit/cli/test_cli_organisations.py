@@ -393,7 +393,8 @@ def test_audits_that_differ_are_shown_where(tacit, machine, audits):
 
 def test_a_name_in_an_audit_cannot_redraw_the_terminal(tacit, machine, audits):
     forged = audits[1]
-    with Chain.open(forged.with_name("forged.jsonl"), run="r", party="south\x1b[2J\u202e\r" + "x" * 500, about={"job": "\x1b[31m"}) as chain:
+    name = "south\x1b[2J\u202e\r" + "x" * 500
+    with Chain.open(forged.with_name("forged.jsonl"), run="r", party=name, about={"job": "\x1b[31m"}) as chain:
         chain.sign(identity(machine, "south").private.sign)
     result = verify(tacit, machine, audits[0], forged.with_name("forged.jsonl"))
     assert result.code == 1
