@@ -13,6 +13,8 @@ import sys
 from datetime import UTC, datetime
 from typing import Literal, TextIO
 
+from tacit.report.words import clean
+
 FIELDS = ("job", "round", "place", "party")  # given by `extra=`
 QUIET = {"nats": logging.ERROR, "asyncio": logging.ERROR, "aiohttp": logging.ERROR}
 _JOB = re.compile(r"\bjob ([0-9a-zA-Z]{8,64})\b")
@@ -41,7 +43,7 @@ class TextLines(logging.Formatter):
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - logging's name
         """A text of several lines, such as a preflight's report, in one."""
-        return " | ".join(line.strip() for line in super().formatMessage(record).splitlines())
+        return " | ".join(clean(line) for line in super().formatMessage(record).splitlines())
 
 
 class JsonLines(logging.Formatter):

@@ -200,7 +200,7 @@ def _checked(signed: bytes, pinned: str, what: str) -> Content:
         content = msgspec.json.decode(file.content, type=Content)
         public = _public(content)
         signature = bytes.fromhex(file.signature)
-    except (msgspec.DecodeError, ValueError):
+    except (ValueError, RecursionError):
         raise LocalError(f"{what} is not a list of members that this version reads: {AGAIN}") from None
     if not matches(public, pinned):
         raise LocalError(

@@ -131,7 +131,7 @@ class RegisterFile:
         try:
             if hashlib.sha256(text).hexdigest()[:16].encode() == checksum:
                 return msgspec.json.decode(text, type=kind)
-        except (msgspec.DecodeError, RecursionError):
+        except (ValueError, RecursionError):
             pass  # of another version, which is no better
         raise LocalError(f"line {number} of the register {self.path} is damaged: restore the file from a backup")
 

@@ -41,5 +41,5 @@ def _seen(state: Path) -> dict[str, int]:
         return {}
     except OSError as error:
         raise LocalError(f"{file} cannot be read: {error.strerror}; correct its owner") from None
-    except (msgspec.DecodeError, RecursionError):
+    except (ValueError, RecursionError):
         raise LocalError(f"{file} is damaged: restore it from a backup, or ask the registrar for the newest list and remove it") from None
