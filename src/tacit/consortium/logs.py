@@ -13,8 +13,6 @@ import sys
 from datetime import UTC, datetime
 from typing import Literal, TextIO
 
-from tacit.report.words import clean
-
 FIELDS = ("job", "round", "place", "party")  # given by `extra=`
 QUIET = {"nats": logging.ERROR, "asyncio": logging.ERROR, "aiohttp": logging.ERROR}
 _JOB = re.compile(r"\bjob ([0-9a-zA-Z]{8,64})\b")
@@ -42,7 +40,9 @@ class TextLines(logging.Formatter):
         return super().format(record)
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - logging's name
-        """A text of several lines, such as a preflight's report, in one."""
+        """A text of several lines, such as a preflight's report, in one; it may quote another party."""
+        from tacit.report.words import clean  # noqa: PLC0415 - takes time to import: only who logs waits
+
         return " | ".join(clean(line) for line in super().formatMessage(record).splitlines())
 
 

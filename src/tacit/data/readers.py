@@ -125,7 +125,7 @@ def _read_csv(path: Path) -> Any:
 def _read_libsvm(path: Path, n_features: int | None, *, labelled: bool) -> Table:
     try:
         X, y = load_svmlight_file(str(path), n_features=n_features)
-    except ValueError:  # its text may quote a record
+    except (ValueError, OverflowError):  # its text may quote a record
         wide = "" if n_features is None else f" and at most {n_features} features"
         raise LocalError(f"{path.name} is not in LIBSVM format: every line needs 'label index:value index:value ...'{wide}") from None
     _check_width(path, X.shape, declared=n_features is not None)

@@ -78,6 +78,7 @@ def test_a_partial_file_may_lack_the_label_and_dropped_columns(write):
         ("north.csv", "", r"north.csv is empty"),
         ("north.xlsx", "x", r"north.xlsx has the unknown suffix '.xlsx': save it as one of .csv, .parquet"),
         ("north.parquet", "not parquet", r"north.parquet is not readable as PARQUET"),
+        ("north.svm", "1 99999999999999999999:1\n", r"north.svm is not in LIBSVM format"),
         ("north.svm", "one two three\n", r"north.svm is not in LIBSVM format: every line needs 'label index:value"),
     ],
 )
