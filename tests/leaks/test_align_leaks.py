@@ -185,13 +185,17 @@ def test_the_coordinator_s_lists_have_nothing_in_common_but_the_count():
     assert not other & (first | second), "tokens of two runs cannot be compared"
 
 
-def test_below_min_records_nothing_opens_and_nobody_hears_the_count():
+def test_below_min_records_nothing_opens_and_nobody_but_the_coordinator_knows_the_count():
     run, result = played({"p1": ["a", "b", "c"], "p2": ["b", "c"], "p3": ["c", "b", "a"]}, least=3)
     assert result == {}
     assert not {row.type for row in run.ledger} & {"Matched", "Opening"}
     run_of_none, _ = played({"p1": ["a", "b", "c"], "p2": ["x", "y"], "p3": ["c", "b", "a"]}, least=3)
     digests = [{row.digest for row in done.ledger if row.type == "Count"} for done in (run, run_of_none)]
     assert digests[0] == digests[1], "two common ids read like none"
+    first, second = ({row.tobytes() for row in told.hashes} for told in run.tokens.values())
+    assert len(first & second) == 2, "the coordinator has counted them"
+    told = [opened.what for opened in run.ledger.opens if opened.role == "coordinator"]
+    assert "how many ids are common to all holders, even if fewer than min_records" in told[0]
 
 
 def test_the_coordinator_and_the_second_holder_together_can_test_guesses_and_no_one_else(monkeypatch):

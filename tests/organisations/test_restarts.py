@@ -19,6 +19,7 @@ from tacit.consortium.registrar import Registrar
 from tacit.consortium.request import Request, create
 from tacit.consortium.server import Server, start_server
 from tacit.consortium.server_config import ServerSettings
+from tacit.errors import LocalError
 from tacit.runtimes.nats import Broker
 
 
@@ -100,6 +101,25 @@ def test_one_that_is_killed_while_it_reloads_is_started_again_with_the_new_list(
         stop.set()
         coordinator.join(20)
     assert not coordinator.is_alive()
+
+
+def test_a_list_that_a_running_coordinator_took_up_is_not_forgotten_when_it_starts_again(machine, papers, caplog):
+    settings, *_ = papers
+    old, stop = settings.members.read_bytes(), threading.Event()
+    caplog.set_level("INFO", logger="tacit")
+    coordinator = threading.Thread(target=daemon.run_coordinator, args=(settings, stop))
+    coordinator.start()
+    try:
+        wait_for(lambda: " coordinates at " in caplog.text)
+        _, members = joined(machine, "west")
+        shutil.copy(machine.root / "registrar" / "consortium.members", settings.members)
+        wait_for(lambda: f"list of members {members.version}" in caplog.text)
+    finally:
+        stop.set()
+        coordinator.join(20)
+    settings.members.write_bytes(old)
+    with pytest.raises(LocalError, match=f"and this site has seen version {members.version}: an older list could bring a revoked key back"):
+        daemon.run_coordinator(settings, stop)
 
 
 def joined(machine, name):

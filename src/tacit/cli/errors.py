@@ -63,7 +63,9 @@ def one_line() -> Iterator[None]:
 
 def in_options(text: str) -> str:
     """A library's error in one line, its remedies as options of the command line."""
-    line = " ".join(text.split())
+    from tacit.report.words import clean  # noqa: PLC0415 - takes time to import: only who is refused waits
+
+    line = clean(text)  # it may quote a file that somebody else wrote
     for said, option in WORDS:
         line = re.sub(said, option, line)
     return line

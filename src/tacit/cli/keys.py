@@ -137,8 +137,10 @@ def list_members(
 @keys.command(epilog="Example: tacit keys show north.crt")
 def show(file: Annotated[Path, Argument(metavar="FILE", help="A certificate or a request.", show_default=False)]) -> None:
     """What a certificate or a request says."""
+    from tacit.report.words import clean  # noqa: PLC0415 - as above
+
     for label, value in described(file).items():
-        typer.echo(f"{label + ':':<13} {value}")
+        typer.echo(f"{label + ':':<13} {clean(value)}")
 
 
 def _compare(asked: Request, typed: str | None, *, yes: bool) -> None:

@@ -54,5 +54,5 @@ def _only_one(kind: type[Settings]) -> Path:
 def _content(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}

@@ -128,7 +128,7 @@ def read(data: bytes, kind: type[T]) -> T:
     """A struct as another member wrote it."""
     try:
         return msgspec.json.decode(data, type=kind)
-    except (msgspec.DecodeError, msgspec.ValidationError):
+    except (ValueError, RecursionError):
         raise PeerError(f"a malformed {kind.__name__} arrived: do both sites run the same version?") from None
 
 

@@ -118,7 +118,7 @@ class Reading:
         """The next line; False when it does not belong there."""
         try:
             found = LINES.decode(line if line.endswith(b"\n") else b"")
-        except (msgspec.DecodeError, RecursionError):
+        except (ValueError, RecursionError):  # text that is not UTF-8 is a ValueError of its own
             found = None
         misplaced = self._misplaced(found)
         self.breaks += misplaced or self._followed(found)

@@ -1,7 +1,8 @@
 """Audit files against their keys, and against each other: where they differ and who says what.
 
 Every party walks the whole text, so all files have the same rows in the same order; what both ends of a message saw of it
-is equal; and a published message is the same for everyone. NOT found: what all parties agree to leave out, and a receiver
+is equal; and a published message is the same for everyone. A party has one key or, where it was given a new one, several: any of them may
+have signed, and `signer` says which. NOT found: what all parties agree to leave out, and a receiver
 that leaves a message blank, which cannot be told from one that stayed away in a `gather`.
 """
 
@@ -16,6 +17,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from tacit.consortium.chain import Entry, Reading, signed_bytes
+from tacit.report.words import clean
 
 SHOWN = 100  # characters of a text that another party wrote
 WALKED = ("place", "sender", "receiver", "sender_role", "receiver_role", "type", "tells")
@@ -35,14 +37,19 @@ class Difference:
         return f"{self.where}: {self.what}" + (f": {told}" if told else "")
 
 
-def verify(path: str | Path, public_key: bytes) -> list[Difference]:
-    """What is wrong with one party's file; nothing if it is whole and signed by that Ed25519 key."""
+def verify(path: str | Path, public_keys: Sequence[bytes]) -> list[Difference]:
+    """What is wrong with one party's file; nothing if it is whole and signed by one of these Ed25519 keys."""
     reading, problems = _read(path)
-    return problems + (_unsigned(str(path), reading, public_key) if reading else [])
+    return problems + (_unsigned(str(path), reading, public_keys) if reading else [])
 
 
-def compare(paths: Sequence[str | Path], keys: Mapping[str, bytes]) -> list[Difference]:
-    """Verify each file under its party's key, then all against each other."""
+def signer(reading: Reading, public_keys: Sequence[bytes]) -> bytes | None:
+    """Return the key that signed a file as it is; None if none of these did."""
+    return next((key for key in public_keys if _signed_by(reading, key)), None)
+
+
+def compare(paths: Sequence[str | Path], keys: Mapping[str, Sequence[bytes]]) -> list[Difference]:
+    """Verify each file under its party's keys, then all against each other."""
     found: list[Difference] = []
     readings: dict[str, Reading] = {}
     for path in paths:
@@ -63,18 +70,18 @@ def _read(path: str | Path) -> tuple[Reading | None, list[Difference]]:
     return reading, [Difference(str(path), text) for text in reading.breaks]
 
 
-def _claimed(path: str | Path, reading: Reading, readings: dict[str, Reading], keys: Mapping[str, bytes]) -> list[Difference]:
+def _claimed(path: str | Path, reading: Reading, readings: dict[str, Reading], keys: Mapping[str, Sequence[bytes]]) -> list[Difference]:
     """Enter a file under the party it claims to be of, and check its claim."""
     party = reading.begin.party if reading.begin else ""
     if party in readings:
-        return [Difference(str(path), f"is a second file of {_shown(party)}")]
+        return [Difference(str(path), f"is a second file of {shown(party)}")]
     readings[party] = reading
     if party not in keys:
-        return [Difference(str(path), f"claims to be of {_shown(party)}, of which no key was given")]
+        return [Difference(str(path), f"claims to be of {shown(party)}, of which no key was given")]
     return _unsigned(str(path), reading, keys[party])
 
 
-def _unsigned(path: str, reading: Reading, public_key: bytes) -> list[Difference]:
+def _unsigned(path: str, reading: Reading, public_keys: Sequence[bytes]) -> list[Difference]:
     begin, signature, rows = reading.begin, reading.signature, len(reading.entries)
     if begin is None or signature is None:
         return [Difference(path, f"ends after row {rows} without a signature: it was cut short, or the run is not over")]
@@ -85,17 +92,26 @@ def _unsigned(path: str, reading: Reading, public_key: bytes) -> list[Difference
                 f"its signature is for {signature.rows} other rows than the {rows} of the file: they were rewritten after it was signed",
             )
         ]
+    if signer(reading, public_keys) is None:
+        return [Difference(path, f"its signature is not by the key of {shown(begin.party)}")]
+    return []
+
+
+def _signed_by(reading: Reading, public_key: bytes) -> bool:
+    begin, signature = reading.begin, reading.signature
+    if begin is None or signature is None:
+        return False
     try:
         key = Ed25519PublicKey.from_public_bytes(public_key)
-        key.verify(bytes.fromhex(signature.signature), signed_bytes(begin, rows, signature.head))
+        key.verify(bytes.fromhex(signature.signature), signed_bytes(begin, len(reading.entries), signature.head))
     except (InvalidSignature, ValueError):
-        return [Difference(path, f"its signature is not by the key of {_shown(begin.party)}")]
-    return []
+        return False
+    return True
 
 
 def _against_each_other(readings: Mapping[str, Reading]) -> Iterator[Difference]:
     for name in ("run", "about"):
-        told = {p: _shown(getattr(r.begin, name)) for p, r in readings.items()}
+        told = {p: shown(getattr(r.begin, name)) for p, r in readings.items()}
         if len(set(told.values())) > 1:
             yield Difference("opening", f"the files are not of one {'run' if name == 'run' else 'job'}", _grouped(told))
     walks = list(zip_longest(*(r.entries for r in readings.values())))
@@ -143,28 +159,27 @@ def _equivocations(rows: Sequence[Mapping[str, Entry | None]]) -> Iterator[Diffe
     for (place, author), digests in told.items():
         if len(set(digests.values())) > 1 and author not in known:
             known.add(author)
-            says = _grouped({who: f"digest {_shown(digest[:16])}" for who, digest in digests.items()})
-            yield Difference(_shown(place), f"{_shown(author)} published different things", says)
+            says = _grouped({who: f"digest {shown(digest[:16])}" for who, digest in digests.items()})
+            yield Difference(shown(place), f"{shown(author)} published different things", says)
 
 
 def _where(i: int, entry: Entry) -> str:
-    return f"row {i + 1}, {_shown(entry.place)}, {_shown(entry.sender)} > {_shown(entry.receiver)}"
+    return f"row {i + 1}, {shown(entry.place)}, {shown(entry.sender)} > {shown(entry.receiver)}"
 
 
 def _told(entry: Entry, fields: Sequence[str]) -> str:
-    return ", ".join(f"{name} {_shown(getattr(entry, name))}" for name in fields)
+    return ", ".join(f"{name} {shown(getattr(entry, name))}" for name in fields)
 
 
 def _grouped(told: Mapping[str, str]) -> tuple[tuple[tuple[str, ...], str], ...]:
     """Who agree with each other, then what they say."""
     groups: dict[str, list[str]] = {}
     for party, said in told.items():
-        groups.setdefault(said, []).append(_shown(party))
+        groups.setdefault(said, []).append(shown(party))
     return tuple((tuple(parties), said) for said, parties in groups.items())
 
 
-def _shown(value: object) -> str:
+def shown(value: object) -> str:
     """Text of another party: on one line, without escape sequences for a terminal, and not endless."""
-    text = str(value)
-    text = text if text.isprintable() else ascii(text)
+    text = clean(value)
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}..."

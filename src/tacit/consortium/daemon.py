@@ -22,6 +22,7 @@ from tacit.consortium.identity import Identity
 from tacit.consortium.members import Members
 from tacit.consortium.metrics import figures, serve_metrics
 from tacit.consortium.party import Party
+from tacit.consortium.seen_lists import remember
 from tacit.consortium.server import Server, start_server
 from tacit.consortium.server_config import ServerSettings
 from tacit.consortium.settings import CoordinatorSettings, PartySettings, Settings
@@ -170,6 +171,10 @@ def _renew(site: Site, server: Server | None, settings: Settings) -> None:
             if server.alive:
                 raise  # one that was killed meanwhile is started again with this list
     log.info("list of members %d", members.version)
+    try:
+        remember(settings.state, members)
+    except LocalError as error:  # the list is in force all the same: it may revoke a key
+        log.error("an older list would be taken after a restart: %s", error)  # noqa: TRY400 - one line says it
 
 
 def _stamp(path: Path) -> float:

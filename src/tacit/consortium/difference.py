@@ -10,7 +10,8 @@ and the job is refused unless each of these differences is nothing at all or lar
 
     holders that differ = 0 or >= 3,       rows that differ = 0 or >= minimum_rows                    (1)
 
-An earlier job on none of the same records is no neighbour: there is nothing to subtract.
+An earlier job on none of the same records is no neighbour: there is nothing to subtract. Which dataset the records were offered in makes
+no difference: a snapshot under another name holds the same ones.
 
 Decided here, and why:
 * The same parties, records and columns again are allowed, under any protocol and parameters: a repeat opens nothing that
@@ -22,6 +23,8 @@ Decided here, and why:
   word, so "all" beside a list counts as different.
 * Records are compared twice, by their id and by their content: a corrected value under an old id is a new record, and a
   table written anew with one more column still holds the old ones. (1) must hold in both views.
+* "all" columns of another party are the same word in two datasets too. So a job on another dataset of the same records, with other columns
+  here, is refused unless it lists the columns of at least two other holders, and they are others as well.
 
 Not protected: differences that need three or more results to be combined; what others did with data they have elsewhere.
 """
@@ -30,8 +33,8 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from tacit.consortium.job import Columns
@@ -44,11 +47,15 @@ Marks = frozenset[bytes]
 
 @dataclass(frozen=True, repr=False)
 class Rows:
-    """This party's records as the register knows them: marks of ids and contents, and a digest of their order."""
+    """This party's records as the register knows them: marks of ids and contents, and a digest of their order.
+
+    earlier: the same records under the salts of register files of version 0.1, by the names of these files.
+    """
 
     ids: Marks
     contents: Marks
     order: str
+    earlier: Mapping[str, Rows] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.contents)

@@ -7,14 +7,16 @@ from cryptography.exceptions import InvalidSignature
 
 from tacit.consortium.identity import Identity
 from tacit.consortium.members import Members
+from tacit.consortium.seen_lists import refuse_older, remember
 from tacit.consortium.settings import Settings
 from tacit.errors import LocalError
 
 
 def identity_of(settings: Settings) -> tuple[Identity, Members]:
-    """Key and certificate, and the members they belong to; refuses what does not fit together."""
+    """Key and certificate, and the members they belong to; refuses what does not fit together, and a list older than one seen before."""
     identity = Identity.load(settings.key, settings.certificate)
     members = Members.load(settings.members, settings.ca_fingerprint)
+    refuse_older(settings.state, members, str(settings.members))
     entry = members.member(settings.name)
     if entry.key != identity.public:
         raise LocalError(
@@ -24,6 +26,7 @@ def identity_of(settings: Settings) -> tuple[Identity, Members]:
         raise LocalError(
             f"{settings.certificate} was not signed by the registrar of {members.consortium}: ask that one for the certificate again"
         )
+    remember(settings.state, members)
     return identity, members
 
 

@@ -217,7 +217,7 @@ def load_certificate(path: Path) -> x509.Certificate:
         common_name(certificate.subject)
     except OSError as error:
         raise LocalError(f"the certificate {path} cannot be read: {error.strerror}; correct the path") from None
-    except ValueError:
+    except (ValueError, x509.InvalidVersion):
         raise LocalError(f"{path} is not a certificate that a tacit registrar issued: ask the registrar for it again") from None
     return certificate
 

@@ -116,7 +116,7 @@ class Job(Part, frozen=True, kw_only=True):
         """A job as another member sent it."""
         try:
             job = msgspec.json.decode(data, type=Job)
-        except msgspec.DecodeError as error:
+        except (ValueError, RecursionError) as error:
             raise PeerError(f"the proposal is no job of this version: {error}; ask its author to submit it again") from None
         if job.canonical() != data:
             raise PeerError(

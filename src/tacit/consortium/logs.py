@@ -40,8 +40,10 @@ class TextLines(logging.Formatter):
         return super().format(record)
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - logging's name
-        """A text of several lines, such as a preflight's report, in one."""
-        return " | ".join(line.strip() for line in super().formatMessage(record).splitlines())
+        """A text of several lines, such as a preflight's report, in one; it may quote another party."""
+        from tacit.report.words import clean  # noqa: PLC0415 - takes time to import: only who logs waits
+
+        return " | ".join(clean(line) for line in super().formatMessage(record).splitlines())
 
 
 class JsonLines(logging.Formatter):

@@ -18,7 +18,7 @@ from typing import Annotated
 import msgspec
 from cryptography import x509
 
-from tacit.consortium.identity import Identity, certificate_public, fingerprint, matches, verify
+from tacit.consortium.identity import Identity, certificate_public, fingerprint, key_digest, matches, verify
 from tacit.consortium.names import NAME, Kind, token
 from tacit.errors import LocalError, PeerError
 from tacit.files import write_whole
@@ -86,13 +86,9 @@ class Members:
     @classmethod
     def read(cls, signed: bytes, pinned: str, at_least: int = 0, what: str = "the list of members") -> Members:
         """As `load`, of a list that arrived otherwise."""
-        content = _checked(signed, pinned, what)
-        if content.version < at_least:
-            raise LocalError(
-                f"{what} is version {content.version}, and this site has seen version {at_least}: "
-                f"an older list could bring a revoked key back; {AGAIN}"
-            )
-        return cls(content, signed)
+        members = cls(_checked(signed, pinned, what), signed)
+        members.refuse_older(at_least, what)
+        return members
 
     @classmethod
     def sign(cls, content: Content, registrar: Identity) -> Members:
@@ -122,6 +118,19 @@ class Members:
         """The registrar's certificate, PEM: the one authority that everyone trusts."""
         return self.content.authority
 
+    @property
+    def registrar(self) -> str:
+        """The digest of the registrar's key, in hex."""
+        return key_digest(_public(self.content))
+
+    def refuse_older(self, at_least: int, what: str) -> None:
+        """Raise if the list is of a version before the one that a site has seen."""
+        if self.version < at_least:
+            raise LocalError(
+                f"{what} is version {self.version}, and this site has seen version {at_least}: "
+                f"an older list could bring a revoked key back; {AGAIN}"
+            )
+
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the list; refuses to replace a newer one, or another one of the same version."""
         target = Path(path)
@@ -133,6 +142,11 @@ class Members:
         """The entry that counts for a name: the one not revoked, else the last."""
         entries = [m for m in self if m.name == name]
         return next((m for m in entries if not m.revoked), entries[-1] if entries else None)
+
+    def keys(self) -> dict[str, list[bytes]]:
+        """All keys that each name ever had, those of replaced and revoked entries too."""
+        names = dict.fromkeys(m.name for m in self)
+        return {name: [m.key for m in self if m.name == name] for name in names}
 
     def member(self, name: str, now: datetime | None = None) -> Member:
         """The member of that name, whose key is valid now."""
@@ -172,8 +186,7 @@ class Members:
         return token(self.consortium, name)
 
     def _refuse_rollback(self, target: Path) -> None:
-        authority = x509.load_pem_x509_certificate(self.authority.encode())
-        present = Members.load(target, fingerprint(certificate_public(authority)))
+        present = Members.load(target, self.registrar)
         if present.version > self.version or (present.version == self.version and present.signed != self.signed):
             raise LocalError(
                 f"{target} is version {present.version} and would be replaced by version {self.version}: "
@@ -185,9 +198,9 @@ def _checked(signed: bytes, pinned: str, what: str) -> Content:
     try:
         file = msgspec.json.decode(signed, type=_File)
         content = msgspec.json.decode(file.content, type=Content)
-        public = certificate_public(x509.load_pem_x509_certificate(content.authority.encode()))
+        public = _public(content)
         signature = bytes.fromhex(file.signature)
-    except (msgspec.DecodeError, ValueError):
+    except (ValueError, RecursionError):
         raise LocalError(f"{what} is not a list of members that this version reads: {AGAIN}") from None
     if not matches(public, pinned):
         raise LocalError(
@@ -199,6 +212,10 @@ def _checked(signed: bytes, pinned: str, what: str) -> Content:
     except PeerError:
         raise LocalError(f"{what} was altered after the registrar signed it: {AGAIN}") from None
     return content
+
+
+def _public(content: Content) -> bytes:
+    return certificate_public(x509.load_pem_x509_certificate(content.authority.encode()))
 
 
 def _bytes(path: Path) -> bytes:

@@ -165,7 +165,7 @@ class Party(Site):
         return tuple(map(str, listed.columns[self._id(job)].tolist()))
 
     def _facts(self, job: Job, grounds: Grounds) -> tuple[Facts | None, Register]:
-        register = Register(self.state / "registers", job.dataset)
+        register = Register(self.state / "registers")
         table = self.table(job)
         if table is None:
             return None, register
@@ -279,7 +279,7 @@ class Party(Site):
         return Answer.of(record, self.identity, key=self.key_of(folder, job), preflight=report)
 
     def admit(self, job: Job) -> None:
-        """Enter the job in the register of its dataset, which refuses what would single somebody out."""
+        """Enter the job in the register, which refuses what would single somebody out."""
         now = datetime.now(UTC)
         grounds = grounds_of(self.state, job, now)
         facts, register = self._facts(job, grounds)

@@ -1,60 +1,36 @@
-"""The register: all that was ever opened from a dataset, so that no job comes too close to an earlier one.
+"""The register: all that was ever opened from a site's records, so that no job comes too close to an earlier one.
 
-The file: a first line with a secret salt, then one line per job, each `checksum JSON`, appended and synced BEFORE the run
-starts, since a run that fails half-way may have opened something. A last line without its end was torn by a crash before
-its job began, and is dropped. One process writes: the party's daemon. Record ids and contents are kept as salted hashes.
+A site has one register, whatever its datasets are called: two snapshots of one table under two names hold the same records, and the
+difference of their results is as telling as that of two jobs on one. Every entry names its dataset; records are compared by marks of
+their ids and contents. So an id must mean the same record in all datasets of a site.
+
+Version 0.1 kept a file for each dataset, each with a salt of its own. Those stay in force: records are marked under every salt, and
+compared with each file under its own. New entries go to the site's file.
 
 Results over the records of a table are compared with each other, and so are alignments of its ids. Answers are not compared: each is
-of one new record, and no sum of them is opened. They are counted, under all models of the dataset that these were trained on: a model
-that is trained again has the same support vectors, so a limit for each single model would be none.
+of one new record, and no sum of them is opened. They are counted, under all models of the dataset that these were trained on and of
+datasets that share records with it: a model that is trained again has the same support vectors, so a limit for each single model would be
+none.
 """
 
 from __future__ import annotations
 
-import hashlib
-import os
-import secrets
 import threading
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
-from tacit.consortium.difference import MARK, Footprint, Marks, Rows, rows_of, too_close
+from tacit.consortium.difference import Footprint, Marks, Rows, rows_of, too_close
 from tacit.consortium.job import Columns, Job
-from tacit.consortium.settings import file_safe
+from tacit.consortium.register_file import LINES, RECORDS, Entry, RegisterFile
 from tacit.data.part import Part
 from tacit.errors import LocalError
-from tacit.files import write_whole
 from tacit.registry import kind_of
 
 COMPARED = ("records", "ids")
-
-
-class Entry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One job's line. `ids` and `contents` name files of marks, which jobs on the same records share.
-
-    model: of a question, the dataset that the model was trained on.
-    asked: about how many new records it is.
-    """
-
-    job: str
-    id: str
-    protocol: str
-    parties: tuple[str, ...]
-    columns: dict[str, Columns]
-    rows: int
-    order: str
-    ids: str
-    contents: str
-    opens: str
-    at: datetime
-    model: str = ""
-    asked: int = 0
+SITE = "site"
 
 
 @dataclass(frozen=True)
@@ -69,69 +45,65 @@ class Question:
     most: int
 
 
-class Head(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The first line."""
-
-    register: str
-    salt: str
-
-
 class Register:
-    """The register of one dataset, in a folder of this party's state."""
+    """The register of one site, in a folder of its state."""
 
-    _lock = threading.Lock()  # of all registers: questions are counted over all of them
+    _lock = threading.Lock()  # of whoever writes in this process
 
-    def __init__(self, folder: Path, dataset: str) -> None:
-        if not file_safe(dataset):
-            raise LocalError(f"dataset {dataset!r} cannot name a file: use letters, digits, '.', - and _ only")
-        self.dataset = dataset
-        self.path = folder / f"{dataset}.register"
-        self._marks = folder / f"{dataset}.records"
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._site = RegisterFile(folder, SITE)
+        self.path = self._site.path
 
     def entries(self) -> list[Entry]:
-        """All that was opened, in order."""
-        return self._read()[1]
+        """All that was opened: first of files of version 0.1, then of the site's, each in order."""
+        return [entry for _, entry in self._all()]
 
     def rows_of(self, part: Part, ids: Sequence[Any] | None = None) -> Rows:
-        """The records of a part, with all its columns; by content alone where they have no ids."""
-        return rows_of(self._salt(), part, ids)
+        """Mark the records of a part, with all its columns; by content alone where they have no ids."""
+        with self._lock:
+            self._site.begin()
+        earlier = {file.name: rows_of(file.salt, part, ids) for file in self._earlier()}
+        return replace(rows_of(self._site.salt, part, ids), earlier=earlier)
 
     def objection(self, job: Job, own: Columns, party: str, rows: Rows, minimum_rows: int) -> tuple[str, Entry] | None:
-        """The first earlier job that this one comes too close to, and by what; `own` are this party's columns by name."""
-        after, kind = Footprint({**job.columns, party: own}, rows), kind_of(job.protocol)
+        """Return by what the job comes too close to an earlier one, and to which; `own` are this party's columns by name."""
+        columns, kind = {**job.columns, party: own}, kind_of(job.protocol)
         if kind not in COMPARED:
             return None
-        for entry in (e for e in self.entries() if kind_of(e.protocol) == kind):
-            reason = None if entry.job == job.digest else too_close(self._footprint(entry), after, minimum_rows)
+        for file, entry in self._all():
+            if entry.job == job.digest or kind_of(entry.protocol) != kind:
+                continue
+            reason = too_close(file.footprint(entry), Footprint(columns, self._under(file, rows)), minimum_rows)
             if reason:
                 return reason, entry
         return None
 
     def left(self, question: Question) -> int:
-        """About how many new records may still be asked, after all that all registers of this party tell."""
-        registers = [Register(self.path.parent, file.stem) for file in self.path.parent.glob("*.register")]
-        asked = sum(entry.asked for register in registers for entry in register.entries() if entry.model == question.model)
-        return max(0, question.most - asked)
+        """About how many new records may still be asked, under all models that know of the same records."""
+        related = self._related(question.model)
+        return max(0, question.most - sum(entry.asked for entry in self.entries() if entry.model in related))
 
     def admit(
         self, job: Job, own: Columns, party: str, rows: Rows, minimum_rows: int, now: datetime, question: Question | None = None
     ) -> Entry:
         """Write the job down before it starts, checked once more: two jobs may have been accepted at the same time."""
         with self._lock:
-            self._begin()
+            self._site.begin()
             known = [entry for entry in self.entries() if entry.job == job.digest]
             if known:  # the run goes on after a restart
                 return known[0]
             found = self.objection(job, own, party, rows, minimum_rows)
             if found:
-                raise LocalError(f"register of {self.dataset}: the job differs from job {found[1].id} {found[0]}: refuse it")
+                reason, earlier = found
+                raise LocalError(f"register: the job differs from job {earlier.id} on {earlier.dataset} {reason}: refuse it")
             model, asked = ("", 0) if question is None else (question.model, self._checked(question))
             entry = Entry(
                 job=job.digest, id=job.id, protocol=job.protocol, parties=job.parties, columns={**job.columns, party: own},
-                rows=len(rows), order=rows.order, ids=self._keep(rows.ids), contents=self._keep(rows.contents),
-                opens=job.disclosure, at=now, model=model, asked=asked,
+                rows=len(rows), order=rows.order, ids=self._site.keep(rows.ids), contents=self._site.keep(rows.contents),
+                opens=job.disclosure, at=now, dataset=job.dataset, model=model, asked=asked,
             )  # fmt: skip
-            self._append(entry)
+            self._site.append(entry)
             return entry
 
     def _checked(self, question: Question) -> int:
@@ -139,71 +111,28 @@ class Register:
             raise LocalError(f"models of {question.model} may be asked about no more new records than policy predictions says: refuse it")
         return question.asked
 
-    def _salt(self) -> bytes:
-        with self._lock:
-            self._begin()
-            return bytes.fromhex(self._read()[0].salt)
+    def _earlier(self) -> list[RegisterFile]:
+        """The files of version 0.1; raises if one is gone and has left its records."""
+        names = {file.stem for end in (LINES, RECORDS) for file in self._folder.glob(f"*{end}")} - {SITE}
+        return [file for name in sorted(names) if (file := RegisterFile(self._folder, name)).present()]
 
-    def _begin(self) -> None:
-        if self.path.exists():
-            return
-        self._marks.mkdir(parents=True, exist_ok=True)
-        if any(self._marks.iterdir()):
-            raise LocalError(f"register {self.path} is gone, but the records it speaks of are not: restore it from a backup")
-        head = Head(register=self.dataset, salt=secrets.token_hex(32))
-        write_whole(self.path, _line(head), "the register")
-        self.path.chmod(0o600)
+    def _all(self) -> Iterator[tuple[RegisterFile, Entry]]:
+        return ((file, entry) for file in (*self._earlier(), self._site) for entry in file.entries())
 
-    def _read(self) -> tuple[Head, list[Entry]]:
-        if not self.path.exists():
-            return Head(register=self.dataset, salt=""), []
-        first, *lines = self.path.read_bytes().split(b"\n")[:-1] or [b""]  # what follows the last end is torn
-        return self._parsed(first, Head, 1), [self._parsed(line, Entry, i) for i, line in enumerate(lines, 2)]
+    def _under(self, file: RegisterFile, rows: Rows) -> Rows:
+        """Return the records as marked under the salt of a file."""
+        found = rows if file.name == SITE else rows.earlier.get(file.name)
+        if found is None:
+            raise LocalError(f"the register {file.path} was put there while this site was running: start the site again")
+        return found
 
-    def _parsed(self, line: bytes, kind: Any, number: int) -> Any:
-        checksum, _, text = line.partition(b" ")
-        try:
-            if hashlib.sha256(text).hexdigest()[:16].encode() == checksum:
-                return msgspec.json.decode(text, type=kind)
-        except msgspec.DecodeError:
-            pass  # of another version, which is no better
-        raise LocalError(f"line {number} of the register {self.path} is damaged: restore the file from a backup")
-
-    def _append(self, entry: Entry) -> None:
-        try:
-            with self.path.open("r+b") as file:
-                whole = file.read().rfind(b"\n") + 1
-                file.truncate(whole)
-                file.seek(whole)
-                file.write(_line(entry))
-                file.flush()
-                os.fsync(file.fileno())
-        except OSError as error:
-            raise LocalError(f"the register {self.path} cannot be written: {error.strerror}; free the disk or correct its owner") from error
-
-    def _keep(self, marks: Marks) -> str:
-        content = b"".join(sorted(marks))
-        name = hashlib.sha256(content).hexdigest()
-        if not (self._marks / name).exists():
-            write_whole(self._marks / name, content, "the register")
-        return name
-
-    def _footprint(self, entry: Entry) -> Footprint:
-        ids, contents = (_kept(self._marks / name) for name in (entry.ids, entry.contents))
-        return Footprint(entry.columns, Rows(ids, contents, entry.order))
-
-
-@lru_cache(maxsize=16)
-def _kept(file: Path) -> Marks:
-    try:
-        content = file.read_bytes()
-    except OSError:
-        content = b"gone"
-    if hashlib.sha256(content).hexdigest() != file.name:
-        raise LocalError(f"file {file} of the register is damaged or gone: restore it from a backup")
-    return frozenset(content[i : i + MARK] for i in range(0, len(content), MARK))
-
-
-def _line(record: msgspec.Struct) -> bytes:
-    text = msgspec.json.encode(record, order="sorted")
-    return hashlib.sha256(text).hexdigest()[:16].encode() + b" " + text + b"\n"
+    def _related(self, dataset: str) -> set[str]:
+        """Return the dataset, and all others of which a job used some of the records that jobs on this one used."""
+        found = {dataset}
+        for file in (*self._earlier(), self._site):
+            marks: dict[str, Marks] = {}
+            for entry in (e for e in file.entries() if kind_of(e.protocol) == "records"):
+                rows = file.footprint(entry).rows
+                marks[entry.dataset] = marks.get(entry.dataset, frozenset()) | rows.ids | rows.contents
+            found |= {other for other, theirs in marks.items() if not theirs.isdisjoint(marks.get(dataset, frozenset()))}
+        return found

@@ -22,6 +22,7 @@ from tacit.files import write_whole
 LARGEST = 1 << 16
 KEY_BYTES = 32
 RESERVED = "registrar"
+UNREADABLE = (ValueError, UnsupportedAlgorithm, x509.InvalidVersion, x509.DuplicateExtension, x509.UnsupportedGeneralNameType)
 
 
 @dataclass(frozen=True)
@@ -73,14 +74,17 @@ def described(path: Path) -> dict[str, str]:
         asked = Request.load(path)
         return {"request": asked.name, "kind": asked.kind, "hosts": ", ".join(asked.hosts) or "none", "fingerprint": asked.fingerprint}
     found = load_certificate(path)
-    return {
-        "certificate": common_name(found.subject),
-        "issued by": common_name(found.issuer),
-        "valid": f"{found.not_valid_before_utc:%Y-%m-%d} to {found.not_valid_after_utc:%Y-%m-%d}",
-        "serial": f"{found.serial_number:x}",
-        "hosts": ", ".join(_hosts(found.extensions)) or "none",
-        "fingerprint": fingerprint(certificate_public(found)),
-    }
+    try:
+        return {
+            "certificate": common_name(found.subject),
+            "issued by": common_name(found.issuer),
+            "valid": f"{found.not_valid_before_utc:%Y-%m-%d} to {found.not_valid_after_utc:%Y-%m-%d}",
+            "serial": f"{found.serial_number:x}",
+            "hosts": ", ".join(_hosts(found.extensions)) or "none",
+            "fingerprint": fingerprint(certificate_public(found)),
+        }
+    except UNREADABLE:
+        raise LocalError(f"{path} is not a certificate that a tacit registrar issued: ask the registrar for it again") from None
 
 
 def _check_wish(what: str, name: str, kind: Kind, hosts: Sequence[str]) -> None:
@@ -99,7 +103,7 @@ def _proven(pem: bytes, what: str) -> x509.CertificateSigningRequest:
         request = x509.load_pem_x509_csr(pem)
         (_public(request), common_name(request.subject), _unit(request.subject), _hosts(request.extensions), _sealing(request.extensions))
         proven = request.is_signature_valid
-    except (ValueError, UnsupportedAlgorithm):
+    except UNREADABLE:
         raise LocalError(f"{what} is not a request that `tacit keys new` wrote: ask the site to send it again") from None
     if not proven:
         raise LocalError(f"{what} is not signed by the key that it names: it was altered on its way; ask the site to send it again")

@@ -199,7 +199,7 @@ def toml_of(path: Path, what: str) -> dict[str, Any]:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise LocalError(f"{what} {path} cannot be read: {error.strerror}; correct the path") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:  # a number of 5,000 digits is a ValueError that is not about TOML
         raise LocalError(f"{what} {path} is not TOML: {error}; correct that line") from None
 
 

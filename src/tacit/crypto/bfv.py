@@ -12,7 +12,7 @@ b_f from (1) by least squares on sum_f e_f b_f, or from c1 = sum_f a_f2 b_f by l
 
     r            hides the product                                                               perfectly
     Enc_pk       hides c1: a fresh encryption under the receiver's own key                        by RLWE
-    E            floods the noise of (1), of at most 20 sum_f |b_f|_1                             statistically, at least 2^-40 in all
+    E            floods the noise of (1), of at most 22 sum_f |b_f|_1                             statistically, at least 2^-40 in all
 
 Randomness: the secret key is a function of 32 bytes of the run, r and E are pads of the run. Encryption noise is SEAL's own.
 """
@@ -40,7 +40,9 @@ U64 = NDArray[np.uint64]
 
 PRIMES = (60, 60, 60, 38)
 HIGH, LOW = 46, 60  # bits of the two words of a flood: 2^46 (2^60 - prime) + 2^60 stays within 2^64
-ERROR = 20  # SEAL's errors are at most 19.2, and rounding half of one
+# An error of a fresh ciphertext is a number of ones among 21 random bits less that among 21 others (SEAL's centred binomial, of standard
+# deviation 3.24): at most 21. Its plaintext is scaled by q / t, which is no integer, and rounded: half of one more.
+ERROR = 22
 REFUSED = (RuntimeError, ValueError, IndexError)  # what the library raises
 WIDTHS = range(2, 60)  # of t, in bits
 ONE_PRIME = 48  # up to here t fits under one prime, with room for the noise of switching

@@ -19,6 +19,8 @@ from tacit.errors import LocalError
 __all__ = ["Table", "as_table", "read"]
 
 LIBSVM = (".libsvm", ".svm", ".svmlight")
+CELLS = 64  # of a table per byte of a LIBSVM file: more than 99 zeros beside each number
+SMALL = 1 << 20  # cells of a table that is never too large
 
 
 def read(
@@ -77,7 +79,8 @@ def _check_ids(ids: str | None, names: Iterable[str], file: str) -> None:
 def _load(path: Path) -> Columns:
     try:
         table = LOADERS[path.suffix.lower()](path)
-    except (pa.ArrowException, OSError):  # Arrow's text may quote a record
+        table.column_names  # noqa: B018 - decodes them: a name that is not UTF-8 raises here
+    except (pa.ArrowException, OSError, UnicodeDecodeError):  # Arrow's text may quote a record
         raise LocalError(
             f"{path.name} is not readable as {path.suffix[1:].upper()}: write it again, as UTF-8 text or with a Parquet library"
         ) from None
@@ -122,10 +125,21 @@ def _read_csv(path: Path) -> Any:
 def _read_libsvm(path: Path, n_features: int | None, *, labelled: bool) -> Table:
     try:
         X, y = load_svmlight_file(str(path), n_features=n_features)
-    except ValueError:  # its text may quote a record
+    except (ValueError, OverflowError):  # its text may quote a record
         wide = "" if n_features is None else f" and at most {n_features} features"
         raise LocalError(f"{path.name} is not in LIBSVM format: every line needs 'label index:value index:value ...'{wide}") from None
+    _check_width(path, X.shape, declared=n_features is not None)
     return with_labels(from_matrix(X.toarray(), path.name), y if labelled else None)
+
+
+def _check_width(path: Path, shape: tuple[int, int], *, declared: bool) -> None:
+    """Refuse an index that would make a huge table of a small file; whoever declares the width has chosen it."""
+    rows, columns = shape
+    if not declared and rows * columns > max(SMALL, CELLS * path.stat().st_size):
+        raise LocalError(
+            f"{path.name} has {rows} records and an index of {columns}, nearly all zeros, which are written out here:"
+            " correct the index, or declare the width with n_features="
+        )
 
 
 LOADERS: dict[str, Callable[[Path], Any]] = {

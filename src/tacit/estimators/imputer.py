@@ -60,6 +60,7 @@ class FederatedImputer(FederatedTransformer):
         **COMMON,
     }
 
+    model_: Filled
     statistics_: F64
     bin_error_: F64
     indicator_: Any

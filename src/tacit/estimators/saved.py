@@ -6,19 +6,22 @@ import json
 from collections.abc import Iterable, Mapping
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, cast, get_type_hints
 
 import numpy as np
 
-from tacit.choreo import State
-from tacit.choreo.message import Record
+from tacit.choreo import I64, State
+from tacit.choreo.message import Record, fits
 from tacit.data import Federation
 from tacit.data.part import part_of
-from tacit.data.plan import Partition
-from tacit.errors import LocalError
+from tacit.data.plan import SPLITS, Partition
+from tacit.errors import LocalError, TacitError
+from tacit.estimators.parameters import check
 from tacit.models import files
 from tacit.models.gram import GramModel
+from tacit.models.shapes import MisfitError, Shapes, among, below
 from tacit.report import Report
+from tacit.report.words import clean
 
 # what a file keeps of a fitted estimator beside classes, model and report
 KEPT = {
@@ -33,6 +36,7 @@ KEPT = {
     "FederatedImputer": "n_features_in_",
     "FederatedEncoder": "n_features_in_",
 }
+WRONG = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, RecursionError)  # what odd values make other code raise
 
 
 class Saved(State):
@@ -45,7 +49,7 @@ class Saved(State):
     model: Any
     partition: str
     holders: dict[str, tuple[str, ...]]
-    columns: dict[str, Any]
+    columns: dict[str, I64]
     features: tuple[str, ...]
     named: bool
     labeller: str | None
@@ -116,16 +120,21 @@ def _wire(value: Any) -> Any:
 
 
 def load(path: str | Path) -> Any:
-    """The fitted estimator, or pipeline, of a model file."""
-    from tacit import estimators  # noqa: PLC0415 - their `save` needs this module
-
+    """The fitted estimator, or pipeline, of a model file; whatever bytes the file has, the only error is a `LocalError`."""
     header, saved = files.read(path)
     steps = saved.steps if isinstance(saved, SavedPipeline) else (saved,)
-    if not all(isinstance(step, Saved) and step.estimator in KEPT for step in steps):
-        raise LocalError(f"{path} holds a {header.get('estimator', 'thing')} that this version does not know: upgrade tacit")
-    if not isinstance(saved, SavedPipeline):
-        return _loaded(saved)
-    pipeline = estimators.Pipeline([(name, _loaded(step)) for name, step in zip(saved.names, steps, strict=True)])
+    if not steps or not all(isinstance(step, Saved) and step.estimator in KEPT for step in steps):
+        raise LocalError(f"{path} holds a {clean(header.get('estimator', 'thing'))} that this version does not know: upgrade tacit")
+    try:
+        return _pipeline(saved) if isinstance(saved, SavedPipeline) else _loaded(saved)
+    except (*WRONG, TacitError):
+        raise files.unreadable(path) from None
+
+
+def _pipeline(saved: SavedPipeline) -> Any:
+    from tacit import estimators  # noqa: PLC0415 - their `save` needs this module
+
+    pipeline = estimators.Pipeline([(name, _loaded(step)) for name, step in zip(saved.names, saved.steps, strict=True)])
     pipeline.tell()
     return pipeline
 
@@ -133,7 +142,10 @@ def load(path: str | Path) -> Any:
 def _loaded(saved: Saved) -> Any:
     from tacit import estimators  # noqa: PLC0415 - as above
 
-    estimator = getattr(estimators, saved.estimator)(**saved.params)
+    kind = getattr(estimators, saved.estimator)
+    _check(saved, kind)
+    estimator = kind(**saved.params)
+    check(estimator, kind.RULES)
     estimator.federation_ = _federation(saved)
     estimator.model_ = _aligned(saved.model)
     if saved.classes:
@@ -146,8 +158,31 @@ def _loaded(saved: Saved) -> Any:
         estimator.feature_names_in_ = np.array(saved.features, dtype=object)
     estimator.report_ = Report.from_dict(json.loads(saved.report))
     if isinstance(estimator, estimators.FederatedTransformer):
+        if not vars(estimator).keys().isdisjoint(getattr(saved.model, "learnt", {})):
+            raise MisfitError("a statistic has the name of something else")
         estimator.restore()
     return estimator
+
+
+def _check(saved: Saved, kind: type) -> None:
+    """Raise unless all that a file says fits together, before anything is made of it."""
+    hints = get_type_hints(kind)
+    if not fits(saved.model, hints["model_"]) or not fits(saved.kept, hints.get(KEPT[saved.estimator], int)):
+        raise MisfitError(f"this is no model of a {saved.estimator}")
+    if len({*saved.features}) != len(saved.features) or len({*saved.classes}) != len(saved.classes):
+        raise MisfitError("features and classes need names of their own")
+    among(saved.partition, SPLITS, "partition")
+    shapes = Shapes({party: len(names) for party, names in saved.holders.items()}, len(saved.features), len(saved.classes))
+    shapes.same("columns", len(saved.features))
+    shapes.of_holders(saved.columns)
+    for party, names in saved.holders.items():
+        shapes.fit(saved.columns[party], len(names))
+        below(saved.columns[party].tolist(), len(saved.features))
+        if tuple(saved.features[j] for j in saved.columns[party]) != names:
+            raise MisfitError("a party's features are not those of its columns")
+    saved.model.check(shapes)
+    if isinstance(saved.kept, np.ndarray):
+        shapes.fit(saved.kept, "support")
 
 
 def _aligned(value: Any) -> Any:

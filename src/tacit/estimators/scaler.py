@@ -57,6 +57,8 @@ class FederatedScaler(OneToOneFeatureMixin, FederatedTransformer):  # type: igno
 
     RULES: ClassVar[dict[str, tuple[Rule, ...]]] = {"method": (OneOf(METHODS),), "bins": (Number(2, 1024, whole=True),), **COMMON}
 
+    model_: Scaled
+
     def __init__(
         self,
         method: str = "standard",

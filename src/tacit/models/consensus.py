@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from tacit.choreo import F64, State
+from tacit.models.shapes import Shapes, among, check_map
+from tacit.numeric.kernels import KERNELS
 from tacit.protocols.consensus_rest import RestOfKernel, rest_values
 from tacit.protocols.consensus_vertical import ColumnHead, ColumnShare
 from tacit.protocols.feature_map import FeatureMap, map_records
@@ -16,6 +18,19 @@ class RowConsensus(State):
     b: F64
     rest: dict[str, RestOfKernel]
     sigmoids: F64 | None = None
+
+    def check(self, shapes: Shapes) -> None:
+        """Raise unless all parts fit."""
+        check_map(self.map, shapes)
+        shapes.fit(self.w, "decisions", "size")
+        shapes.fit(self.b, "decisions")
+        if self.rest:
+            shapes.of_holders(self.rest)
+        for rest in self.rest.values():
+            shapes.fit(rest.X, len(rest.X), "columns")
+            shapes.fit(rest.coef, "decisions", len(rest.X))
+            shapes.fit(rest.pull, "decisions", "size")
+        shapes.fit_sigmoids(self.sigmoids)
 
     def common(self, X: F64) -> F64:
         """What all parties know, a column per problem."""
@@ -38,6 +53,17 @@ class ColumnConsensus(State):
     head: ColumnHead
     shares: dict[str, ColumnShare]
     sigmoids: F64 | None = None
+
+    def check(self, shapes: Shapes) -> None:
+        """Raise unless all parts fit: a weight for each column, or with a kernel for each training record."""
+        shapes.fit(self.head.bias, "decisions")
+        shapes.of_holders(self.shares)
+        for party, share in self.shares.items():
+            among(share.kernel, KERNELS, "kernel")
+            columns = shapes.held[party]
+            shapes.fit(share.X, 0 if share.kernel == "linear" else "records", columns)
+            shapes.fit(share.weights, columns if share.kernel == "linear" else "records", "decisions")
+        shapes.fit_sigmoids(self.sigmoids)
 
     def records_of(self) -> dict[str, str]:
         """With a kernel a share holds the party's columns of all training records."""

@@ -13,6 +13,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from tacit.choreo import decode, encode
 from tacit.errors import LocalError, PeerError
 from tacit.files import write_whole
@@ -38,9 +40,14 @@ def read(path: str | Path) -> tuple[dict[str, Any], Any]:
         raise LocalError(f"{path} is damaged or truncated (its checksum does not match): copy it again or train again")
     try:
         end = body.index(b"\n", len(MAGIC))
-        return json.loads(body[len(MAGIC) : end]), decode(body[end + 1 :])
-    except (ValueError, PeerError):
-        raise LocalError(f"{path} does not hold a model that this version reads: train again, or use the version that wrote it") from None
+        return msgspec.json.decode(body[len(MAGIC) : end], type=dict[str, Any]), decode(body[end + 1 :])
+    except (ValueError, RecursionError, PeerError):
+        raise unreadable(path) from None
+
+
+def unreadable(path: str | Path) -> LocalError:
+    """Return the error for a whole file with something else in it."""
+    return LocalError(f"{path} does not hold a model that this version reads: train again, or use the version that wrote it")
 
 
 def _bytes(path: Path) -> bytes:

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tacit.choreo import F64, Coordinator, Holder, Role, State
+from tacit.models.shapes import Shapes, among
+from tacit.numeric.kernels import KERNELS
 from tacit.protocols.gram_model import DualModel, SupportColumns
 from tacit.protocols.gram_weights import WeightShare
 
@@ -21,6 +23,26 @@ class GramModel(State):
     sigmoids: F64 | None = None  # Platt's A and B, a line per problem; public
     weights: dict[str, WeightShare] = field(default_factory=dict)  # with the linear kernel, from the first question on
     asked: int = 0  # new records so far, where there is a quota
+
+    def check(self, shapes: Shapes) -> None:
+        """Raise unless all parts fit; by rows each holder has support vectors of its own, else its cells of all of them."""
+        shapes.fit(self.dual.coef, "decisions", "support")
+        shapes.fit(self.dual.norms, "support")
+        for numbers in (self.dual.bias, self.dual.objective, *([] if self.dual.length is None else [self.dual.length])):
+            shapes.fit(numbers, "decisions")
+        among(self.dual.kernel, KERNELS, "kernel")
+        shapes.of_holders(self.columns)
+        for party, own in self.columns.items():
+            shapes.fit(own.X, len(own.X), shapes.held[party])
+            if own.owned is not None:
+                shapes.fit(own.owned, *own.X.shape)
+        rows = [len(own.X) for own in self.columns.values()]
+        shapes.same("support", sum(rows) if len({*rows, len(self.dual.norms)}) > 1 else rows[0])
+        if self.weights:
+            shapes.of_holders(self.weights)
+        for share in self.weights.values():
+            shapes.fit(share.words, "decisions", shapes.columns + 1)
+        shapes.fit_sigmoids(self.sigmoids)
 
     def shares(self, site: str) -> Shares:
         """What each party brings along when the model is asked."""
@@ -38,6 +60,11 @@ class StoredModel(State):
     parties: tuple[str, ...]
     sigmoids: F64 | None = None
     weights: str = ""  # the job that shared the weights of a linear one, from the first question on
+
+    def check(self, shapes: Shapes) -> None:
+        """Raise unless the parties are the holders and one that coordinates."""
+        shapes.of_holders(self.parties[:-1])
+        shapes.fit_sigmoids(self.sigmoids)
 
     def shares(self) -> Shares:
         """As of a whole model; this reference stands for what each party has."""

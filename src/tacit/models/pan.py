@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from tacit.choreo import F64, State
+from tacit.models.shapes import MisfitError, Shapes, check_map
 from tacit.numeric.folds import votes
 from tacit.protocols.feature_map import FeatureMap, map_records
-from tacit.protocols.row_problems import Pairs
+from tacit.protocols.row_problems import Pairs, problems
 
 BLOCK = 1 << 22  # entries of F at a time
 
@@ -22,6 +23,18 @@ class PanModel(State):
     pairs: Pairs
     min_cluster: int
     sigmoids: F64 | None = None  # Platt's A and B, a line per column of `decide`
+
+    def check(self, shapes: Shapes) -> None:
+        """Raise unless all parts fit."""
+        check_map(self.map, shapes)
+        shapes.fit(self.w, "problems", "size")
+        shapes.fit(self.b, "problems")
+        shapes.same("problems", len(self.pairs))
+        k = shapes.classes
+        duels = len(self.pairs) == k * (k - 1) // 2 and self.pairs == problems(k, "ovo")  # so many are made only if the file has them
+        if self.classes != k or not (duels or self.pairs == problems(k, "ovr")):
+            raise MisfitError("the classes of a model are not those of its file")
+        shapes.fit_sigmoids(self.sigmoids)
 
     def values(self, X: F64) -> F64:
         """The value f of every record and problem, in blocks of records."""

@@ -10,6 +10,18 @@ from typing import Any
 import numpy as np
 
 from tacit.choreo import F64, I64, State
+from tacit.models.shapes import MisfitError, Shapes, below
+
+
+def check_learnt(learnt: dict[str, Any], shapes: Shapes) -> None:
+    """Raise unless statistics have names that fitted attributes have, and are numbers, or one for each column."""
+    for name, value in learnt.items():
+        if not (name.isidentifier() and name.endswith("_") and not name.startswith("_")):
+            raise MisfitError("a statistic has a name that none has")
+        if isinstance(value, np.ndarray):
+            shapes.fit(value, *(["columns"] * min(value.ndim, 1)))
+        elif not isinstance(value, int | float):
+            raise MisfitError("a statistic is no number")
 
 
 class Scaled(State):
@@ -18,6 +30,12 @@ class Scaled(State):
     center: F64
     scale: F64
     learnt: dict[str, Any]
+
+    def check(self, shapes: Shapes) -> None:
+        """Raise unless all parts fit."""
+        shapes.fit(self.center, "columns")
+        shapes.fit(self.scale, "columns")
+        check_learnt(self.learnt, shapes)
 
     @property
     def sources(self) -> I64:
@@ -39,6 +57,13 @@ class Filled(State):
     values: F64
     indicated: I64
     learnt: dict[str, Any]
+
+    def check(self, shapes: Shapes) -> None:
+        """Raise unless all parts fit."""
+        shapes.fit(self.values, "columns")
+        shapes.fit(self.indicated, len(self.indicated))
+        below(self.indicated.tolist(), shapes.columns)
+        check_learnt(self.learnt, shapes)
 
     @property
     def sources(self) -> I64:
@@ -77,6 +102,15 @@ class Encoded(State):
     codes: F64
     encoded: I64
     labels: tuple[tuple[bool | int | float | str, ...], ...]
+
+    def check(self, shapes: Shapes) -> None:
+        """Raise unless all parts fit."""
+        for indices in (self.sources, self.encoded):
+            shapes.fit(indices, len(indices))
+            below(indices.tolist(), shapes.columns)
+        shapes.fit(self.codes, len(self.sources))
+        if len(self.labels) != len(self.encoded):
+            raise MisfitError("not every encoded column has its values")
 
     def apply(self, X: F64, new: I64) -> F64:
         """A missing value has none of the declared ones."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from tacit.choreo import F64, State
+from tacit.models.shapes import Shapes, among
+from tacit.numeric.kernels import KERNELS
 from tacit.protocols.shift_ring import Shift, ShiftedSVM
 
 
@@ -13,6 +15,21 @@ class ShiftModel(State):
     shifts: dict[str, Shift]
     coordinator: str
     sigmoids: F64 | None = None  # Platt's A and B, a line per problem; public
+
+    def check(self, shapes: Shapes) -> None:
+        """Raise unless all parts fit: over rows everybody moves all columns, over columns its own."""
+        among(self.core.kernel, KERNELS, "kernel")
+        shapes.fit(self.core.support, "support", "columns")
+        shapes.fit(self.core.centre, "columns")
+        shapes.fit(self.core.coef, "decisions", "support")
+        for numbers in (self.core.bias, self.core.objective):
+            shapes.fit(numbers, "decisions")
+        shapes.of_holders(self.shifts)
+        for party, shift in self.shifts.items():
+            shapes.fit(shift.r, shapes.held[party])
+            if shift.turn is not None:
+                shapes.fit(shift.turn, shapes.held[party], shapes.held[party])
+        shapes.fit_sigmoids(self.sigmoids)
 
     def records_of(self) -> dict[str, str]:
         """Moved support vectors and the shifts that move them back are records in clear."""

@@ -22,14 +22,15 @@ P_1 lacks G's key and cannot tell which. It sends the hashes of V, sorted, to th
 
     count = | {h(V(x)): x in X_1}  and  {h(G(x)): x in X_2} |                                                       (5)
 
-The coordinator publishes (5), or that it is below `min_records`, and then the run ends: no id was opened, to anybody. Otherwise it
-tells P_1 which hashes matched, and P_1 tells all holders their ids, as hashes under a fresh key; the order of these hashes is the
-order of the records from then on, and tells nothing.
+The coordinator learns (5), however few they are. It publishes (5), or that it is below `min_records`, and then the run ends: no id was
+opened, to anybody. Otherwise it tells P_1 which hashes matched, and P_1 tells all holders their ids, as hashes under a fresh key; the
+order of these hashes is the order of the records from then on, and tells nothing.
 
 Roles. Holder: has ids. Coordinator: counts; it may be a holder, but neither P_1 nor P_2.
 
 Threat. Semi-honest. Before the count is published nobody learns anything but sizes: P_1 of every set, everyone of X_1, the
-coordinator of X_2. Pairwise intersections, and their sizes, stay unknown. This holds for every coalition in which there is at most one
+coordinator of X_2 and of (5). To hide (5) below `min_records` from the coordinator too, the comparison itself would have to be computed in
+shares. Pairwise intersections, and their sizes, stay unknown. This holds for every coalition in which there is at most one
 of P_1, P_2 and the coordinator, with any other holders; of two of these three, with or without others, it does not:
   P_1 with P_2 or the coordinator     which ids of X_1 all holders outside of the coalition have, counted or not
   P_2 with the coordinator            can test guessed ids, for being in the sets of all holders outside
@@ -93,7 +94,7 @@ class Store(Message, tells="how many ids the sender has; its words are uniform t
     words: U64
 
 
-class Tokens(Message, tells="how many ids the sender has; who has both lists of them learns how many are common to all"):
+class Tokens(Message, tells="how many ids the sender has; who has both lists of them learns how many are common to all, however few"):
     """One list of (5), sorted."""
 
     hashes: U8
@@ -124,7 +125,7 @@ class Opening(
 @choreography(
     opens={
         Everyone: "how many ids are common to all holders, or only that they are fewer than min_records; how many ids the first holder has",
-        Coordinator: "how many ids the second holder has",
+        Coordinator: "how many ids are common to all holders, even if fewer than min_records; how many ids the second holder has",
         Holder: "the first: how many ids each of the others has",
     }
 )

@@ -457,7 +457,7 @@ def _parted(plain: bytes) -> tuple[tuple[str, str, int, int], memoryview]:
     size = int.from_bytes(view[:4], "little")
     try:
         head = msgspec.msgpack.decode(view[4 : 4 + size], type=tuple[str, str, int, int])
-    except (msgspec.DecodeError, msgspec.ValidationError):
+    except (ValueError, RecursionError):
         raise PeerError("a malformed letter") from None
     return head, view[4 + size :]
 
@@ -465,7 +465,7 @@ def _parted(plain: bytes) -> tuple[tuple[str, str, int, int], memoryview]:
 def _cause(body: memoryview) -> tuple[str, str, str]:
     try:
         return msgspec.msgpack.decode(body, type=tuple[str, str, str])
-    except (msgspec.DecodeError, msgspec.ValidationError):
+    except (ValueError, RecursionError):
         raise PeerError("a malformed letter") from None
 
 

@@ -37,6 +37,13 @@ def test_training_refuses_in_one_line(refused, spoilt, args, words):
     assert words in refused("train", *(a.format(folder=spoilt.name) for a in args))
 
 
+def test_a_name_in_a_table_cannot_redraw_the_terminal(refused, spoilt):
+    (spoilt / "evil.csv").write_text("a,si\x1b[2J\u202ete,label\n1,x,0\n2,y,1\n")
+    line = refused("train", "evil.csv")
+    assert "holds text, not numbers" in line
+    assert line.rstrip("\n").isprintable()
+
+
 @pytest.mark.parametrize("option", ["--out", "--report"])
 def test_a_target_that_cannot_be_written_is_refused_before_training(refused, monkeypatch, option):
     monkeypatch.setattr(training, "estimator_of", lambda *_: pytest.fail("went on"))

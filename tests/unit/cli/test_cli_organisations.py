@@ -29,7 +29,7 @@ from tacit.consortium.job import Job
 from tacit.consortium.policy import Policy
 from tacit.consortium.preflight import combine, render, report_of
 from tacit.consortium.registrar import Registrar
-from tacit.consortium.request import Request
+from tacit.consortium.request import Request, create
 from tacit.data.part import part_of
 from tacit.registry import execute_together
 
@@ -389,6 +389,29 @@ def test_audits_that_differ_are_shown_where(tacit, machine, audits):
     assert result.code == 1
     assert "row 5 does not follow from the one before" in result.out
     assert "from here on the parties tell of different runs" in result.out
+
+
+def test_a_name_in_an_audit_cannot_redraw_the_terminal(tacit, machine, audits):
+    forged = audits[1]
+    name = "south\x1b[2J\u202e\r" + "x" * 500
+    with Chain.open(forged.with_name("forged.jsonl"), run="r", party=name, about={"job": "\x1b[31m"}) as chain:
+        chain.sign(identity(machine, "south").private.sign)
+    result = verify(tacit, machine, audits[0], forged.with_name("forged.jsonl"))
+    assert result.code == 1
+    assert all(line.isprintable() for line in result.out.splitlines())
+    assert max(len(line) for line in result.out.splitlines()) < 1000
+
+
+def test_audits_that_an_old_key_signed_still_hold_and_the_key_is_said(tacit, machine, audits, tmp_path):
+    old = identity(machine, "north").fingerprint
+    _, request = create(tmp_path, "north", "party", ())
+    shutil.copytree(machine.root / "registrar", tmp_path / "registrar")
+    Registrar.load(tmp_path / "registrar").rotate(Request.load(request))
+    result = tacit("audit", "verify", *audits, "--members", tmp_path / "registrar" / "consortium.members", "--ca", machine.fingerprint)
+    assert result.code == 0
+    assert result.out.count("revoked since") == 1
+    assert f"north, 31 rows, signed by key {old}, which was revoked since: ask north whether this file is of before" in result.out
+    assert result.out.endswith("whole, signed, and they agree\n")
 
 
 def test_audits_that_are_not_there_are_one_line(refused, machine):

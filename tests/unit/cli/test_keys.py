@@ -1,9 +1,14 @@
 """`tacit keys`, as a registrar and three sites use it."""
 
 import stat
+from datetime import UTC, datetime, timedelta
 from functools import partial
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import Encoding
+from cryptography.x509.oid import NameOID
 
 
 @pytest.fixture
@@ -67,6 +72,17 @@ def test_where_nobody_is_asked_more_than_a_party_needs_the_registrars_word(keys,
     signed = keys("sign", "clearing.request", "--yes", "--kind", "coordinator", "--days", "90")
     assert "clearing asks to be coordinator at clearing.example.org, 192.0.2.7" in signed.out
     assert "clearing.example.org, 192.0.2.7" in keys("show", "clearing.crt").out
+
+
+def test_a_name_in_a_certificate_cannot_redraw_the_terminal(keys, founded):
+    key = Ed25519PrivateKey.generate()
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "north\x1b[2J\u202e")])
+    now = datetime.now(UTC)
+    made = x509.CertificateBuilder(name, name, key.public_key(), 1, now, now + timedelta(days=1)).sign(key, None)
+    (founded / "evil.crt").write_bytes(made.public_bytes(Encoding.PEM))
+    shown = keys("show", "evil.crt")
+    assert shown.code == 0
+    assert all(line.isprintable() for line in shown.out.splitlines())
 
 
 def test_rotate_renew_and_revoke(keys, founded):

@@ -10,11 +10,13 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from tacit.choreo.ledger import Row
 from tacit.consortium.audit import Chain, canonical, compare, verify
+from tacit.consortium.chain import Reading
+from tacit.consortium.comparison import signer
 from tacit.errors import LocalError
 
 PARTIES = ("north", "south", "hub")
 PRIVATE = {p: Ed25519PrivateKey.from_private_bytes(p.encode().ljust(32, b".")) for p in PARTIES}
-KEYS = {p: key.public_key().public_bytes_raw() for p, key in PRIVATE.items()}
+KEYS = {p: [key.public_key().public_bytes_raw()] for p, key in PRIVATE.items()}
 ABOUT = {"job": "j" * 64}
 
 
@@ -102,6 +104,16 @@ def test_every_field_of_a_row_is_under_the_chain(files, field):
     ]
 
 
+def test_a_key_that_was_replaced_has_still_signed_what_it_signed(files, tmp_path):
+    new = Ed25519PrivateKey.generate()
+    keys = {**KEYS, "north": [*KEYS["north"], new.public_key().public_bytes_raw()]}
+    assert compare(list(files.values()), keys) == []
+    assert signer(Reading.of(files["north"]), keys["north"]) == KEYS["north"][0]
+    later = written(tmp_path, "north", view("north", run()), "later.jsonl", signer=new)
+    assert signer(Reading.of(later), keys["north"]) == keys["north"][1]
+    assert signer(Reading.of(later), KEYS["north"]) is None
+
+
 def test_a_file_cut_at_any_byte_is_found(files):
     whole = files["north"].read_bytes()
     for end in range(0, len(whole) - 1, 37):
@@ -128,7 +140,7 @@ def test_a_row_rewritten_with_all_hashes_behind_it_but_an_old_signature_is_found
 
 def test_another_key_or_another_partys_signature_is_found(files, tmp_path):
     assert told(verify(files["north"], KEYS["south"])) == [f"{files['north']}: its signature is not by the key of north"]
-    assert told(verify(files["north"], b"no key")) == [f"{files['north']}: its signature is not by the key of north"]
+    assert told(verify(files["north"], [b"no key"])) == [f"{files['north']}: its signature is not by the key of north"]
     forged = written(tmp_path, "north", view("north", run()), "forged.jsonl", signer=PRIVATE["hub"])
     assert told(compare([forged, files["south"]], KEYS)) == [f"{forged}: its signature is not by the key of north"]
 

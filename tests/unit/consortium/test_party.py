@@ -129,6 +129,25 @@ def test_a_blank_is_another_partys_cell_where_cells_are_split_and_missing_elsewh
     assert "ranges" not in {p.code for p in local_checks(gapped, part, NOW, party="north")}
 
 
+def test_two_jobs_on_two_snapshots_that_differ_by_a_row_are_not_both_accepted(north, tmp_path):
+    first = job()
+    party, folder = north(WHOLE, first)
+    party.tick()
+    assert folder.answer.accepts
+    party.admit(first)
+    party, folder = north(WHOLE, second := job(dataset="snapshot"))
+    (tmp_path / "snapshot.csv").write_text(WHOLE.rstrip("\n").rpartition("\n")[0] + "\n")
+    (tmp_path / "policy.toml").write_text(example_policy("snapshot", automatic=True))
+    settings = tmp_path / "north.toml"
+    settings.write_text(settings.read_text() + '\n[datasets.snapshot]\npath = "snapshot.csv"\nlabel = "label"\n')
+    party = Party(PartySettings.from_toml(settings, files=False), party.identity, party.members, party.broker)
+    party.tick()
+    assert (folder.answer.accepts, folder.answer.record.rule) == (False, "register")
+    assert "by fewer than" in folder.answer.record.reason
+    with pytest.raises(LocalError, match=f"differs from job {first.id} on cohort by fewer than"):
+        party.admit(second)
+
+
 PATIENTS = "patient,age,dose,label\n" + "".join(f"p{i},{i},{i % 7}.5,{i % 2}\n" for i in range(60))
 
 
@@ -143,7 +162,7 @@ def test_aligned_rows_are_used_in_their_order_as_long_as_the_ids_are_the_same(no
     assert party.part(trained).X[:, 0].tolist() == rows.tolist()
     assert len(party.part(trained).y) == 58
     party.admit(trained)
-    assert Register(party.state / "registers", "cohort").entries()[-1].rows == 58  # those that it opens something of
+    assert Register(party.state / "registers").entries()[-1].rows == 58  # those that it opens something of
 
     (tmp_path / "cohort.csv").write_text(PATIENTS.replace("p7,", "p70,"))
     changed = Party(party.settings, party.identity, party.members, party.broker)

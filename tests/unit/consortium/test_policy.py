@@ -31,7 +31,7 @@ def job(**changes):
 
 @pytest.fixture
 def register(tmp_path):
-    return Register(tmp_path / "state", "cohort")
+    return Register(tmp_path / "state")
 
 
 def facts_of(register, n=60):

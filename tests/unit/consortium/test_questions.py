@@ -153,7 +153,7 @@ def party(tmp_path):
 
     class Party:
         trained = put(tmp_path, job(), used=Used(features=("age", "bmi")))
-        register = Register(tmp_path / "registers", "new")
+        register = Register(tmp_path / "registers")
 
         def facts(self, n=8, names=("age", "bmi"), start=0):
             X = np.arange(start, start + n * len(names), dtype=float).reshape(n, len(names))
@@ -185,9 +185,9 @@ def test_few_new_records_may_be_asked_about_until_the_quota_is_used_up(party):
 
 
 def test_two_questions_that_were_accepted_at_once_do_not_both_pass_the_quota(party, tmp_path):
-    other = Register(tmp_path / "registers", "old")
-    for register, n in ((party.register, 15), (other, 5)):
-        asked = question(party.trained, dataset=register.dataset)
+    other = Register(tmp_path / "registers")
+    for register, dataset, n in ((party.register, "new", 15), (other, "old", 5)):
+        asked = question(party.trained, dataset=dataset)
         register.admit(asked, ("age",), "north", party.facts(n).rows, 50, NOW, Question("cohort", n, 20))
     with pytest.raises(LocalError, match="models of cohort may be asked about no more new records than policy predictions says"):
         party.register.admit(
@@ -201,6 +201,18 @@ def test_a_model_that_is_trained_again_has_no_quota_of_its_own(party, tmp_path):
     again = put(tmp_path, job(), used=Used(features=("age", "bmi")))
     assert again.id != party.trained.id
     assert party.judge(question(again, dataset="new"), party.facts(1)).rule == "predictions"
+
+
+def test_models_of_two_datasets_that_share_records_have_one_quota(party):
+    rows = party.facts(60).rows
+    party.register.admit(job(dataset="cohort"), ("age", "bmi"), "north", rows, 50, NOW)
+    party.register.admit(job(dataset="snapshot"), ("age", "bmi"), "north", rows, 50, NOW)
+    party.register.admit(job(dataset="strangers"), ("age", "bmi"), "north", party.facts(60, start=1000).rows, 50, NOW)
+    party.register.admit(
+        question(party.trained, dataset="new"), ("age", "bmi"), "north", party.facts(8).rows, 50, NOW, Question("snapshot", 8, 20)
+    )
+    left = {name: party.register.left(Question(name, 1, 20)) for name in ("cohort", "snapshot", "strangers")}
+    assert left == {"cohort": 12, "snapshot": 12, "strangers": 20}
 
 
 def test_by_rows_everybodys_records_count_and_have_to_be_declared(party):

@@ -1,3 +1,5 @@
+import hashlib
+import json
 from datetime import UTC, datetime
 from functools import lru_cache
 
@@ -26,9 +28,11 @@ def proposed():
     )  # fmt: skip
 
 
-def job(parties=FIVE, number=0, **columns):
+def job(parties=FIVE, number=0, dataset="cohort", **columns):
     given = {**dict.fromkeys(parties, "all"), **columns}
-    return msgspec.structs.replace(proposed(), id=f"{number:032x}", parties=parties, columns=given, rows=dict.fromkeys(parties))
+    return msgspec.structs.replace(
+        proposed(), id=f"{number:032x}", parties=parties, dataset=dataset, columns=given, rows=dict.fromkeys(parties)
+    )
 
 
 def table(n=20, drop=(), change=()):
@@ -40,7 +44,7 @@ def table(n=20, drop=(), change=()):
 
 @pytest.fixture
 def register(tmp_path):
-    return Register(tmp_path, "cohort")
+    return Register(tmp_path)
 
 
 @pytest.fixture
@@ -54,8 +58,9 @@ def admit(register):
 
 def test_what_was_opened_stays_written(register, admit):
     admit(job())
-    (entry,) = Register(register.path.parent, "cohort").entries()
+    (entry,) = Register(register.path.parent).entries()
     assert entry.job == job().digest
+    assert entry.dataset == "cohort"
     assert entry.parties == FIVE
     assert entry.rows == 20
     assert entry.columns["north"] == OWN
@@ -77,7 +82,7 @@ def test_the_same_parties_records_and_columns_again_are_allowed(register, admit)
 @pytest.mark.parametrize(("without", "who"), [(("centre",), "centre"), (("west", "centre"), "centre and west")])
 def test_a_job_without_one_or_two_of_the_holders_is_refused(admit, without, who):
     admit(job())
-    with pytest.raises(LocalError, match=rf"differs from job 0+ by {who} only, and fewer than 3 holders hide nobody: refuse it"):
+    with pytest.raises(LocalError, match=rf"differs from job 0+ on cohort by {who} only, and fewer than 3 holders hide nobody: refuse it"):
         admit(job(tuple(p for p in FIVE if p not in without), number=1))
 
 
@@ -170,7 +175,7 @@ def test_damage_in_the_middle_is_refused_with_the_line(register, admit):
 def test_a_register_that_vanished_is_missed(register, admit):
     admit(job())
     register.path.unlink()
-    with pytest.raises(LocalError, match=r"cohort.register is gone, but the records it speaks of are not: restore it"):
+    with pytest.raises(LocalError, match=r"site.register is gone, but the records it speaks of are not: restore it"):
         admit(job(number=1))
 
 
@@ -183,9 +188,92 @@ def test_neither_ids_nor_values_stand_in_the_files(register):
     assert register.path.stat().st_mode & 0o077 == 0
 
 
-def test_a_dataset_that_cannot_name_a_file_is_refused(tmp_path):
-    with pytest.raises(LocalError, match=r"dataset '../x' cannot name a file"):
-        Register(tmp_path, "../x")
+# Several datasets
+
+
+@pytest.mark.parametrize("ids", [True, False])
+def test_the_same_records_offered_as_two_datasets_are_the_same_records(register, admit, ids):
+    admit(job(), ids=ids)
+    with pytest.raises(LocalError, match=r"differs from job 0+ on cohort by fewer than 5 of this party's records: refuse it"):
+        admit(job(number=1, dataset="snapshot"), drop=(3,), ids=ids)
+    with pytest.raises(LocalError, match=r"differs from job 0+ on cohort by west only"):
+        admit(job(tuple(p for p in FIVE if p != "west"), number=2, dataset="snapshot"), ids=ids)
+    admit(job(number=3, dataset="snapshot"), n=25, ids=ids)
+    assert [entry.dataset for entry in register.entries()] == ["cohort", "snapshot"]
+
+
+def test_all_datasets_are_marked_under_one_salt(register):
+    part, keep = table()
+    assert register.rows_of(part, keep) == Register(register.path.parent).rows_of(part, keep)
+    assert [file.name for file in register.path.parent.glob("*.register")] == ["site.register"]
+
+
+def test_other_columns_of_the_same_records_are_refused_unless_three_holders_list_others(register, admit):
+    admit(job(south=("u",), east=("v",)))
+    with pytest.raises(LocalError, match="by north only"):
+        admit(job(number=1, dataset="labs", south=("u",), east=("v",)), own=("sodium",))
+    admit(job(number=2, dataset="labs", south=("s",), east=("t",)), own=("sodium",))
+    assert len(register.entries()) == 2
+
+
+# Registers of version 0.1: a file for each dataset, and no word of it in the lines
+
+
+def as_version_0_1(register, name):
+    """Make of the site's register one that version 0.1 would have written for a dataset."""
+    head, *lines = register.path.read_bytes().splitlines()
+    contents = [json.loads(line.partition(b" ")[2]) for line in (head, *lines)]
+    contents[0]["register"] = name
+    for content in contents[1:]:
+        del content["dataset"]
+    texts = [json.dumps(content, separators=(",", ":")).encode() for content in contents]
+    folder = register.path.parent
+    register.path.unlink()
+    folder.joinpath(f"{name}.register").write_bytes(b"".join(hashlib.sha256(t).hexdigest()[:16].encode() + b" " + t + b"\n" for t in texts))
+    folder.joinpath("site.records").rename(folder / f"{name}.records")
+
+
+@pytest.mark.parametrize("dataset", ["cohort", "snapshot"])
+@pytest.mark.parametrize("old", ["cohort", "site"])
+def test_what_version_0_1_opened_stays_opened_under_whatever_name(register, admit, old, dataset):
+    admit(job())
+    as_version_0_1(register, old)
+    assert [entry.dataset for entry in register.entries()] == [old]
+    with pytest.raises(LocalError, match=rf"differs from job 0+ on {old} by fewer than 5 of this party's records: refuse it"):
+        admit(job(number=1, dataset=dataset), drop=(3,))
+    before = register.path.parent.joinpath(f"{old}.register").read_bytes()
+    admit(job(number=2, dataset=dataset))
+    assert [(entry.dataset, entry.id[-1]) for entry in register.entries()] == [(old, "0"), (dataset, "2")]
+    assert register.path.parent.joinpath(f"{old}.register").read_bytes().startswith(before)
+    assert b'"dataset":"' in register.path.read_bytes()
+
+
+def test_a_job_that_version_0_1_entered_goes_on_after_an_upgrade(register, admit):
+    admit(job())
+    as_version_0_1(register, "cohort")
+    assert admit(job()).dataset == "cohort"
+    assert len(register.entries()) == 1
+
+
+def test_a_register_of_version_0_1_that_vanished_is_missed(register, admit):
+    admit(job())
+    as_version_0_1(register, "cohort")
+    register.path.parent.joinpath("cohort.register").unlink()
+    with pytest.raises(LocalError, match=r"cohort.register is gone, but the records it speaks of are not: restore it"):
+        admit(job(number=1, dataset="snapshot"))
+
+
+def test_a_register_that_is_put_back_while_the_site_runs_is_not_passed_over(register, tmp_path):
+    part, keep = table()
+    marked = register.rows_of(part, keep)
+    other = Register(tmp_path / "backup")
+    tmp_path.joinpath("backup").mkdir()
+    other.admit(job(), OWN, "north", other.rows_of(part, keep), 5, NOW)
+    as_version_0_1(other, "cohort")
+    for file in tmp_path.joinpath("backup").iterdir():
+        file.rename(register.path.parent / file.name)
+    with pytest.raises(LocalError, match=r"cohort.register was put there while this site was running: start the site again"):
+        register.admit(job(number=1), OWN, "north", marked, 5, NOW)
 
 
 COLUMNS = st.dictionaries(st.sampled_from("ABCDEFG"), st.sampled_from(["all", ("u",), ("u", "v"), ("v", "u")]), min_size=1)

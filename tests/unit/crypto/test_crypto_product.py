@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import secrets
 import sys
 from functools import cache
@@ -12,13 +13,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tacit.crypto import seal_bytes
-from tacit.crypto.bfv import HIGH, LOW, Bfv, Scheme, try_out
+from tacit.attacks.bfv_noise import KeyHolder
+from tacit.crypto import bfv, seal_bytes
+from tacit.crypto.bfv import ERROR, HIGH, LOW, Bfv, Scheme, scheme, try_out
 from tacit.crypto.bfv_layout import N, best_fold, stretches, strips_of
 from tacit.crypto.entropy import RootEntropy
 from tacit.crypto.paillier import SecretKey, ciphers_from_bytes
 from tacit.crypto.paillier_slots import PaillierSlots
-from tacit.crypto.product import BOUND, Block, Plan, dense, drawn, engine
+from tacit.crypto.product import BOUND, STATISTICAL, Block, Plan, dense, drawn, engine
+from tacit.crypto.seal_bytes import Memory
 from tacit.errors import LocalError, MissingExtraError, PeerError
 from tacit.numeric.ring import Ring
 
@@ -113,10 +116,36 @@ def test_rows_of_all_blocks_lie_in_as_few_polynomials_as_hold_them():
         strips_of(Block((0, 2), 1), (4, 4, 4), 3)
 
 
+def test_errors_of_fresh_ciphertexts_are_the_centred_binomial_that_the_bound_is_made_for():
+    bits = 21
+    values = np.arange(-bits, bits + 1)
+    expected = np.array([math.comb(2 * bits, bits + v) / 4**bits for v in values])
+    assert expected.sum() == pytest.approx(1)
+    with Memory() as memory:
+        me = KeyHolder(bfv, memory, np.zeros((1, 12), np.int64))
+        errors = np.concatenate([me.error(column, message) for column, message in zip(me.columns(), me.messages, strict=True)])
+        counts = np.array([(errors == v).sum() for v in values])
+        assert counts.sum() == len(errors) == 12 * N, "whole numbers up to 21"
+        likely = expected * len(errors) > 50
+        assert ((counts - expected * len(errors)) ** 2 / (expected * len(errors)))[likely].sum() < 80, "chi-squared of about 20 cells"
+        large = KeyHolder(bfv, memory, np.full((N, 2), BOUND - 1))  # of which the scaled plaintext is rounded
+        rounded = np.concatenate([large.error(column, message) for column, message in zip(large.columns(), large.messages, strict=True)])
+    assert 0 < np.abs(rounded - np.rint(rounded)).max() <= 0.5
+    assert bits + 0.5 <= ERROR
+
+
+@pytest.mark.parametrize("bits", [2, 48, 49, 59])
+def test_whatever_the_flood_covers_decrypts_with_room_to_spare(bits):
+    product = 1 << (HIGH + LOW - STATISTICAL)  # the largest noise of (1) that is not refused, times N
+    fresh = ERROR * (2 * N + 1) + 1  # e u + e_0 + e_1 s of a fresh encryption, u and s of -1, 0, 1
+    largest = (1 << (HIGH + LOW)) + product // N + fresh
+    assert largest << 12 < math.prod(scheme(bits).primes) // (2 << bits), "twelve bits"
+
+
 def test_the_flood_covers_the_noise_of_every_reply_that_is_allowed():
     assert HIGH + LOW == 106
     worst = Plan((1,) * 127, (Block(tuple(range(127)), N),))
-    assert N * 20 * BOUND * 127 * N < 1 << 106 - 40
+    assert N * ERROR * BOUND * 127 * N < 1 << 106 - 40
     Bfv(127)._check_flood(worst, stretches(worst, 1))
     with pytest.raises(LocalError, match="too many for one flood to cover: multiply in several parts"):
         Bfv(127, bits=59, bound=1 << 40)._check_flood(worst, stretches(worst, 1))

@@ -1,3 +1,5 @@
+import tracemalloc
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -76,6 +78,7 @@ def test_a_partial_file_may_lack_the_label_and_dropped_columns(write):
         ("north.csv", "", r"north.csv is empty"),
         ("north.xlsx", "x", r"north.xlsx has the unknown suffix '.xlsx': save it as one of .csv, .parquet"),
         ("north.parquet", "not parquet", r"north.parquet is not readable as PARQUET"),
+        ("north.svm", "1 99999999999999999999:1\n", r"north.svm is not in LIBSVM format"),
         ("north.svm", "one two three\n", r"north.svm is not in LIBSVM format: every line needs 'label index:value"),
     ],
 )
@@ -92,6 +95,30 @@ def test_a_missing_file_is_refused(tmp_path):
 def test_a_dropped_column_must_exist(write):
     with pytest.raises(LocalError, match=r"a.csv has no column 'sit' \(columns: age, site, bmi\)"):
         read(write("a.csv", CSV), drop=["sit"])
+
+
+def test_an_index_that_makes_a_huge_table_of_a_small_file_is_refused_before_it_is_made(write):
+    file = write("a.svm", "1 1:1 1000000000:1\n0 2:1\n")
+    tracemalloc.start()
+    with pytest.raises(
+        LocalError, match=r"a.svm has 2 records and an index of 1000000000, nearly all zeros.*: correct the index, or declare"
+    ):
+        read(file)
+    assert tracemalloc.get_traced_memory()[1] < 1 << 24
+    tracemalloc.stop()
+    assert read(write("b.svm", "1 1:1 30000:1\n"), n_features=30_000).X.shape == (1, 30_000)
+    assert read(write("c.svm", "1 1:1 5000:1\n0 2:1\n")).X.shape == (2, 5000)
+
+
+@pytest.mark.parametrize("name", ["north.csv", "north.parquet"])
+def test_a_column_whose_name_is_no_text_is_one_line(tmp_path, name):
+    if name.endswith("parquet"):
+        parquet.write_table(pa.table({"a": [1.0], "bbbb": [2.0]}), tmp_path / name)
+        (tmp_path / name).write_bytes((tmp_path / name).read_bytes().replace(b"bbbb", b"b\xff\xfeb"))
+    else:
+        (tmp_path / name).write_bytes(b"a,b\xff\xfeb\n1,2\n")
+    with pytest.raises(LocalError, match=rf"{name} is not readable as"):
+        read(tmp_path / name, label=None)
 
 
 def test_a_libsvm_file_wider_than_asked_is_refused(write):
