@@ -77,9 +77,10 @@ minimum_rows = 50                        # of ours in a job; also by how many tw
 maximum_retention_days = 365
 secure_sums = ["pairwise", "ring", "threshold"]
 predictions = 100                        # new records that models of one dataset may be asked about, by all together
-accept_risk = false                      # true: a job may open what a known attack makes use of
+accept_risk = false                      # true: a job may open what a known attack makes use of, or what one site alone can invert
+other_parameters = "default"             # those that [parameters] does not list must have their default; or "any"
 submitters = "any"                       # or a list of names
-disclosures = {'"any"                      # ' if automatic else "[]                         # "}digests of approved ledger templates
+disclosures = {'"any"                      # ' if automatic else "[]                         # "}digests of approved disclosures, from tacit party pending
 automatic = {str(automatic).lower()}                        # true: accept what meets every rule, without people
 approvers = {quoted(approvers)}
 approvals_needed = {len(approvers)}
@@ -87,11 +88,39 @@ approvals_needed = {len(approvers)}
 [columns]
 {dataset} = "all"                           # or a list of names
 
-[least]                                  # of how many records a landmark, or a sum of rows, must be
-min_cluster = 5
-min_count = 5
-min_rows = 5
-min_records = 10                         # that an alignment must find before it opens any
+[parameters]                             # what a job may choose; numbers from least to most, or a list of values
+# how many of our records stand behind every number that others see: fewer would describe single persons
+min_cluster = {{least = 5}}
+min_count = {{least = 5}}
+min_rows = {{least = 5}}
+min_records = {{least = 10}}               # that an alignment must find before it opens any
+# how the model is made: another value makes it better or worse, and tells nobody more
+C = {{least = 1e-4, most = 1e6}}
+kernel = ["linear", "rbf", "poly"]
+gamma = {{least = 1e-6, most = 1e3, values = ["scale", "auto"]}}
+degree = {{least = 1, most = 5}}
+coef0 = {{least = -100, most = 100}}
+class_weight = {{least = 0, most = 1000, values = ["none", "balanced"]}}
+epsilon = {{least = 0, most = 1e6, values = ["none"]}}
+activation = ["sigmoid", "tanh", "relu"]
+classify = [true, false]
+scale = {{least = 0.01, most = 100}}
+ridge = {{least = 1e-6, most = 1e6, values = ["gcv"]}}
+seed = {{}}                                # any: it is public
+# how much is told: more candidates, folds, landmarks, nodes or rounds are more numbers about the same records
+candidates = {{most = 200}}                # of a search
+cv = {{most = 10}}
+factor = {{most = 10}}
+refit = [true, false]
+scoring = {{}}
+landmarks = {{most = 1000, values = ["auto"]}}
+n_hidden = {{most = 500, values = ["none"]}}
+max_rounds = {{most = 1000}}
+tol = {{least = 1e-6, most = 1}}           # a smaller one takes more rounds
+probability = [false, true]
+# a run stops at a larger cell, which tells that there is one: agree on a range that no record leaves
+feature_range = {{least = 1, most = 1e9, values = ["none"]}}
+accept_risk = [false, true]              # accept_risk above decides
 
 [never]                                  # phrases that may not be opened, by reader
 asker = ["every record"]

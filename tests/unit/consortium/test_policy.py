@@ -7,6 +7,7 @@ import pytest
 
 from tacit.consortium.decision import Facts, decide, disclosure_digest, told_to
 from tacit.consortium.example_files import example_policy
+from tacit.consortium.job import Protection
 from tacit.consortium.policy import Policy
 from tacit.consortium.proposal import propose
 from tacit.consortium.register import Register
@@ -68,7 +69,7 @@ def test_without_automatic_it_waits_for_the_named_people(judge):
 def test_a_disclosure_that_nobody_read_waits_and_an_approved_one_does_not(judge):
     waiting = judge(extra="disclosures = []")
     assert (waiting.verdict, waiting.rule) == ("wait", "disclosures")
-    digest = disclosure_digest(job().disclosure)
+    digest = disclosure_digest(job())
     assert digest in waiting.reason
     assert judge(extra=f'disclosures = ["{digest}"]').verdict == "accept"
 
@@ -86,7 +87,7 @@ def test_what_must_wait_where_nobody_may_approve_is_refused(judge):
             {},
             "minimum_parties = 4",
             "minimum_parties",
-            "policy north.toml: minimum_parties = 4, the job has 3: propose it with more parties",
+            "policy north.toml: minimum_parties = 4, the job has 3: propose it with more parties that bring as many rows",
         ),
         ({"rows": {"north": 60, "south": 60, "east": 60}}, "minimum_rows = 61", "minimum_rows", "minimum_rows = 61, the job has 60"),
         ({}, "minimum_rows = 61", "minimum_rows", "minimum_rows = 61, the dataset has fewer: use a larger one"),
@@ -106,7 +107,12 @@ def test_what_must_wait_where_nobody_may_approve_is_refused(judge):
             "disclosure",
             "the job's disclosure is not what its protocol opens here",
         ),
-        ({"params": {"kernel": "linear"}}, "", "disclosure", "cannot be rehearsed here: protocol gram_vertical needs a value for 'gamma'"),
+        (
+            {"protection": Protection(method="ring", segments=9)},
+            'other_parameters = "any"',
+            "disclosure",
+            "cannot be rehearsed here: 4 parties on the ring have",
+        ),
     ],
 )
 def test_a_refusal_names_the_rule(judge, change, extra, rule, words):
@@ -119,18 +125,18 @@ def test_a_refusal_names_the_rule(judge, change, extra, rule, words):
 @pytest.mark.parametrize(
     ("params", "least", "words"),
     [
-        ({"min_cluster": 4}, 5, "policy north.toml: least.min_cluster = 5, the job has 4: propose it with more"),
-        ({"min_count": 1}, 5, "least.min_count = 5, the job has 1"),
-        ({}, 9, "least.min_count = 9, the job has 5"),
+        ({"min_cluster": 4}, 5, "policy north.toml: parameters.min_cluster = at least 5, the job has 4: propose it within that"),
+        ({"min_count": 1}, 5, "parameters.min_count = at least 5, the job has 1"),
+        ({}, 9, "parameters.min_count = at least 9, the job has 'auto'"),
     ],
 )
 def test_landmarks_and_sums_of_too_few_records_are_refused(tmp_path, register, params, least, words):
     path = tmp_path / "north.toml"
-    path.write_text(example_policy(automatic=True).replace("min_count = 5", f"min_count = {least}"))
+    path.write_text(example_policy(automatic=True).replace("min_count = {least = 5}", f"min_count = {{least = {least}}}"))
     pan = {"kernel": "rbf", "gamma": 0.1, "degree": 3, "coef0": 0.0, "C": 1.0, **params}
     asked = job(protocol="pan_svm", params=pan, partition="horizontal")
     decision = decide(asked, Policy.from_toml(path), facts_of(register), register, party="north", now=NOW)
-    assert (decision.verdict, decision.rule) == ("refuse", "least")
+    assert (decision.verdict, decision.rule) == ("refuse", "parameters")
     assert words in decision.reason
 
 
