@@ -116,7 +116,7 @@ class Text(Unmeasured):
 
 
 @dataclass(frozen=True)
-class OneOf(Unmeasured):
+class OneOf:
     """One of a few texts or numbers."""
 
     values: tuple[str | int, ...]
@@ -124,6 +124,15 @@ class OneOf(Unmeasured):
     def accepts(self, value: Any) -> bool:
         """Whether it is one of them, of the same type."""
         return any(type(value) is type(each) and value == each for each in self.values)
+
+    def measures(self, value: Any) -> tuple[float, ...] | None:
+        """The number itself; None of a text."""
+        return None if isinstance(value, str) else (value,)
+
+    @property
+    def measured(self) -> bool:
+        """Whether one of them is a number."""
+        return not all(isinstance(each, str) for each in self.values)
 
     def __str__(self) -> str:
         return f"one of {', '.join(map(str, self.values))}"

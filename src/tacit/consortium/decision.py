@@ -190,7 +190,9 @@ def _columns(c: _Case) -> Iterator[Problem]:
         return
     wanted = named_columns(c.job, c.party, c.facts)
     if not wanted:
-        yield Problem("columns", f"dataset {c.job.dataset!r} has no column to bring, and who brings none hides nobody: leave that party out")
+        yield Problem(
+            "columns", f"dataset {c.job.dataset!r} has no column to bring, and who brings none hides nobody: leave that party out"
+        )
     for column in wanted:
         if column not in c.facts.columns or (offered != "all" and column not in offered):
             yield Problem(

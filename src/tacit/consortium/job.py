@@ -205,9 +205,7 @@ def _check_columns(job: Job) -> None:
         raise LocalError("the job names a class twice: correct classes")
     for column, (low, high) in job.ranges.items():
         if not (math.isfinite(low) and math.isfinite(high) and low <= high):
-            raise LocalError(
-                f"the job declares for column {column!r} the range {low} to {high}: give two finite numbers, the lower first"
-            )
+            raise LocalError(f"the job declares for column {column!r} the range {low} to {high}: give two finite numbers, the lower first")
 
 
 def _check_time(job: Job) -> None:

@@ -139,7 +139,9 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
             raise LocalError(f"policy {self.file}: never names the reader {unknown[0]!r}: use one of {', '.join(READERS)}")
         for name in self.parameters:
             if name not in PARAMETERS:
-                raise LocalError(f"policy {self.file}: parameters has {name!r}, which no protocol takes: use some of {', '.join(PARAMETERS)}")
+                raise LocalError(
+                    f"policy {self.file}: parameters has {name!r}, which no protocol takes: use some of {', '.join(PARAMETERS)}"
+                )
             bounds = self.allowed(name)
             fault = None if bounds is None else bounds.fault(PARAMETERS[name])
             if fault is not None:

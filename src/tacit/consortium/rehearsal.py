@@ -31,9 +31,8 @@ from tacit.registry import PROTOCOLS, Inputs, execute_together
 
 Params = Mapping[str, Any]
 SMALL, LARGE = 8, 64  # records of the rehearsals
-CAST = 5  # holders of a rehearsal, or as many as its rings need: its words are the same for more
+CAST, MORE = 5, 2  # holders of a rehearsal, whose words are the same for more; costs follow from those with a few more
 SHORTLIST = 10  # candidates of a search
-PAIRED = 12  # holders whose products are counted, pair by pair
 USUAL = 60  # rounds of cutting planes, where that is not known
 AVERAGES = 150  # rounds of a consensus
 GROUP = 2  # rows of a group in a rehearsal, unless every row is one
@@ -67,13 +66,39 @@ class Script:
 
 def disclosure_of(protocol: str, params: Params, roster: Roster | None = None) -> str:
     """The ledger template the protocol will produce; three holders and a separate site unless a roster is given."""
-    return _rehearse(protocol, params, roster or _usual(), SMALL, BAND).template()
+    return _rehearse(protocol, params, _cast(roster or _usual(), _few(params)), SMALL, BAND).template()
 
 
 def cost_of(protocol: str, params: Params, roster: Roster, records: int) -> Cost:
-    """An estimate, before anything is sent; it takes as long for many records as for few."""
-    found = _script(protocol).cost(params, roster, records)
-    return Cost(rounds=min(found.rounds, MOST), bytes={p: min(size, MOST) for p, size in found.bytes.items()})
+    """An estimate, before anything is sent; it takes as long for many records and holders as for few."""
+    cost, few, holders = _script(protocol).cost, _few(params), len(roster[Holder])
+    if holders <= few + MORE:
+        return _bounded(cost(params, roster, records))
+    one, other = (cost(params, _cast(roster, n), records) for n in (few, few + MORE))
+
+    def along(a: int, b: int) -> int:
+        """On the line through both; what shrinks as more holders share it does so no faster than their number grows."""
+        return round(max(a + (holders - few) * (b - a) / MORE, b * (few + MORE) / holders))
+
+    usual = _cast(roster, few)[Holder][-1]  # whoever took no part moves as many bytes
+    sizes = {p: along(one.bytes.get(p, one.bytes[usual]), other.bytes.get(p, other.bytes[usual])) for p in roster.parties}
+    return _bounded(Cost(rounds=along(one.rounds, other.rounds), bytes=sizes))
+
+
+def _bounded(cost: Cost) -> Cost:
+    return Cost(rounds=min(cost.rounds, MOST), bytes={p: max(0, min(size, MOST)) for p, size in cost.bytes.items()})
+
+
+def _few(params: Params) -> int:
+    """How many holders a rehearsal needs: some, and as many as there must be for its rings."""
+    return max(CAST, 2 * int(params.get("segments", 1)) + 1)
+
+
+def _cast(roster: Roster, most: int) -> Roster:
+    """The same roles with so many holders at most, those with a role of their own among them."""
+    special = {name for role, names in roster.roles.items() if role is not Holder for name in names}
+    kept = set(sorted(roster[Holder], key=lambda p: p not in special)[:most])
+    return Roster({**roster.roles, Holder: tuple(p for p in roster[Holder] if p in kept)})
 
 
 def _banded(
@@ -171,8 +196,7 @@ def _multiplied(
     given = {**{name: p.default for name, p in takes(protocol).items()}, **params}
     more = count_bands(records, given["band"]) - 1 if "band" in given else 0
     rounds = _rehearse(protocol, params, roster, SMALL, BAND).rounds + more
-    counted = _scaled(partial(traffic, given, _cast(roster, PAIRED)), degree, records)
-    return Cost(rounds=rounds, bytes=dict(zip(roster.parties, _for_all(counted, roster), strict=True)))
+    return Cost(rounds=rounds, bytes=_scaled(partial(traffic, given, roster), degree, records))
 
 
 def _scaled(traffic: Callable[[int], dict[str, int]], degree: int, records: int) -> dict[str, int]:
@@ -233,18 +257,11 @@ def _script(protocol: str) -> Script:
 def _rehearse(protocol: str, params: Params, roster: Roster, records: int, band: int) -> Ledger:
     check_params(protocol, params)
     params = _shortlisted(params)
-    script, most = _script(protocol), max(CAST, 2 * params.get("segments", 1) + 1)
+    script = _script(protocol)
     grouped = {"min_count": GROUP} if "accept_risk" in script.small and params.get("min_count") != 1 else {}
     given = {**params, **script.small, **grouped, **({"band": band} if "band" in takes(protocol) else {})}
-    key = (protocol, msgspec.msgpack.encode(given, order="sorted"), tuple(_cast(roster, most).roles.items()), records)
+    key = (protocol, msgspec.msgpack.encode(given, order="sorted"), tuple(roster.roles.items()), records)
     return _played(key)
-
-
-def _cast(roster: Roster, most: int) -> Roster:
-    """The same roles with so many holders at most, those with a role of their own among them."""
-    special = {name for role, names in roster.roles.items() if role is not Holder for name in names}
-    kept = set(sorted(roster[Holder], key=lambda p: p not in special)[:most])
-    return Roster({**roster.roles, Holder: tuple(p for p in roster[Holder] if p in kept)})
 
 
 @lru_cache(maxsize=64)
@@ -260,19 +277,11 @@ def _played(key: tuple[str, bytes, tuple[Any, ...], int]) -> Ledger:
 
 
 def _traffic(ledger: Ledger, roster: Roster) -> list[int]:
-    moved: dict[str, int] = {}
+    moved: Counter[str] = Counter()
     for row in ledger:
-        for p in (row.sender, row.receiver):
-            moved[p] = moved.get(p, 0) + (row.bytes or 0)
-    return _for_all(moved, roster)
-
-
-def _for_all(moved: Mapping[str, int], roster: Roster) -> list[int]:
-    """Bytes by party; a holder that took no part moves as many as the last that did, and the coordinator more by its share."""
-    played = [p for p in roster[Holder] if p in moved]
-    more = len(roster[Holder]) / max(1, len(played))
-    usual = moved[played[-1]] if played else 0
-    return [moved.get(p, usual) if p in roster[Holder] else round(more * moved.get(p, 0)) for p in roster.parties]
+        moved[row.sender] += row.bytes or 0
+        moved[row.receiver] += row.bytes or 0
+    return [moved[p] for p in roster.parties]
 
 
 def _triangle_loops(records: int, params: Params) -> int:

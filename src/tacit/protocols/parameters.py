@@ -6,7 +6,22 @@ signature of its protocol. Bounds are those of any sensible study; a policy sets
 
 from __future__ import annotations
 
-from tacit.choreo.declaration import LARGEST, ByKey, Either, Items, Named, Nothing, Number, OneOf, Parameter, Span, Switch, Text, shown, suits
+from tacit.choreo.declaration import (
+    LARGEST,
+    ByKey,
+    Either,
+    Items,
+    Named,
+    Nothing,
+    Number,
+    OneOf,
+    Parameter,
+    Span,
+    Switch,
+    Text,
+    shown,
+    suits,
+)
 from tacit.crypto.product import ENGINES
 from tacit.numeric.elm import ACTIVATIONS
 from tacit.numeric.grid import SCORINGS, VARIED
@@ -64,7 +79,8 @@ PARAMETERS: dict[str, Parameter] = {each.name: each for each in (
     Parameter("cv", Number(2, 100, whole=True), "the number of folds", opens=True),
     Parameter("scoring", OneOf(tuple(SCORINGS)), "the score of a candidate", opens=True),
     Parameter("refit", SWITCH, "whether the best candidate is trained on all records", opens=True),
-    Parameter("factor", Either((OneOf((0,)), Number(2, 100, whole=True))), "how many candidates are dropped at a time; 0 for none", opens=True),
+    Parameter("factor", Either((OneOf((0,)), Number(2, 100, whole=True))), "how many candidates are dropped at a time; 0 for none",
+              opens=True),
     # how many records stand behind a number that is opened
     Parameter("accept_risk", SWITCH, "whether the run may open what a known attack makes use of", opens=True),
     Parameter("min_count", Either((OneOf(("auto",)), COUNT)), "how many rows every sum is over, at least", opens=True,

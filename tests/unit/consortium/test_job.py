@@ -73,8 +73,8 @@ def test_a_round_trip_through_canonical_bytes_keeps_job_and_digest():
 
 def test_every_field_is_in_the_digest():
     job = made()
-    other = {"purpose": "another", "retention_days": 31, "expires": NOW + timedelta(days=3), "params": {**KERNEL, "C": 2.0}, "disclosure": "",
-             "source": "0", "accept_risk": True}  # fmt: skip
+    other = {"purpose": "another", "retention_days": 31, "expires": NOW + timedelta(days=3), "params": {**KERNEL, "C": 2.0},
+             "disclosure": "", "source": "0", "accept_risk": True}  # fmt: skip
     assert len({job.digest, *(msgspec.structs.replace(job, **{k: v}).digest for k, v in other.items())}) == len(other) + 1
 
 

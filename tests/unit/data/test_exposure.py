@@ -79,7 +79,9 @@ def test_by_rows_one_record_less_leaves_a_sign_and_few_records_take_all_the_othe
         "site together with a can work out all data, up to a sign, from"
     )
     lines = exposures(dict.fromkeys("abc", 3 * columns), 9, "site")
-    assert [line.text.split(" from")[0] for line in lines] == ["site and all other parties together can work out all data of any one of a, b, c"]
+    assert [line.text.split(" from")[0] for line in lines] == [
+        "site and all other parties together can work out all data of any one of a, b, c"
+    ]
 
 
 def test_by_columns_a_single_column_is_named_and_two_are_not():
@@ -98,7 +100,9 @@ def test_by_cells_who_owns_enough_of_some_columns_has_these():
 
 
 def test_a_single_column_in_all_needs_nobodys_help_and_a_party_that_coordinates_needs_less():
-    assert exposures({"a": np.array([3]), "b": np.array([3])}, 6, "site")[0].text.startswith("site alone can work out all data, up to a sign")
+    assert exposures({"a": np.array([3]), "b": np.array([3])}, 6, "site")[0].text.startswith(
+        "site alone can work out all data, up to a sign"
+    )
     rows = np.full(5, 5)
     assert exposures({"a": rows, "b": rows}, 10, "a")[0].text.startswith("a alone can work out all data from")
 
