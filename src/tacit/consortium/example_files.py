@@ -108,7 +108,7 @@ landmarks = {{most = 1000, values = ["auto"]}}      # points that a model is mad
 landmark_source = ["local", "joint", "fourier"]   # "fourier" opens no landmark at all
 n_hidden = {{most = 500, values = ["none"]}}        # nodes of a network; with more than there are rows, sums give rows away
 max_rounds = {{most = 1000}}               # rounds of sums
-tol = {{least = 1e-6, most = 1}}           # how exact a model is: a smaller number takes more rounds
+tol = {{least = 1e-9, most = 1}}           # how exact a model is: a smaller number takes more rounds
 probability = [false, true]              # true: opens models without a part of the records
 multi_class = ["ovr", "ovo"]             # how three classes or more are told apart
 witness = [false, true]                  # true: the parties check the coordinator, and see what it sees

@@ -12,14 +12,14 @@ from typing import Any, Literal, Never
 import msgspec
 import numpy as np
 
-from tacit.consortium.job import Job, Label, Moment, Partition, Protection, Roles, plain, source_hash
+from tacit.consortium.job import LARGEST, Job, Label, Moment, Partition, Protection, Roles, plain, source_hash
 from tacit.consortium.questions import between, following, known_job
 from tacit.consortium.rehearsal import check_params, cost_of, disclosure_of, takes
 from tacit.consortium.risks import refuse_alone
 from tacit.consortium.settings import converted, toml_of
 from tacit.data import Federation
 from tacit.data.part import part_of
-from tacit.errors import LocalError, PeerError
+from tacit.errors import LocalError
 from tacit.estimators import CLASSIFIERS
 from tacit.registry import BUILDS_ON, INPUTS, Inputs
 
@@ -108,10 +108,14 @@ def _rehearsed(job: Job) -> Job:
 
 
 def _as_received(job: Job) -> Job:
+    """The job with every field checked, which making it in Python alone does not do."""
+    data = job.canonical()
+    if len(data) > LARGEST:
+        raise LocalError(f"the job has {len(data)} bytes, and every party refuses more than {LARGEST}: name fewer columns or candidates")
     try:
-        return Job.from_bytes(job.canonical())
-    except PeerError as error:
-        raise LocalError(f"every party would refuse this job: {error}") from None
+        return msgspec.json.decode(data, type=Job)
+    except msgspec.ValidationError as error:
+        raise LocalError(f"every party would refuse the job: {error}; correct that field") from None
 
 
 class JobFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

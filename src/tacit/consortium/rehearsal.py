@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Annotated, Any
@@ -230,12 +230,6 @@ def check_params(protocol: str, params: Params) -> None:
     missing = [name for name, p in known.items() if p.default is p.empty and name not in params]
     if missing:
         raise LocalError(f"protocol {protocol} needs a value for {', '.join(map(repr, missing))}: add it to [params]")
-
-
-def settings_of(protocol: str, params: Params, names: Iterable[str]) -> dict[str, Any]:
-    """The values of these parameters in a job, as far as its protocol has them: given, or by default."""
-    known = takes(protocol)
-    return {name: params.get(name, known[name].default) for name in names if name in known}
 
 
 def takes(protocol: str) -> dict[str, inspect.Parameter]:

@@ -127,9 +127,10 @@ def test_a_letter_of_any_depth_is_one_line():
 
 def test_a_job_is_checked_when_it_is_made_too():
     for changes, words in (
-        ({"rows": {"north": 10**15}}, "every party would refuse this job: .*<= 1000000000"),
-        ({"retention_days": 4000}, "every party would refuse this job: .*<= 3650"),
-        ({"purpose": "x" * 2000}, "every party would refuse this job: .*length <= 1000"),
+        ({"rows": {"north": 10**15}}, "every party would refuse the job: .*<= 1000000000"),
+        ({"retention_days": 4000}, "every party would refuse the job: .*<= 3650"),
+        ({"purpose": "x" * 2000}, "every party would refuse the job: .*length <= 1000"),
+        ({"columns": {p: [f"{p}{i:>150}" for i in range(9000)] for p in PARTIES}}, "every party refuses more than 1000000: name fewer"),
     ):
         with pytest.raises(LocalError, match=words):
             propose("gram_vertical", KERNEL, **{**GIVEN, **changes})
