@@ -234,6 +234,8 @@ ATTACKS: dict[str, Attack] = {
                gram_studies.trilateration_study),
         Attack("one_hidden_column", GRAM, "a gram matrix and all columns but one give that one", "known records",
                "relative error, up to signs of columns", gram_studies.hidden_study),
+        Attack("empty_holders", GRAM, "holders that bring no column hide nobody: the coordinator has the only one", "columns of the others",
+               "relative error, up to the sign", gram_studies.empty_study),
         Attack("unit_queries", GRAM, "chosen questions give the model, or its support vectors", "questions", ERROR,
                gram_studies.unit_study),
         Attack("far_queries", GRAM, "answers about far records give an outlying support vector", "depth: gamma times squared distance",

@@ -7,7 +7,7 @@ import numpy as np
 from tacit.attacks.bfv_noise import bfv_noise
 from tacit.attacks.far_queries import bells, far_queries, nearest
 from tacit.attacks.gram_inversion import gram_inversion
-from tacit.attacks.gram_view import GramView, gram_view
+from tacit.attacks.gram_view import GramView, gram_of, gram_view
 from tacit.attacks.known_column import known_column
 from tacit.attacks.one_hidden_column import one_hidden_column
 from tacit.attacks.rbf_trilateration import rbf_trilateration
@@ -54,6 +54,14 @@ def hidden_study(X: F64, y: I64) -> Points:
         for known in sorted({0, 1, 2, *steps(hidden)}):
             found = one_hidden_column(gram, X[:, :-hidden], X[:, -hidden:], np.arange(known))
             yield Point(f"{hidden} hidden", known, min(1.0, found.error))
+
+
+def empty_study(X: F64, y: I64) -> Points:
+    """One holder's first column, while the two others bring so many columns between them: none hide nobody."""
+    for others in (0, 1, 2):
+        if others < X.shape[1]:
+            gram = gram_of(X[:, : 1 + others], y)
+            yield Point("nothing known", others, min(1.0, one_hidden_column(gram, X[:, :0], X[:, :1], np.arange(0)).error))
 
 
 def unit_study(X: F64, y: I64) -> Points:

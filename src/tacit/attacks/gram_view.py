@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 
 from tacit.attacks.coordinator import OwnCoordinator
-from tacit.choreo import F64, I64, At, Each, Holder, entries_of
+from tacit.choreo import F64, I64, Asker, At, Coordinator, Each, Holder, Labeller, Roster, entries_of
 from tacit.crypto.entropy import RootEntropy
 from tacit.data import Federation
+from tacit.data.part import part_of
 from tacit.numeric.kernels import Kernel
 from tacit.numeric.ownership import Owners
 from tacit.numeric.triangle import unpack
@@ -72,6 +73,17 @@ def gram_view(federation: Federation, queries: F64, *, kernel: str = "rbf", gamm
         unpack(listener.bands, federation.n_rows), model["support"], np.vstack([np.empty((0, len(model["support"]))), *listener.dots]),
         np.concatenate(list(told.values()))[:, 0], Kernel(kernel, gamma, degree, 1.0),
     )  # fmt: skip
+
+
+def gram_of(X: F64, y: I64) -> F64:
+    """What the coordinator has of columns that three parties bring, one each; a party beyond the last column brings none."""
+    listener, job, names = Listener(), secrets.token_bytes(16), ("a", "b", "c")
+    roster = Roster({Holder: names, Labeller: names[:1], Asker: names[:1], Coordinator: ("coordinator",)})
+    parts = {p: part_of(X[:, i : i + 1], y if i == 0 else None, None, (p,) * X[:, i : i + 1].shape[1]) for i, p in enumerate(names)}
+    with OwnCoordinator(roster, job=job, entropy=RootEntropy(roster.parties, job)) as run:
+        run.steps = {"append": listener.append}
+        gram_vertical.gram_vertical(run, run.hold(Holder, parts), kernel="linear", gamma=1.0, degree=2, coef0=0.0, C=1.0)
+    return unpack(listener.bands, len(X))
 
 
 def _played(

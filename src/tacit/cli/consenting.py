@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Literal
 
+import msgspec
 import typer
 
 from tacit.choreo import Opened
@@ -16,7 +18,12 @@ from tacit.consortium.job import Job
 from tacit.consortium.policy import Policy
 from tacit.consortium.preflight import concerns
 from tacit.consortium.settings import PartySettings
+from tacit.consortium.unusual import unusual, written
+from tacit.consortium.values import is_default, values_of
+from tacit.protocols.parameters import PARAMETERS
 from tacit.report.words import human_bytes, listing
+
+Lines = list[tuple[str, str]]
 
 
 def show(settings: PartySettings, *, as_json: bool) -> None:
@@ -30,7 +37,9 @@ def show(settings: PartySettings, *, as_json: bool) -> None:
     screen = console()
     for one in waiting:
         screen.print(f"job {one.job.id}", style="bold", markup=False)
-        screen.print(table("", "", rows=[*_facts(one, settings.name), *warned_of(one.job)]))
+        for heading, lines in _sections(one, settings.name):
+            screen.print(f"\n{heading}", style="bold", markup=False)
+            screen.print(table("", "", rows=lines))
         screen.print(
             f"tacit party approve {one.job.id[:8]} --as NAME    or: tacit party refuse {one.job.id[:8]} --as NAME --reason TEXT\n",
             style="dim",
@@ -64,29 +73,65 @@ def _consent(settings: PartySettings) -> Consent:
     return Consent(settings.state / "consent", Policy.from_toml(settings.policy), settings.name)
 
 
-def _facts(one: Pending, party: str) -> list[tuple[str, str]]:
-    job = one.job
-    columns: Any = job.columns[party]
+def _sections(one: Pending, party: str) -> Iterator[tuple[str, Lines]]:
+    """The whole job, what is unusual in it first."""
+    first = unusual(one.job)
+    if first:
+        yield "look at this first", first
+    yield "who, what and why", _facts(one.job, party)
+    yield "parameters", _parameters(one.job)
+    yield "what is opened", [*((f"to {who}", what) for who, what in opened_by(one.job)), ("disclosure", disclosure_digest(one.job))]
+    yield "approval", [("approved by", f"{listing(one.approved) or 'nobody'} ({len(one.approved)} of {one.needed})")]
+
+
+def _facts(job: Job, party: str) -> Lines:
+    roles, others = job.roles, [p for p in job.parties if p != party]
     return [
         ("submitter", job.submitter),
-        ("protocol", f"{job.protocol}, {job.partition}, coordinated by {job.roles.coordinator}"),
-        ("parties", listing(job.parties)),
-        *([("builds on", f"job {listing(job.builds_on)}")] if job.builds_on else []),
-        ("our columns", f"{'all' if columns == 'all' else listing(columns)} of {job.dataset}"),
         ("purpose", job.purpose),
         ("legal basis", job.legal_basis),
         ("retention", f"{job.retention_days} days"),
         ("expires", f"{job.expires:%Y-%m-%d %H:%M} UTC"),
+        ("protocol", f"{job.protocol}, {job.partition}, coordinated by {roles.coordinator}"),
+        ("parties", listing(job.parties)),
+        *([("labeller", roles.labeller)] if roles.labeller else []),
+        ("asker", roles.asker),
+        *([("builds on", f"job {listing(job.builds_on)}")] if job.builds_on else []),
+        ("our columns", f"{_columns(job.columns[party])} of {job.dataset}"),
+        *((f"columns of {p}", _columns(job.columns[p])) for p in others),
+        ("rows", listing(f"{p} {job.rows[p] or 'not declared'}" for p in job.parties)),
+        ("classes", "not declared" if job.classes is None else listing(map(str, job.classes))),
+        ("ranges", listing(f"{column} {low:g} to {high:g}" for column, (low, high) in job.ranges.items()) or "not declared"),
         ("protection", f"{job.protection.method} sums, {job.protection.fraction_bits} fraction bits"),
         *([("cost for us", f"{job.cost.rounds} rounds, {human_bytes(job.cost.bytes[party])}")] if job.cost else []),
-        *((f"opens to {who}", what) for who, what in opened_by(job)),
-        ("disclosure", disclosure_digest(job.disclosure)),
-        ("approved by", f"{listing(one.approved) or 'nobody'} ({len(one.approved)} of {one.needed})"),
+        ("made by", f"tacit {job.version}, source {job.source[:16]}"),
     ]
 
 
+def _columns(names: Sequence[str] | Literal["all"]) -> str:
+    return "all" if names == "all" else listing(names)
+
+
+def _parameters(job: Job) -> Lines:
+    """What the author chose, each with its meaning; and the names of all that are as usual."""
+    values = values_of(job)
+    usual = [name for name, value in values.items() if is_default(job.protocol, name, value)]
+    chosen = [(name, f"{written(value)}: {PARAMETERS[name].says}") for name, value in values.items() if name not in usual]
+    return [*chosen, ("by default", listing(f"{name} {written(values[name])}" for name in usual) or "nothing")]
+
+
 def _as_json(one: Pending, party: str) -> dict[str, Any]:
-    return {"id": one.job.id, **dict(_facts(one, party)), "warnings": concerns(one.job)}
+    sections = {heading: dict(lines) for heading, lines in _sections(one, party)}
+    return {
+        "id": one.job.id,
+        "unusual": [list(line) for line in unusual(one.job)],
+        **sections["who, what and why"],
+        **sections["what is opened"],
+        **sections["approval"],
+        "parameters": sections["parameters"],
+        "warnings": concerns(one.job),
+        "job": msgspec.to_builtins(one.job),
+    }
 
 
 def _say(party: str, one: Pending) -> None:

@@ -159,7 +159,7 @@ class Connected(Federation):
             protocol, params, partition=self.partition, parties=study.parties, coordinator=study.coordinator, dataset=study.dataset,
             submitter=self.analyst.identity.name, purpose=study.purpose, legal_basis=study.legal_basis, asker=study.asker,
             labeller=study.labeller, columns=study.columns, rows=study.rows, retention_days=study.retention_days,
-            allow_two_parties=study.allow_two_parties, builds_on=tuple(dict.fromkeys(earlier)),
+            allow_two_parties=study.allow_two_parties, accept_risk=study.accept_risk, builds_on=tuple(dict.fromkeys(earlier)),
         )  # fmt: skip
         self.warnings = concerns(job)
         with self.analyst as analyst:

@@ -11,17 +11,24 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
 
+import msgspec
+
+from tacit.choreo.declaration import shown
 from tacit.consortium.difference import Rows
 from tacit.consortium.grounds import Grounds
 from tacit.consortium.job import Job
 from tacit.consortium.policy import READERS, Policy, Some
 from tacit.consortium.register import Question, Register
-from tacit.consortium.rehearsal import disclosure_of, settings_of
-from tacit.errors import TacitError
-from tacit.numeric.least_count import FLOOR
+from tacit.consortium.rehearsal import disclosure_of
+from tacit.consortium.risks import refuse_alone
+from tacit.consortium.values import chosen_values, is_default
+from tacit.errors import LocalError, TacitError
+from tacit.protocols.parameters import PARAMETERS
 from tacit.registry import kind_of
 
 NO_GROUNDS = Grounds()
+# fields of a job that decide what is opened of whose data
+DISCLOSURE = ("protocol", "partition", "params", "protection", "parties", "roles", "columns", "accept_risk", "disclosure")
 
 
 @dataclass(frozen=True, repr=False)
@@ -69,16 +76,14 @@ def decide(
     """Judge a job by the policy; `facts` are None if the party has no dataset of that name, `grounds` are what the job builds on."""
     case = _Case(job, policy, facts, register, party, now, grounds)
     problems = tuple(problem for rule in RULES for problem in rule(case))
-    if not problems:  # the last two look into data and rehearse a protocol: only for a job that is within all limits
+    if not problems:  # these look into data and rehearse a protocol: only for a job that is within all limits
         problems = tuple(problem for rule in LAST_RULES for problem in rule(case))
     if problems:
         return Decision("refuse", problems[0].rule, problems[0].reason, problems)
     if not policy.automatic:
         return _waiting(policy, "automatic", f"policy {policy.file}: automatic = false")
-    if policy.disclosures != "any" and disclosure_digest(job.disclosure) not in policy.disclosures:
-        return _waiting(
-            policy, "disclosures", f"policy {policy.file}: disclosures does not list this job's, {disclosure_digest(job.disclosure)}"
-        )
+    if policy.disclosures != "any" and disclosure_digest(job) not in policy.disclosures:
+        return _waiting(policy, "disclosures", f"policy {policy.file}: disclosures does not list this job's, {disclosure_digest(job)}")
     return Decision("accept", "automatic", f"policy {policy.file}: automatic = true, and the job meets every rule")
 
 
@@ -88,9 +93,10 @@ def _waiting(policy: Policy, rule: str, reason: str) -> Decision:
     return Decision("wait", rule, f"{reason}; {policy.approvals_needed} of {', '.join(policy.approvers)} must approve the job")
 
 
-def disclosure_digest(template: str) -> str:
-    """What a policy lists a disclosure by."""
-    return hashlib.sha256(template.encode()).hexdigest()
+def disclosure_digest(job: Job) -> str:
+    """What a policy lists a disclosure by: SHA-256 over all of a job that decides what is opened of whose data, in hex."""
+    covered = {name: getattr(job, name) for name in DISCLOSURE}
+    return hashlib.sha256(b"tacit disclosure 1\n" + msgspec.json.encode(covered, order="sorted")).hexdigest()
 
 
 def _among(rule: str, value: str, allowed: Some, policy: Policy) -> Iterator[Problem]:
@@ -121,8 +127,8 @@ def _lists(c: _Case) -> Iterator[Problem]:
 
 def _limits(c: _Case) -> Iterator[Problem]:
     job, policy = c.job, c.policy
-    if len(job.parties) < policy.minimum_parties:
-        yield _limit(policy, "minimum_parties", len(job.parties), "propose it with more parties")
+    if _holders(job, policy) < policy.minimum_parties:
+        yield _limit(policy, "minimum_parties", _holders(job, policy), "propose it with more parties that bring as many rows")
     if job.retention_days > policy.maximum_retention_days:
         yield _limit(policy, "maximum_retention_days", job.retention_days, "propose a shorter retention")
     if kind_of(job.protocol) != "records":  # an answer is of one record, and an alignment has its own least
@@ -136,22 +142,42 @@ def _limits(c: _Case) -> Iterator[Problem]:
         )
 
 
+def _holders(job: Job, policy: Policy) -> int:
+    """How many parties a record hides among: by rows, one that declares fewer than the policy's least number of them does not count."""
+    if job.partition != "horizontal" or kind_of(job.protocol) != "records":
+        return len(job.parties)
+    return sum(rows is None or rows >= policy.minimum_rows for rows in job.rows.values())
+
+
 def _limit(policy: Policy, rule: str, has: int, remedy: str) -> Problem:
     return Problem(rule, f"policy {policy.file}: {rule} = {getattr(policy, rule)}, the job has {has}: {remedy}")
 
 
-def _least(c: _Case) -> Iterator[Problem]:
-    for name, value in settings_of(c.job.protocol, c.job.arguments, c.policy.least).items():
-        value = FLOOR if value == "auto" else value  # noqa: PLW2901 - each party takes its own, and never fewer
-        if not isinstance(value, (int, float)) or value < c.policy.least[name]:
-            least = f"policy {c.policy.file}: least.{name} = {c.policy.least[name]:g}"
-            yield Problem("least", f"{least}, the job has {value}: propose it with more, or ask that party")
+def _parameters(c: _Case) -> Iterator[Problem]:
+    for name, value in chosen_values(c.job):
+        allowed = c.policy.allowed(name)
+        if allowed is None and c.policy.other_parameters == "default":
+            if not is_default(c.job.protocol, name, value):
+                rule = f"policy {c.policy.file}: parameters does not list {name}, and other_parameters = default"
+                yield Problem("parameters", f"{rule}; the job has {shown(value)}: leave it out, or ask that party")
+        elif allowed is not None and not allowed.allows(PARAMETERS[name], value):
+            rule = f"policy {c.policy.file}: parameters.{name} = {allowed}"
+            yield Problem("parameters", f"{rule}, the job has {shown(value)}: propose it within that, or ask that party")
 
 
 def _risk(c: _Case) -> Iterator[Problem]:
     """What an estimator starts only with accept_risk=True; of a gram matrix the protocol has no such parameter."""
-    if (c.job.params.get("accept_risk") or c.job.params.get("how") == "intersection") and not c.policy.accept_risk:
+    risky = c.job.accept_risk or c.job.params.get("accept_risk") or c.job.params.get("how") == "intersection"
+    if risky and not c.policy.accept_risk:
         yield Problem("accept_risk", f"policy {c.policy.file}: accept_risk = false, the job needs it: propose another, or ask that party")
+
+
+def _alone(c: _Case) -> Iterator[Problem]:
+    own = {} if c.facts is None else {c.party: len(named_columns(c.job, c.party, c.facts))}
+    try:
+        refuse_alone(c.job, own)
+    except LocalError as error:
+        yield Problem("accept_risk", str(error))
 
 
 def _columns(c: _Case) -> Iterator[Problem]:
@@ -162,7 +188,12 @@ def _columns(c: _Case) -> Iterator[Problem]:
             "columns", f"policy {c.policy.file}: columns offers {known}, the job wants the dataset {c.job.dataset!r}: correct its name"
         )
         return
-    for column in named_columns(c.job, c.party, c.facts):
+    wanted = named_columns(c.job, c.party, c.facts)
+    if not wanted:
+        yield Problem(
+            "columns", f"dataset {c.job.dataset!r} has no column to bring, and who brings none hides nobody: leave that party out"
+        )
+    for column in wanted:
         if column not in c.facts.columns or (offered != "all" and column not in offered):
             yield Problem(
                 "columns", f"policy {c.policy.file}: columns does not offer {column!r} of {c.job.dataset!r}: leave it out, or ask"
@@ -249,6 +280,6 @@ def _unlike_earlier(c: _Case) -> Iterator[Problem]:
 
 
 RULES: tuple[Callable[[_Case], Iterator[Problem]], ...] = (
-    _expiry, _taking_part, _lists, _limits, _least, _risk, _columns, _identified, _as_trained, _predictions, _never,
+    _expiry, _taking_part, _lists, _limits, _risk, _parameters, _columns, _identified, _as_trained, _predictions, _never,
 )  # fmt: skip
-LAST_RULES: tuple[Callable[[_Case], Iterator[Problem]], ...] = (_honest, _unlike_earlier)
+LAST_RULES: tuple[Callable[[_Case], Iterator[Problem]], ...] = (_alone, _honest, _unlike_earlier)

@@ -77,9 +77,10 @@ minimum_rows = 50                        # of ours in a job; also by how many tw
 maximum_retention_days = 365
 secure_sums = ["pairwise", "ring", "threshold"]
 predictions = 100                        # new records that models of one dataset may be asked about, by all together
-accept_risk = false                      # true: a job may open what a known attack makes use of
+accept_risk = false                      # true: a job may open what a known attack makes use of, or what one site alone can invert
+other_parameters = "default"             # those that [parameters] does not list must have their default; or "any"
 submitters = "any"                       # or a list of names
-disclosures = {'"any"                      # ' if automatic else "[]                         # "}digests of approved ledger templates
+disclosures = {'"any"                      # ' if automatic else "[]                         # "}digests that tacit party pending shows
 automatic = {str(automatic).lower()}                        # true: accept what meets every rule, without people
 approvers = {quoted(approvers)}
 approvals_needed = {len(approvers)}
@@ -87,11 +88,52 @@ approvals_needed = {len(approvers)}
 [columns]
 {dataset} = "all"                           # or a list of names
 
-[least]                                  # of how many records a landmark, or a sum of rows, must be
-min_cluster = 5
-min_count = 5
-min_rows = 5
-min_records = 10                         # that an alignment must find before it opens any
+[parameters]                             # what a job may choose: numbers from least to most, or one of the listed values
+
+# how many of our records stand behind a number that others see; fewer would describe single persons
+min_cluster = {{least = 5}}                # records that a landmark is the mean of
+min_count = {{least = 5}}                  # rows that every sum is over
+min_rows = {{least = 5}}                   # rows of a class that takes part
+min_records = {{least = 10}}               # that an alignment must find before it opens any
+count_only = [false, true]               # true: an alignment opens their number and none of them
+accept_risk = [false, true]              # accept_risk above decides
+
+# how much is opened about the same records; every further number tells a little more
+candidates = {{most = 200}}                # settings that a search may try, each with a public score
+cv = {{most = 10}}                         # parts that a search leaves out in turn
+factor = {{most = 10}}                     # how fast a search drops candidates
+scoring = {{}}                             # {{}} allows any: all scores come from the same counts
+refit = [true, false]                    # true: the best candidate is trained on all records
+landmarks = {{most = 1000, values = ["auto"]}}      # points that a model is made of, each a mean of records
+landmark_source = ["local", "joint", "fourier"]   # "fourier" opens no landmark at all
+n_hidden = {{most = 500, values = ["none"]}}        # nodes of a network; with more than there are rows, sums give rows away
+max_rounds = {{most = 1000}}               # rounds of sums
+tol = {{least = 1e-9, most = 1}}           # how exact a model is: a smaller number takes more rounds
+probability = [false, true]              # true: opens models without a part of the records
+multi_class = ["ovr", "ovo"]             # how three classes or more are told apart
+witness = [false, true]                  # true: the parties check the coordinator, and see what it sees
+
+# how a model is made; any sensible value will do, and extreme ones could single records out
+C = {{least = 1e-4, most = 1e6}}           # how much a record on the wrong side costs
+kernel = ["linear", "rbf", "poly"]       # how records are compared
+gamma = {{least = 1e-6, most = 1e3, values = ["scale", "auto"]}}     # how near is near; "scale" opens a sum of all cells
+degree = {{least = 1, most = 5}}           # of kernel "poly"
+coef0 = {{least = -100, most = 100}}       # of kernel "poly"
+class_weight = {{least = 0, most = 1000, values = ["none", "balanced"]}}     # how much more a rare class counts
+epsilon = {{least = 0, most = 1e6, values = ["none"]}}               # of a regression: how far off costs nothing
+classify = [true, false]                 # whether a network predicts classes or numbers
+activation = ["sigmoid", "tanh", "relu"]          # what a node of a network does
+scale = {{least = 0.01, most = 100}}       # weights of a network: larger ones turn nodes into switches, which count records
+ridge = {{least = 1e-6, most = 1e6, values = ["gcv"]}}     # how smooth a network is; "gcv" opens one sum more
+
+# what tells nobody anything
+seed = {{}}                                # public random numbers
+band = {{}}                                # how many numbers travel at once
+max_iter = {{}}                            # steps of the coordinator's own work
+dtype = {{}}                               # precision of our own work
+
+# a run stops at a larger cell, so everybody learns that there is one: agree on a range that no record leaves
+feature_range = {{least = 1, most = 1e9, values = ["none"]}}
 
 [never]                                  # phrases that may not be opened, by reader
 asker = ["every record"]

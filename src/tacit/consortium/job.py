@@ -1,6 +1,7 @@
 """A job: what is proposed to the parties, what they sign, and what the transcript of its run starts from.
 
-Its bytes are canonical JSON, so that everybody signs the same ones; a job that was written in any other way is refused.
+Its bytes are canonical JSON, so that everybody signs the same ones; a job that was written in any other way is refused. Every field has a
+type and bounds, and every parameter is checked against its declaration (`protocols.parameters`), before anything is stored or computed.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import math
 import os
 import re
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -18,18 +19,28 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from tacit.choreo import Asker, Coordinator, Holder, Labeller, Roster
+from tacit.choreo.declaration import shown
 from tacit.consortium.names import check_name
-from tacit.consortium.rehearsal import Cost, takes
+from tacit.consortium.rehearsal import Cost, check_params, takes
 from tacit.consortium.settings import file_safe
 from tacit.data.checks import FEWEST
 from tacit.errors import LocalError, PeerError
-from tacit.registry import BY_COLUMNS
+from tacit.protocols.parameters import CLASSES, COLUMNS, PARAMETERS, ROWS, fault
+from tacit.registry import BY_COLUMNS, INPUTS
 
-Names = tuple[str, ...]
+LARGEST = 1_000_000  # bytes of a proposal
+PARTIES = 100
+YEARS = (2000, 2999)  # in which a job may expire: arithmetic with times near year 1 or 9999 overflows
+
+Name = Annotated[str, msgspec.Meta(min_length=1, max_length=100)]
+Names = tuple[Name, ...]
+Line = Annotated[str, msgspec.Meta(min_length=1, max_length=1000)]
+Column = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
 Partition = Literal["horizontal", "vertical", "arbitrary"]
-Label = bool | int | float | str
-Columns = Names | Literal["all"]
-Days = Annotated[int, msgspec.Meta(ge=1)]
+Label = bool | Annotated[int, msgspec.Meta(ge=-(2**53), le=2**53)] | float | Annotated[str, msgspec.Meta(max_length=200)]
+Columns = Annotated[tuple[Column, ...], msgspec.Meta(min_length=1, max_length=COLUMNS)] | Literal["all"]
+Rows = Annotated[int, msgspec.Meta(ge=1, le=ROWS)]
+Days = Annotated[int, msgspec.Meta(ge=1, le=3650)]
 Moment = Annotated[datetime, msgspec.Meta(tz=True)]
 
 SOURCE = ("choreo", "numeric", "crypto", "protocols")
@@ -42,24 +53,28 @@ class Part(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 class Roles(Part, frozen=True, kw_only=True):
     """Who does what beside holding data. In a horizontal split there is no labeller."""
 
-    coordinator: str
-    asker: str
-    labeller: str | None = None
+    coordinator: Name
+    asker: Name
+    labeller: Name | None = None
 
 
 class Protection(Part, frozen=True, kw_only=True):
-    """How sums are protected."""
+    """How sums are protected; each field is a declared parameter."""
 
     method: str = "pairwise"
     segments: int = 1
     threshold: int | None = None
     fraction_bits: int = 32
 
+    def __post_init__(self) -> None:
+        for name, annotation in Protection.__annotations__.items():
+            _refuse(fault(name, annotation, getattr(self, name)))
+
 
 class Job(Part, frozen=True, kw_only=True):
     """A proposal in full.
 
-    parties: the data holders, in public order; the coordinator may be one of them.
+    parties: the data holders, in public order; the coordinator is none of them.
     params: of the protocol, without those of the secure sums; dictionaries as {"pairs": [[key, value], ...]}.
     columns: what each party brings, by name, or "all" it offers.
     rows: how many records each party is expected to bring; None where that is not agreed.
@@ -68,41 +83,37 @@ class Job(Part, frozen=True, kw_only=True):
     cost: an estimate; None if no rows are declared.
     builds_on: ids of earlier jobs whose results the sites bring along: a model to ask, or an alignment of the records.
     source: SHA-256 of the source of the protocols, so that everybody walks the same text.
+    accept_risk: whether the job may open what one site alone can work out records from; a policy must allow it too.
     """
 
-    id: str
-    protocol: str
-    params: dict[str, Any]
+    id: Name
+    protocol: Name
+    params: Annotated[dict[Name, Any], msgspec.Meta(max_length=len(PARAMETERS))]
     partition: Partition
-    parties: Names
+    parties: Annotated[Names, msgspec.Meta(min_length=1, max_length=PARTIES)]
     roles: Roles
-    dataset: str
-    columns: dict[str, Columns]
-    rows: dict[str, int | None]
+    dataset: Name
+    columns: Annotated[dict[Name, Columns], msgspec.Meta(max_length=PARTIES)]
+    rows: Annotated[dict[Name, Rows | None], msgspec.Meta(max_length=PARTIES)]
     protection: Protection
-    classes: tuple[Label, ...] | None
-    ranges: dict[str, tuple[float, float]]
-    disclosure: str
+    classes: Annotated[tuple[Label, ...], msgspec.Meta(min_length=1, max_length=CLASSES)] | None
+    ranges: Annotated[dict[Column, tuple[float, float]], msgspec.Meta(max_length=COLUMNS)]
+    disclosure: Annotated[str, msgspec.Meta(max_length=100_000)]
     cost: Cost | None
-    purpose: str
-    legal_basis: str
+    purpose: Line
+    legal_basis: Line
     retention_days: Days
     expires: Moment
-    submitter: str
-    version: str
-    source: str
+    submitter: Name
+    version: Annotated[str, msgspec.Meta(max_length=50)]
+    source: Annotated[str, msgspec.Meta(max_length=64)]
     allow_two_parties: bool
-    builds_on: Names = ()
+    builds_on: Annotated[Names, msgspec.Meta(max_length=10)] = ()
+    accept_risk: bool = False
 
     def __post_init__(self) -> None:
-        _check_names(self)
-        _check_split(self)
-        _check_texts(self)
-        for column, (low, high) in self.ranges.items():
-            if not (math.isfinite(low) and math.isfinite(high) and low <= high):
-                raise LocalError(
-                    f"the job declares for column {column!r} the range {low} to {high}: give two finite numbers, the lower first"
-                )
+        for check in (_check_names, _check_texts, _check_time, _check_split, _check_parameters, _check_columns):
+            check(self)
 
     @staticmethod
     def from_toml(path: str | os.PathLike[str], *, submitter: str, state: Path | None = None, now: datetime | None = None) -> Job:
@@ -113,11 +124,15 @@ class Job(Part, frozen=True, kw_only=True):
 
     @staticmethod
     def from_bytes(data: bytes) -> Job:
-        """A job as another member sent it."""
+        """A job as another member sent it; whatever is wrong with it is one `PeerError`."""
+        if len(data) > LARGEST:
+            raise PeerError(f"the proposal has {len(data)} bytes, and a job has at most {LARGEST}: ask its author for a smaller one")
         try:
             job = msgspec.json.decode(data, type=Job)
-        except (ValueError, RecursionError) as error:
+        except (msgspec.MsgspecError, ValueError) as error:
             raise PeerError(f"the proposal is no job of this version: {error}; ask its author to submit it again") from None
+        except RecursionError:
+            raise PeerError("the proposal is no job of this version: it is nested too deeply; ask its author to submit it again") from None
         if job.canonical() != data:
             raise PeerError(
                 "the proposal is not in canonical form, so its signature could mean two things: ask its author to submit it again"
@@ -158,8 +173,12 @@ class Job(Part, frozen=True, kw_only=True):
 
 
 def _check_names(job: Job) -> None:
+    for name in (*job.parties, job.roles.coordinator, job.roles.asker, job.submitter):
+        check_name(name)
     if not job.parties or len(set(job.parties)) != len(job.parties):
-        raise LocalError(f"the job's parties are {list(job.parties)}: name each data holder once")
+        raise LocalError(f"the job's parties are {shown(list(job.parties))}: name each data holder once")
+    if job.roles.coordinator in job.parties:
+        raise LocalError(f"{job.roles.coordinator!r} is both coordinator and a data holder: between organisations name a site without data")
     if len(job.parties) < FEWEST and not job.allow_two_parties:
         raise LocalError(
             f"the job has {len(job.parties)} data holders, and below {FEWEST} a sum minus one's own part IS the others':"
@@ -171,10 +190,46 @@ def _check_names(job: Job) -> None:
             raise LocalError(f"the job's {role} {name!r} is none of its parties ({', '.join(job.parties)}): name one of them")
     for field in ("columns", "rows"):
         if set(getattr(job, field)) != set(job.parties):
-            unknown = [n for n in getattr(job, field) if n not in job.parties]
+            unknown = shown([n for n in getattr(job, field) if n not in job.parties])
             raise LocalError(f"the job's {field} do not fit its parties ({', '.join(job.parties)}), unknown: {unknown}: correct the names")
-    if any(n is not None and n < 1 for n in job.rows.values()):
-        raise LocalError("the job declares fewer than 1 row for a party: give the number of its records, or leave it out")
+    if job.cost is not None and set(job.cost.bytes) != {*job.parties, job.roles.coordinator}:
+        raise LocalError("the job's cost is not that of its sites: submit it again")
+
+
+def _check_columns(job: Job) -> None:
+    """A holder that brings nothing would count as one of the many behind whom a record hides."""
+    for party, names in job.columns.items():
+        if not names or (names != "all" and len(set(names)) != len(names)):
+            raise LocalError(f"the job's columns of {party} are {shown(list(names))}: name at least one, each once, or leave the party out")
+    if job.classes is not None and len(set(job.classes)) != len(job.classes):
+        raise LocalError("the job names a class twice: correct classes")
+    for column, (low, high) in job.ranges.items():
+        if not (math.isfinite(low) and math.isfinite(high) and low <= high):
+            raise LocalError(f"the job declares for column {column!r} the range {low} to {high}: give two finite numbers, the lower first")
+
+
+def _check_time(job: Job) -> None:
+    first, last = YEARS
+    if job.expires.utcoffset() != timedelta(0) or not first <= job.expires.year <= last:
+        raise LocalError(f"the job expires at {job.expires}: give a time in UTC, of the years {first} to {last}")
+
+
+def _check_parameters(job: Job) -> None:
+    """Names, types and bounds, before any value is used."""
+    if job.protocol not in INPUTS:
+        raise LocalError(f"no job may name the protocol {job.protocol!r}: use one of {', '.join(INPUTS)}")
+    twice = [name for name in Protection.__struct_fields__ if name in job.params]
+    if twice:
+        raise LocalError(f"the job has {', '.join(twice)} among its parameters: it belongs to protection")
+    check_params(job.protocol, job.params)
+    known = takes(job.protocol)
+    for name, value in job.params.items():
+        _refuse(fault(name, known[name].annotation, value))
+
+
+def _refuse(fault: str | None) -> None:
+    if fault is not None:
+        raise LocalError(f"the job's {fault}: correct it")
 
 
 def _check_split(job: Job) -> None:
@@ -190,14 +245,12 @@ def _check_texts(job: Job) -> None:
     if not is_id(job.id) or not file_safe(job.dataset):
         raise LocalError(f"the job's id or dataset {job.dataset!r} cannot name a file: use letters, digits, '.', - and _ only")
     if not all(map(is_id, job.builds_on)) or len({job.id, *job.builds_on}) != len(job.builds_on) + 1:
-        raise LocalError(f"the job builds on {list(job.builds_on)}: give the ids, of 32 hex digits, of earlier jobs, each once")
+        raise LocalError(f"the job builds on {shown(list(job.builds_on))}: give the ids, of 32 hex digits, of earlier jobs, each once")
     # people read these in a terminal before they approve; control characters could hide or change what they see
     for field in ("purpose", "legal_basis"):
         text = getattr(job, field)
         if not text.strip() or not text.isprintable():
-            raise LocalError(f"the job's {field} is {text!r}: write one line of text")
-    for name in (*job.parties, job.roles.coordinator, job.submitter):
-        check_name(name)
+            raise LocalError(f"the job's {field} is {shown(text)}: write one line of text")
 
 
 def is_id(text: str) -> bool:

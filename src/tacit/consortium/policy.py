@@ -10,20 +10,69 @@ from __future__ import annotations
 import hashlib
 import os
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 
+from tacit.choreo.declaration import Parameter, shown
 from tacit.consortium.job import Columns
 from tacit.consortium.settings import converted, file_safe, toml_of
 from tacit.data.checks import FEWEST
 from tacit.errors import LocalError
+from tacit.protocols.parameters import PARAMETERS
 
 Some = tuple[str, ...] | Literal["any"]
 Count = Annotated[int, msgspec.Meta(ge=1)]
+Value = bool | int | float | str
+Values = Annotated[tuple[Value, ...], msgspec.Meta(min_length=1)]
 # a holder also reads what everyone reads, and may be the one who labels or asks
 READERS = {"coordinator": ("coordinator",), "holder": ("holder", "labeller", "asker"), "labeller": ("labeller", "holder"),
            "asker": ("asker", "holder"), "anyone": ("coordinator", "holder", "labeller", "asker")}  # fmt: skip
+
+
+class Bounds(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Which values of a parameter are allowed: numbers from the least to the most, and the values listed besides.
+
+    `{}` allows any. What is no number, such as "auto" or none, must be listed once there is a bound or a list; "none" stands for none.
+    A text that stands for a number, as "auto" of min_count does, counts as that number. Of a list, bounds are about how many it has.
+    """
+
+    least: float | None = None
+    most: float | None = None
+    values: tuple[Value, ...] = ()
+
+    def allows(self, parameter: Parameter, value: Any) -> bool:
+        """Whether a policy with these bounds allows the value, which is one of the parameter's."""
+        if any(_same("none" if value is None else value, each) for each in self.values):
+            return True
+        if self.least is None and self.most is None:
+            return not self.values
+        numbers = parameter.measures(value)
+        return numbers is not None and all(
+            (self.least is None or self.least <= n) and (self.most is None or n <= self.most) for n in numbers
+        )
+
+    def fault(self, parameter: Parameter) -> str | None:
+        """Return what is wrong with these bounds for the parameter; None if nothing is."""
+        bounded = self.least is not None or self.most is not None
+        if bounded and not parameter.kind.measured:
+            return f"has bounds, and it is {parameter.kind}: list the allowed values instead"
+        if self.least is not None and self.most is not None and self.least > self.most:
+            return f"has least = {self.least:g} above most = {self.most:g}: exchange them"
+        wrong = [each for each in self.values if not parameter.kind.accepts(None if each == "none" else each)]
+        return f"lists {shown(wrong[0])}, and it is {parameter.kind}: correct it" if wrong else None
+
+    def __str__(self) -> str:
+        said = [f"{word} {bound:g}" for word, bound in (("at least", self.least), ("at most", self.most)) if bound is not None]
+        return " or ".join([" and ".join(said)] * bool(said) + [str(each) for each in self.values]) or "any"
+
+
+def _same(a: Any, b: Any) -> bool:
+    """Whether a policy's value is the job's: 5 is 5.0, and 1 is not true."""
+    return isinstance(a, bool) == isinstance(b, bool) and bool(a == b)
+
+
+FLOORS = {name: Bounds(least=least) for name, least in (("min_cluster", 5), ("min_count", 5), ("min_rows", 5), ("min_records", 10))}
 
 
 class Policy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -35,7 +84,9 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     minimum_rows: of this party in a job; also by how many rows two jobs must differ.
     accept_risk: whether a job may set accept_risk, which lets a protocol open what a known attack makes use of.
     predictions: new records that may be asked about under all models of one dataset together, whoever asks; for good.
-    least: parameters of a protocol that may not be smaller, where it has them: how many records a landmark or a sum stands for.
+    parameters: which values a job may give to parameters of protocols. Those that say how many records a landmark or a sum stands for
+        have a least value also where the file does not list them.
+    other_parameters: of parameters that the file does not list, "default" allows the default only, and "any" allows all.
     file: where it was read, for the texts; not a key to write.
     """
 
@@ -47,9 +98,8 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     minimum_parties: Count = FEWEST
     minimum_rows: Count = 50
     predictions: Annotated[int, msgspec.Meta(ge=0)] = 100
-    least: dict[str, float] = msgspec.field(
-        default_factory=lambda: {"min_cluster": 5.0, "min_count": 5.0, "min_rows": 5.0, "min_records": 10.0}
-    )
+    parameters: dict[str, Bounds | Values] = {}
+    other_parameters: Literal["default", "any"] = "any"
     disclosures: Some = ()
     never: dict[str, tuple[str, ...]] = {}
     submitters: Some = "any"
@@ -65,7 +115,10 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     def from_toml(cls, path: str | os.PathLike[str]) -> Policy:
         """Read and check."""
         file = Path(path)
-        policy = converted({**toml_of(file, "the policy"), "file": file.name}, cls, file)
+        found = toml_of(file, "the policy")
+        if "least" in found:
+            raise LocalError(f"{file.name}: [least] is now [parameters]: write its line min_count = 5 as min_count = {{least = 5}}")
+        policy = converted({**found, "file": file.name}, cls, file)
         policy.check()
         return policy
 
@@ -84,6 +137,20 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         unknown = [reader for reader in self.never if reader not in READERS]
         if unknown:
             raise LocalError(f"policy {self.file}: never names the reader {unknown[0]!r}: use one of {', '.join(READERS)}")
+        for name in self.parameters:
+            if name not in PARAMETERS:
+                raise LocalError(
+                    f"policy {self.file}: parameters has {name!r}, which no protocol takes: use some of {', '.join(PARAMETERS)}"
+                )
+            bounds = self.allowed(name)
+            fault = None if bounds is None else bounds.fault(PARAMETERS[name])
+            if fault is not None:
+                raise LocalError(f"policy {self.file}: parameters.{name} {fault}")
+
+    def allowed(self, name: str) -> Bounds | None:
+        """What the policy says about a parameter; None if it says nothing."""
+        said = self.parameters.get(name, FLOORS.get(name))
+        return Bounds(values=said) if isinstance(said, tuple) else said
 
     @property
     def digest(self) -> str:

@@ -22,13 +22,12 @@ from threadpoolctl import threadpool_info
 from tacit.choreo.message import Array
 from tacit.consortium.job import Job, source_hash
 from tacit.consortium.rehearsal import cost_of
-from tacit.data.exposure import exposed_if, exposures
+from tacit.consortium.risks import exposures_of
 from tacit.data.part import Part
 from tacit.registry import kind_of
 
 SKEW = timedelta(seconds=60)
 RENEW = timedelta(days=1)  # a run may take as long
-GRAMS = ("gram_vertical", "gram_arbitrary", "gram_search")  # protocols that show the coordinator a gram matrix
 ROOM = 3  # times the estimate: journal, outbox, and the broker's copy
 
 CODES: dict[str, tuple[str, str]] = {
@@ -112,23 +111,7 @@ def combine(job: Job, reports: Mapping[str, Report]) -> list[Problem]:
 
 def concerns(job: Job) -> list[str]:
     """What stops no run, and should be known to who agrees to it: who could work out whose cells from a gram matrix, as far as declared."""
-    if job.protocol not in GRAMS:
-        return []
-    site, wide = job.roles.coordinator, {p: len(names) for p, names in job.columns.items() if names != "all"}
-    if job.partition == "vertical":
-        unsaid = [p for p in job.parties if p not in wide]
-        return [*_single_columns(job, wide), *exposed_if("vertical", unsaid, site)]
-    if job.partition == "arbitrary" or not wide or None in job.rows.values():
-        return exposed_if(job.partition, job.parties, site)
-    width = next(iter(wide.values()))
-    return exposures({p: np.full(width, n) for p, n in job.rows.items()}, sum(n or 0 for n in job.rows.values()), site)
-
-
-def _single_columns(job: Job, wide: Mapping[str, int]) -> list[str]:
-    """Of parties that name their columns; the others count as if they brought two."""
-    records, ends = job.records or 2, np.cumsum([wide.get(p, 2) for p in job.parties])
-    owners = np.searchsorted(ends, np.arange(ends[-1]), side="right")
-    return exposures({p: np.where(owners == i, records, 0) for i, p in enumerate(job.parties)}, records, job.roles.coordinator)
+    return [found.text for found in exposures_of(job)]
 
 
 def render(problems: Sequence[Problem], warnings: Sequence[str] = ()) -> str:

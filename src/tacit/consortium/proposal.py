@@ -12,9 +12,10 @@ from typing import Any, Literal, Never
 import msgspec
 import numpy as np
 
-from tacit.consortium.job import Job, Label, Moment, Partition, Protection, Roles, plain, source_hash
+from tacit.consortium.job import LARGEST, Job, Label, Moment, Partition, Protection, Roles, plain, source_hash
 from tacit.consortium.questions import between, following, known_job
 from tacit.consortium.rehearsal import check_params, cost_of, disclosure_of, takes
+from tacit.consortium.risks import refuse_alone
 from tacit.consortium.settings import converted, toml_of
 from tacit.data import Federation
 from tacit.data.part import part_of
@@ -48,6 +49,7 @@ def propose(
     retention_days: int = 30,
     expires: datetime | None = None,
     allow_two_parties: bool = False,
+    accept_risk: bool = False,
     builds_on: Sequence[str] = (),
     now: datetime | None = None,
 ) -> Job:
@@ -55,7 +57,7 @@ def propose(
     now = now or datetime.now(UTC)
     params = {**({"partition": partition} if "partition" in takes(protocol) else {}), **params}
     check_params(protocol, params)
-    _check_fit(protocol, parties, coordinator, builds_on)
+    _check_fit(protocol, builds_on)
     names, given, declared = tuple(parties), dict(columns or {}), dict(rows or {})
     job = Job(
         id=secrets.token_hex(16),
@@ -81,26 +83,39 @@ def propose(
         source=source_hash(),
         allow_two_parties=allow_two_parties,
         builds_on=tuple(builds_on),
+        accept_risk=accept_risk,
     )
     if job.expired(now):
         raise LocalError(f"the job expired at {job.expires:%Y-%m-%d %H:%M} UTC: set expires to a time that is still to come")
+    refuse_alone(job)
     return _rehearsed(job)
 
 
-def _check_fit(protocol: str, parties: Sequence[str], coordinator: str, builds_on: Sequence[str]) -> None:
+def _check_fit(protocol: str, builds_on: Sequence[str]) -> None:
     if protocol not in INPUTS:
         weak = WEAK if protocol.startswith(("shift_", "elm_vertical")) else "its inputs and answers are not those of a job"
         raise LocalError(f"protocol {protocol!r} runs in simulation only, since {weak}: use one of {', '.join(INPUTS)}")
-    if coordinator in parties:
-        raise LocalError(f"{coordinator!r} is both coordinator and a data holder: between organisations name a site without data")
     if protocol in BUILDS_ON and not builds_on:
         raise LocalError(f"protocol {protocol!r} is about a model: name the job that made it, as builds_on = 'its id'")
 
 
 def _rehearsed(job: Job) -> Job:
+    """The job with its disclosure and its cost, as every receiver will read it; refused here if they would refuse it."""
+    job = _as_received(job)
     text = disclosure_of(job.protocol, job.arguments, job.roster)
     cost = None if job.records is None else cost_of(job.protocol, job.arguments, job.roster, job.records)
-    return msgspec.structs.replace(job, disclosure=text, cost=cost)
+    return _as_received(msgspec.structs.replace(job, disclosure=text, cost=cost))
+
+
+def _as_received(job: Job) -> Job:
+    """The job with every field checked, which making it in Python alone does not do."""
+    data = job.canonical()
+    if len(data) > LARGEST:
+        raise LocalError(f"the job has {len(data)} bytes, and every party refuses more than {LARGEST}: name fewer columns or candidates")
+    try:
+        return msgspec.json.decode(data, type=Job)
+    except msgspec.ValidationError as error:
+        raise LocalError(f"every party would refuse the job: {error}; correct that field") from None
 
 
 class JobFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -125,6 +140,7 @@ class JobFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     retention_days: int = 30
     expires: Moment | None = None
     allow_two_parties: bool = False
+    accept_risk: bool = False
 
 
 class _OverheardError(Exception):
@@ -147,7 +163,8 @@ def job_of_file(path: Path, *, submitter: str, state: Path | None = None, now: d
             protocol, params, partition=partition, parties=file.parties, coordinator=file.coordinator, dataset=file.dataset,
             submitter=submitter, purpose=file.purpose, legal_basis=file.legal_basis, labeller=file.labeller, asker=file.asker,
             columns=file.columns, rows=file.rows, classes=file.classes, ranges=file.ranges, retention_days=file.retention_days,
-            expires=file.expires, allow_two_parties=file.allow_two_parties, builds_on=file.builds_on, now=now,
+            expires=file.expires, allow_two_parties=file.allow_two_parties, accept_risk=file.accept_risk,
+            builds_on=file.builds_on, now=now,
         )  # fmt: skip
     except LocalError as error:
         raise LocalError(f"{path.name}: {error}") from None

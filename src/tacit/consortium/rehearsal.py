@@ -7,10 +7,11 @@ roles and parameters, and compares. Nothing real takes part; the ledger's templa
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
@@ -19,7 +20,7 @@ from tacit.consortium.cell_cost import COLUMNS, dots_traffic, gram_traffic, line
 from tacit.consortium.invented import SUPPORT, by_cells, by_columns, by_rows, ids, linear_model, new_cells, new_columns, new_linear
 from tacit.errors import LocalError, TacitError
 from tacit.numeric.elm import size_of
-from tacit.numeric.triangle import bands
+from tacit.numeric.triangle import count_bands
 from tacit.protocols.align import BLOCK
 from tacit.protocols.elm_horizontal import nodes_of
 from tacit.protocols.fold_scores import MOST as FOLDS
@@ -30,17 +31,23 @@ from tacit.registry import PROTOCOLS, Inputs, execute_together
 
 Params = Mapping[str, Any]
 SMALL, LARGE = 8, 64  # records of the rehearsals
+CAST, MORE = 5, 2  # holders of a rehearsal, whose words are the same for more; costs follow from those with a few more
+SHORTLIST = 10  # candidates of a search
 USUAL = 60  # rounds of cutting planes, where that is not known
 AVERAGES = 150  # rounds of a consensus
 GROUP = 2  # rows of a group in a rehearsal, unless every row is one
 PLANES = 4  # messages, one after the other, of a round of cutting planes
+COUNTED = 2000  # records, and twice as many: products are counted for these, and larger tables scaled from them
+MOST = 10**18  # rounds or bytes of an estimate
+
+Figure = Annotated[int, msgspec.Meta(ge=0, le=MOST)]
 
 
 class Cost(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """An estimate: communication rounds, and the bytes each party sends and receives."""
 
-    rounds: int
-    bytes: dict[str, int]
+    rounds: Figure
+    bytes: dict[str, Figure]
 
 
 @dataclass(frozen=True)
@@ -59,12 +66,39 @@ class Script:
 
 def disclosure_of(protocol: str, params: Params, roster: Roster | None = None) -> str:
     """The ledger template the protocol will produce; three holders and a separate site unless a roster is given."""
-    return _rehearse(protocol, params, roster or _usual(), SMALL, BAND).template()
+    return _rehearse(protocol, params, _cast(roster or _usual(), _few(params)), SMALL, BAND).template()
 
 
 def cost_of(protocol: str, params: Params, roster: Roster, records: int) -> Cost:
-    """An estimate, before anything is sent."""
-    return _script(protocol).cost(params, roster, records)
+    """An estimate, before anything is sent; it takes as long for many records and holders as for few."""
+    cost, few, holders = _script(protocol).cost, _few(params), len(roster[Holder])
+    if holders <= few + MORE:
+        return _bounded(cost(params, roster, records))
+    one, other = (cost(params, _cast(roster, n), records) for n in (few, few + MORE))
+
+    def along(a: int, b: int) -> int:
+        """On the line through both; what shrinks as more holders share it does so no faster than their number grows."""
+        return round(max(a + (holders - few) * (b - a) / MORE, b * (few + MORE) / holders))
+
+    usual = _cast(roster, few)[Holder][-1]  # whoever took no part moves as many bytes
+    sizes = {p: along(one.bytes.get(p, one.bytes[usual]), other.bytes.get(p, other.bytes[usual])) for p in roster.parties}
+    return _bounded(Cost(rounds=along(one.rounds, other.rounds), bytes=sizes))
+
+
+def _bounded(cost: Cost) -> Cost:
+    return Cost(rounds=min(cost.rounds, MOST), bytes={p: max(0, min(size, MOST)) for p, size in cost.bytes.items()})
+
+
+def _few(params: Params) -> int:
+    """How many holders a rehearsal needs: some, and as many as there must be for its rings."""
+    return max(CAST, 2 * int(params.get("segments", 1)) + 1)
+
+
+def _cast(roster: Roster, most: int) -> Roster:
+    """The same roles with so many holders at most, those with a role of their own among them."""
+    special = {name for role, names in roster.roles.items() if role is not Holder for name in names}
+    kept = set(sorted(roster[Holder], key=lambda p: p not in special)[:most])
+    return Roster({**roster.roles, Holder: tuple(p for p in roster[Holder] if p in kept)})
 
 
 def _banded(
@@ -101,14 +135,29 @@ def _iterated(params: Params, roster: Roster, records: int) -> Cost:
 def _searched(params: Params, roster: Roster, records: int) -> Cost:
     """As `_iterated`, of two classes: every price of a kernel takes the rounds of a training that has half of its cuts already."""
     short, long = (_rehearse("pan_search", {**params, "max_rounds": n}, roster, LARGE, BAND) for n in (3, 4))
-    kernels = [tuple(sorted((name, value) for name, value in each.items() if name != "C")) for each in params["candidates"]]
-    prices, folds = max(map(kernels.count, kernels)), params.get("cv", FOLDS)
-    size, pools = _features(params, records), len(set(kernels)) * folds
+    kernels, rehearsed = (_kernels(given["candidates"]) for given in (params, _shortlisted(params)))
+    prices, folds = max(kernels.values()), params.get("cv", FOLDS)
+    size, pools = _features(params, records), len(kernels) * folds
     rounds = USUAL * (1 + prices) // 2
-    each = 8 * (rounds * pools * (len(STEPS) + 2 * size) + 2 * size * COLUMNS + len(set(kernels)) * size * size)
+    each = 8 * (rounds * pools * (len(STEPS) + 2 * size) + 2 * size * COLUMNS + len(kernels) * size * size)
     holders, site = len(roster[Holder]), roster[Coordinator][0]
-    steps = round((long.rounds - short.rounds) / max(1, prices + int(params.get("refit", True))))  # of one round of cutting planes
+    steps = max(1, round((long.rounds - short.rounds) / max(1, max(rehearsed.values()) + int(params.get("refit", True)))))  # of one round
     return Cost(rounds=short.rounds + rounds * steps, bytes={p: each * (holders if p == site else 1) for p in roster.parties})
+
+
+def _kernels(candidates: Sequence[Params]) -> Counter[tuple[tuple[str, Any], ...]]:
+    """How many candidates have which kernel."""
+    return Counter(tuple(sorted((name, value) for name, value in each.items() if name != "C")) for each in candidates)
+
+
+def _shortlisted(params: Params) -> Params:
+    """The same search with few candidates, one of every kind among them, and with stages if it has some."""
+    candidates, factor = params.get("candidates", ()), params.get("factor", 0)
+    if len(candidates) <= SHORTLIST:
+        return params
+    kinds = {(each.get("kernel"), isinstance(each.get("gamma"), str)): each for each in reversed(candidates)}
+    chosen = [*kinds.values(), *(each for each in candidates if each not in list(kinds.values()))][:SHORTLIST]
+    return {**params, "candidates": tuple(chosen), "factor": 2 if 2 <= factor <= len(candidates) else 0}  # noqa: PLR2004 - halves
 
 
 def _features(params: Params, records: int) -> int:
@@ -141,13 +190,24 @@ def _one_sum(params: Params, roster: Roster, records: int) -> Cost:
 
 
 def _multiplied(
-    protocol: str, traffic: Callable[[Params, Roster, int], dict[str, int]], params: Params, roster: Roster, records: int
+    protocol: str, traffic: Callable[[Params, Roster, int], dict[str, int]], degree: int, params: Params, roster: Roster, records: int
 ) -> Cost:
-    """Of `COLUMNS` columns: rounds as rehearsed, and one more for each further band of the sum."""
+    """Of `COLUMNS` columns: rounds as rehearsed, and one more for each further band of the sum; bytes grow with records to the degree."""
     given = {**{name: p.default for name, p in takes(protocol).items()}, **params}
-    more = len(bands(records, given["band"])) - 1 if "band" in given else 0
+    more = count_bands(records, given["band"]) - 1 if "band" in given else 0
     rounds = _rehearse(protocol, params, roster, SMALL, BAND).rounds + more
-    return Cost(rounds=rounds, bytes=traffic(given, roster, records))
+    return Cost(rounds=rounds, bytes=_scaled(partial(traffic, given, roster), degree, records))
+
+
+def _scaled(traffic: Callable[[int], dict[str, int]], degree: int, records: int) -> dict[str, int]:
+    """Bytes by party: counted for few records; for many along the line, or the parabola, through two such counts."""
+    if records <= 2 * COUNTED:
+        return traffic(records)
+    (half, whole), t = (traffic(times * COUNTED) for times in (1, 2)), records / COUNTED
+    if degree == 1:
+        return {p: round(a + (t - 1) * (whole[p] - a)) for p, a in half.items()}
+    square = {p: max(0.0, whole[p] / 2 - a) for p, a in half.items()}
+    return {p: round(square[p] * t * t + max(0.0, a - square[p]) * t) for p, a in half.items()}
 
 
 def _matched(params: Params, roster: Roster, records: int) -> Cost:
@@ -172,12 +232,6 @@ def check_params(protocol: str, params: Params) -> None:
         raise LocalError(f"protocol {protocol} needs a value for {', '.join(map(repr, missing))}: add it to [params]")
 
 
-def settings_of(protocol: str, params: Params, names: Iterable[str]) -> dict[str, Any]:
-    """The values of these parameters in a job, as far as its protocol has them: given, or by default."""
-    known = takes(protocol)
-    return {name: params.get(name, known[name].default) for name in names if name in known}
-
-
 def takes(protocol: str) -> dict[str, inspect.Parameter]:
     """The parameters of a protocol; none of one that is unknown."""
     found = inspect.signature(PROTOCOLS[protocol]).parameters if protocol in PROTOCOLS else {}
@@ -196,6 +250,7 @@ def _script(protocol: str) -> Script:
 
 def _rehearse(protocol: str, params: Params, roster: Roster, records: int, band: int) -> Ledger:
     check_params(protocol, params)
+    params = _shortlisted(params)
     script = _script(protocol)
     grouped = {"min_count": GROUP} if "accept_risk" in script.small and params.get("min_count") != 1 else {}
     given = {**params, **script.small, **grouped, **({"band": band} if "band" in takes(protocol) else {})}
@@ -211,16 +266,20 @@ def _played(key: tuple[str, bytes, tuple[Any, ...], int]) -> Ledger:
         return execute_together(roster, protocol, SCRIPTS[protocol].inputs(roster, records, params), params).ledger
     except TacitError:
         raise
-    except (TypeError, ValueError, ArithmeticError) as error:
+    except (TypeError, ValueError, ArithmeticError, LookupError, AttributeError, MemoryError) as error:
         raise LocalError(f"protocol {protocol} does not run with these parameters: {error}; correct [params]") from None
 
 
 def _traffic(ledger: Ledger, roster: Roster) -> list[int]:
-    return [sum(row.bytes or 0 for row in ledger if p in {row.sender, row.receiver}) for p in roster.parties]
+    moved: Counter[str] = Counter()
+    for row in ledger:
+        moved[row.sender] += row.bytes or 0
+        moved[row.receiver] += row.bytes or 0
+    return [moved[p] for p in roster.parties]
 
 
 def _triangle_loops(records: int, params: Params) -> int:
-    return len(bands(records, params["band"]))
+    return count_bands(records, params["band"])
 
 
 def _answer_loops(records: int, params: Params) -> int:
@@ -248,11 +307,11 @@ SCRIPTS: dict[str, Script] = {
     "gram_arbitrary": Script(
         by_cells,
         {"C": 1.0, "tol": 1e-3, "max_iter": -1, "class_weight": None},
-        partial(_multiplied, "gram_arbitrary", gram_traffic),
+        partial(_multiplied, "gram_arbitrary", gram_traffic, 2),
     ),
-    "gram_arbitrary_predict": Script(new_cells, {}, partial(_multiplied, "gram_arbitrary_predict", dots_traffic)),
-    "gram_weights": Script(linear_model, {}, partial(_multiplied, "gram_weights", weights_traffic)),
-    "gram_linear_predict": Script(new_linear, {}, partial(_multiplied, "gram_linear_predict", linear_traffic)),
+    "gram_arbitrary_predict": Script(new_cells, {}, partial(_multiplied, "gram_arbitrary_predict", dots_traffic, 1)),
+    "gram_weights": Script(linear_model, {"problems": 2}, partial(_multiplied, "gram_weights", weights_traffic, 1)),
+    "gram_linear_predict": Script(new_linear, {"problems": 2}, partial(_multiplied, "gram_linear_predict", linear_traffic, 1)),
     "align": Script(ids, {"min_records": 1}, _matched),
     "pan_svm": Script(
         by_rows,
@@ -271,7 +330,7 @@ SCRIPTS: dict[str, Script] = {
     "gram_search": Script(
         lambda roster, records, params: (by_columns if _over_columns(params) else by_cells)(roster, records, params),
         {"C": 1.0, "tol": 1e-3, "max_iter": -1, "class_weight": None, "cv": 2, "scoring": "accuracy", "min_count": 1},
-        lambda params, *size: (SUMMED if _over_columns(params) else partial(_multiplied, "gram_search", gram_traffic))(params, *size),
+        lambda params, *size: (SUMMED if _over_columns(params) else partial(_multiplied, "gram_search", gram_traffic, 2))(params, *size),
     ),
     "pan_search": Script(
         by_rows,

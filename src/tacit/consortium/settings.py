@@ -81,6 +81,7 @@ class Study(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     asker: who is told the answers of a model; the labeller by default.
     builds_on: an alignment of the records.
+    accept_risk: whether a job may open what one site alone can work out records from.
     """
 
     parties: tuple[str, ...]
@@ -95,6 +96,7 @@ class Study(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     rows: dict[str, int] = {}
     retention_days: int = 30
     allow_two_parties: bool = False
+    accept_risk: bool = False
     builds_on: tuple[str, ...] = ()
 
 

@@ -14,6 +14,8 @@ asks for, and so may columns that depend on each other.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -21,15 +23,32 @@ from tacit.choreo.message import I64
 from tacit.data.federation import Federation
 
 Counts = Mapping[str, I64]
-ALONE = "{site} alone can work out {what}"
-WITH_ONE = "{site} together with {who} can work out {what}"
-WITH_ALL = "{site} and all other parties together can work out {what} of {who}"
+Who = Literal["alone", "with one", "with all"]
+WORDS: dict[Who, str] = {
+    "alone": "{site} alone can work out {what}",
+    "with one": "{site} together with {who} can work out {what}",
+    "with all": "{site} and all other parties together can work out {what} of {who}",
+}
 IF_SO = {  # before it is known who brings how much
     "vertical": "{site} and all other parties together can work out the column of {who}, up to a sign, if it brings one only,",
     "horizontal": "{site} together with {who} can work out all data, if it has as many records as there are columns,",
     "arbitrary": "{site} together with {who} can work out all data, if it owns as many cells of each column as there are columns,",
 }
 ADVICE = "from the gram matrix and the cells they own: forbid it by agreement, or choose a method that opens no gram matrix"
+
+
+@dataclass(frozen=True)
+class Exposure:
+    """What a coalition can work out: the site with the gram matrix alone, with any one of the parties, or with all but one of them.
+
+    parties: with one, any of which will do; with all, any of which is the one that is exposed.
+    """
+
+    who: Who
+    site: str
+    parties: tuple[str, ...]
+    what: str
+    text: str
 
 
 def exposed(federation: Federation) -> list[str]:
@@ -40,49 +59,52 @@ def exposed(federation: Federation) -> list[str]:
     for party, part in federation.parts.items():
         own = np.full(part.X.shape[1], len(part.X)) if part.owned is None else part.owned.sum(axis=0)
         counts[party] = np.bincount(federation.columns[party], own, federation.n_features).astype(np.int64)
-    return exposures(counts, federation.n_rows, federation.coordinator)
+    return [found.text for found in exposures(counts, federation.n_rows, federation.coordinator)]
 
 
-def exposures(counts: Counts, records: int, site: str) -> list[str]:
-    """A line for each kind of coalition that can work out cells of others; `counts` says how many cells of each column a party owns."""
-    found: dict[tuple[str, str, bool], list[str]] = {}
+def exposures(counts: Counts, records: int, site: str) -> list[Exposure]:
+    """One for each kind of coalition that can work out cells of others; `counts` says how many cells of each column a party owns."""
+    found: dict[tuple[Who, str, bool], list[str]] = {}
     seen: list[tuple[frozenset[str], int, bool]] = []
     own = counts.get(site, np.zeros_like(next(iter(counts.values()))))
-    for words, name, members in _coalitions([p for p, cells in counts.items() if p != site and cells.any()]):
-        known = sum((counts[p] for p in members), own)
+    everything = sum(counts.values(), np.zeros_like(own))
+    for who, name, members in _coalitions([p for p, cells in counts.items() if p != site and cells.any()]):
+        known = everything - counts[name] if who == "with all" else sum((counts[p] for p in members), own)
         columns, signs = worked_out(known, records)
         implied = any(fewer <= members and columns <= most and signs >= worse for fewer, most, worse in seen)
         if columns > np.sum(known == records) and not implied:
             seen.append((members, columns, signs))
             what = "all data" if columns == len(known) else f"all data in {columns} of {len(known)} columns"
-            found.setdefault((words, what, signs), []).append(name)
-    return [
-        f"{words.format(site=site, who=_any(names), what=what)}{', up to a sign,' * signs} {ADVICE}"
-        for (words, what, signs), names in found.items()
-    ]
+            found.setdefault((who, what, signs), []).append(name)
+    return [_exposure(who, site, names, what, signs=signs) for (who, what, signs), names in found.items()]
 
 
-def exposed_if(partition: str, parties: Sequence[str], site: str) -> list[str]:
+def _exposure(who: Who, site: str, names: Sequence[str], what: str, *, signs: bool) -> Exposure:
+    text = f"{WORDS[who].format(site=site, who=_any(names), what=what)}{', up to a sign,' * signs} {ADVICE}"
+    return Exposure(who, site, () if who == "alone" else tuple(names), what, text)
+
+
+def exposed_if(partition: str, parties: Sequence[str], site: str) -> list[Exposure]:
     """The same of parties that have not said how much they bring."""
-    return [f"{IF_SO[partition].format(site=site, who=_any(parties))} {ADVICE}"] if parties else []
+    if not parties:
+        return []
+    text = f"{IF_SO[partition].format(site=site, who=_any(parties))} {ADVICE}"
+    return [Exposure("with all" if partition == "vertical" else "with one", site, tuple(parties), "all data", text)]
 
 
 def worked_out(known: I64, records: int) -> tuple[int, bool]:
     """(1) as often as it goes, for who knows so many cells of each column: how many columns come out, and whether up to signs only."""
-    signs = False
-    for done, cells in enumerate(sorted(map(int, known), reverse=True)):
-        hidden = len(known) - done
-        if cells < min(records, hidden - 1):
-            return done, signs
-        signs |= cells < min(records, hidden)
-    return len(known), signs
+    cells, hidden = np.sort(known)[::-1], len(known) - np.arange(len(known))
+    short = np.flatnonzero(cells < np.minimum(records, hidden - 1))
+    done = int(short[0]) if len(short) else len(known)
+    return done, bool(np.any(cells[:done] < np.minimum(records, hidden[:done])))
 
 
-def _coalitions(parties: Sequence[str]) -> Iterator[tuple[str, str, frozenset[str]]]:
+def _coalitions(parties: Sequence[str]) -> Iterator[tuple[Who, str, frozenset[str]]]:
     """With the coordinator: nobody, each party, all parties but one. Bigger ones are worth a warning only if no smaller one is."""
-    yield ALONE, "", frozenset()
-    yield from ((WITH_ONE, p, frozenset((p,))) for p in parties)
-    yield from ((WITH_ALL, p, frozenset(parties) - {p}) for p in parties)
+    yield "alone", "", frozenset()
+    yield from (("with one", p, frozenset((p,))) for p in parties)
+    yield from (("with all", p, frozenset(parties) - {p}) for p in parties)
 
 
 def _any(names: Sequence[str]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[Any]
+EXACT = 4096  # bands that are counted one by one
 
 
 def pack(band: Array, start: int) -> Array:
@@ -53,3 +55,14 @@ def bands(n: int, entries: int) -> tuple[tuple[int, int], ...]:
         cuts.append((start, stop))
         start = stop
     return tuple(cuts)
+
+
+def count_bands(n: int, entries: int) -> int:
+    """Return how many bands there are, in time that does not grow with n: exact up to `EXACT`, then about."""
+    count, start = 0, 0
+    while start < n and count < EXACT:
+        room = entries + start * (start + 1) // 2
+        start, count = max(start + 1, (math.isqrt(8 * room + 1) - 1) // 2), count + 1
+    long = max(start, min(n, entries))  # from here on every row is a band of its own
+    between = long * (long + 1) // 2 - start * (start + 1) // 2
+    return count + (n - long + between // entries if start < n else 0)

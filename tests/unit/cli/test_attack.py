@@ -42,7 +42,7 @@ def test_one_is_run_on_a_file_and_drawn(tacit, tmp_path):
 @pytest.mark.parametrize(
     "name",
     [
-        "bfv_noise", "small_exponent", "rbf_trilateration", "one_hidden_column", "unit_queries", "far_queries",
+        "bfv_noise", "small_exponent", "rbf_trilateration", "one_hidden_column", "empty_holders", "unit_queries", "far_queries",
         "landmark_exposure", "few_violators", "chosen_iterate", "bound_moments", "margin_tracking",
         "shift_one_record", "shift_column_minimum", "shift_initiator", "ica", "iterate_differencing",
         "two_party", "vertical_span", "vertical_modes", "token_frequency",
@@ -60,6 +60,7 @@ def test_what_a_rule_stops_and_what_it_does_not(name):
         "small_exponent": lambda: found["as printed, 20 bits"] == [1, 0, 0] and min(found["re-randomised, 8 bits"]) == 1,
         "rbf_trilateration": lambda: all(each[-1] < 1e-6 and each[-2] > 1e-3 for each in found.values()),
         "one_hidden_column": lambda: max(found["1 hidden"]) < 1e-6 and found["2 hidden"][1] > 1e-3 and found["2 hidden"][2] < 1e-6,
+        "empty_holders": lambda: found["nothing known"][0] < 1e-6 and min(found["nothing known"][1:]) > 0.1,
         "unit_queries": lambda: all(min(each) < 0.05 and each[0] == 1 and min(each[1:3]) > 0.1 for each in found.values()),
         "far_queries": lambda: min(found["answers as they are"]) < 0.05 < min(found["of 3 decimals"]),
         "token_frequency": lambda: sum(found["frequencies and co-occurrence"]) > sum(found["frequencies"]) > 2.0,

@@ -104,11 +104,14 @@ def news(state, **figures):
 def test_pending_shows_what_people_need_to_decide(tacit, north, waiting):
     shown = tacit("party", "pending", "--config", north).out
     for words in (waiting.id, "analyst", "gram_vertical", "north, south, east", "risk of readmission", "ethics vote 2024-117", "30 days",
-                  "pairwise sums", "opens to coordinator", "the gram matrix", "nobody (0 of 2)"):  # fmt: skip
+                  "pairwise sums", "to coordinator", "the gram matrix", "nobody (0 of 2)", "C ", "8.0: how much", "asker",
+                  "columns of south", "north 60, south 60, east 60", "tol 0.001"):  # fmt: skip
         assert words in shown
+    assert shown.index("look at this first") < shown.index("submitter")
     assert max(map(len, shown.splitlines())) <= 100
     (as_json,) = tacit("party", "pending", "--config", north, "--json").json["pending"]
     assert as_json["purpose"].startswith("risk")
+    assert msgspec.convert(as_json["job"], Job) == waiting
     (warning,) = as_json["warnings"]
     assert warning.startswith("clearing and all other parties together can work out the column of any one of")
     assert warning.replace(" ", "") in "".join(shown.replace("warning", "").split())

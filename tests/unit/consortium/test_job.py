@@ -73,7 +73,8 @@ def test_a_round_trip_through_canonical_bytes_keeps_job_and_digest():
 
 def test_every_field_is_in_the_digest():
     job = made()
-    other = {"purpose": "another", "retention_days": 31, "expires": NOW + timedelta(days=3), "params": {}, "disclosure": "", "source": "0"}
+    other = {"purpose": "another", "retention_days": 31, "expires": NOW + timedelta(days=3), "params": {**KERNEL, "C": 2.0},
+             "disclosure": "", "source": "0", "accept_risk": True}  # fmt: skip
     assert len({job.digest, *(msgspec.structs.replace(job, **{k: v}).digest for k, v in other.items())}) == len(other) + 1
 
 
@@ -85,8 +86,8 @@ def test_two_jobs_never_share_an_id():
     ("change", "words"),
     [
         (lambda b: b.replace(b'"retention_days":30', b'"retention_days":"long"'), "no job of this version: Expected `int`"),
-        (lambda b: b.replace(b'{"allow', b'{"extra":1,"allow'), "unknown field `extra`"),
-        (lambda b: b.replace(b'{"allow', b'{ "allow'), "not in canonical form"),
+        (lambda b: b.replace(b'{"accept', b'{"extra":1,"accept'), "unknown field `extra`"),
+        (lambda b: b.replace(b'{"accept', b'{ "accept'), "not in canonical form"),
         (lambda b: b.replace(b'"labeller":"north"', b'"labeller":"nobody"'), "labeller 'nobody' is none of its parties"),
         (lambda b: b[:-5], "no job of this version"),
     ],
@@ -156,7 +157,7 @@ def test_two_holders_are_refused_unless_the_job_says_so():
 def test_unknown_parameters_of_a_protocol_are_refused_with_those_it_takes():
     with pytest.raises(LocalError, match="gram_vertical has no parameter 'colour': it takes kernel, gamma"):
         made({"colour": 1})
-    with pytest.raises(LocalError, match="does not run with these parameters"):
+    with pytest.raises(LocalError, match="parameter 'gamma' is 'wide', and it takes one of scale, auto, or a number above 0"):
         made({"gamma": "wide"})
     with pytest.raises(LocalError, match="parameter 'C' is nan: a job holds finite numbers"):
         made({"C": float("nan")})

@@ -7,6 +7,7 @@ import pytest
 
 from tacit.consortium.decision import Facts, decide, disclosure_digest, told_to
 from tacit.consortium.example_files import example_policy
+from tacit.consortium.job import Protection
 from tacit.consortium.policy import Policy
 from tacit.consortium.proposal import propose
 from tacit.consortium.register import Register
@@ -68,7 +69,7 @@ def test_without_automatic_it_waits_for_the_named_people(judge):
 def test_a_disclosure_that_nobody_read_waits_and_an_approved_one_does_not(judge):
     waiting = judge(extra="disclosures = []")
     assert (waiting.verdict, waiting.rule) == ("wait", "disclosures")
-    digest = disclosure_digest(job().disclosure)
+    digest = disclosure_digest(job())
     assert digest in waiting.reason
     assert judge(extra=f'disclosures = ["{digest}"]').verdict == "accept"
 
@@ -86,7 +87,7 @@ def test_what_must_wait_where_nobody_may_approve_is_refused(judge):
             {},
             "minimum_parties = 4",
             "minimum_parties",
-            "policy north.toml: minimum_parties = 4, the job has 3: propose it with more parties",
+            "policy north.toml: minimum_parties = 4, the job has 3: propose it with more parties that bring as many rows",
         ),
         ({"rows": {"north": 60, "south": 60, "east": 60}}, "minimum_rows = 61", "minimum_rows", "minimum_rows = 61, the job has 60"),
         ({}, "minimum_rows = 61", "minimum_rows", "minimum_rows = 61, the dataset has fewer: use a larger one"),
@@ -106,7 +107,12 @@ def test_what_must_wait_where_nobody_may_approve_is_refused(judge):
             "disclosure",
             "the job's disclosure is not what its protocol opens here",
         ),
-        ({"params": {"kernel": "linear"}}, "", "disclosure", "cannot be rehearsed here: protocol gram_vertical needs a value for 'gamma'"),
+        (
+            {"protection": Protection(method="ring", segments=9)},
+            'other_parameters = "any"',
+            "disclosure",
+            "cannot be rehearsed here: 4 parties on the ring have",
+        ),
     ],
 )
 def test_a_refusal_names_the_rule(judge, change, extra, rule, words):
@@ -119,19 +125,108 @@ def test_a_refusal_names_the_rule(judge, change, extra, rule, words):
 @pytest.mark.parametrize(
     ("params", "least", "words"),
     [
-        ({"min_cluster": 4}, 5, "policy north.toml: least.min_cluster = 5, the job has 4: propose it with more"),
-        ({"min_count": 1}, 5, "least.min_count = 5, the job has 1"),
-        ({}, 9, "least.min_count = 9, the job has 5"),
+        ({"min_cluster": 4}, 5, "policy north.toml: parameters.min_cluster = at least 5, the job has 4: propose it within that"),
+        ({"min_count": 1}, 5, "parameters.min_count = at least 5, the job has 1"),
+        ({}, 9, "parameters.min_count = at least 9, the job has 'auto'"),
     ],
 )
 def test_landmarks_and_sums_of_too_few_records_are_refused(tmp_path, register, params, least, words):
     path = tmp_path / "north.toml"
-    path.write_text(example_policy(automatic=True).replace("min_count = 5", f"min_count = {least}"))
+    path.write_text(example_policy(automatic=True).replace("min_count = {least = 5}", f"min_count = {{least = {least}}}"))
     pan = {"kernel": "rbf", "gamma": 0.1, "degree": 3, "coef0": 0.0, "C": 1.0, **params}
     asked = job(protocol="pan_svm", params=pan, partition="horizontal")
     decision = decide(asked, Policy.from_toml(path), facts_of(register), register, party="north", now=NOW)
-    assert (decision.verdict, decision.rule) == ("refuse", "least")
+    assert (decision.verdict, decision.rule) == ("refuse", "parameters")
     assert words in decision.reason
+
+
+@pytest.mark.parametrize(
+    ("changes", "listed", "words"),
+    [
+        ({"C": 1e7}, "", "parameters.C = at least 0.0001 and at most 1e+06, the job has 10000000.0: propose it within that"),
+        ({"kernel": "sigmoid"}, "", "parameters.kernel = linear or rbf or poly, the job has 'sigmoid'"),
+        ({"gamma": "auto"}, "gamma = {least = 0.1}", "parameters.gamma = at least 0.1, the job has 'auto'"),
+        (
+            {"class_weight": {"pairs": [[0, 1.0], [1, 5000.0]]}},
+            "",
+            "parameters.class_weight = at least 0 and at most 1000 or none or balanced",
+        ),
+        ({"max_iter": 7}, "max_iter = ", "parameters does not list max_iter, and other_parameters = default; the job has 7: leave it out"),
+        ({"probability": True}, "probability = [false]", "parameters.probability = False, the job has True"),
+        ({"degree": 3}, "degree = [4, 5]", "parameters.degree = 4 or 5, the job has 3"),
+    ],
+)
+def test_a_policy_bounds_every_parameter(tmp_path, register, changes, listed, words):
+    path = tmp_path / "north.toml"
+    name = listed.split(" = ")[0]
+    changed = "" if listed.endswith(" = ") else listed
+    lines = [changed if listed and line.startswith(f"{name} = ") else line for line in example_policy(automatic=True).splitlines()]
+    path.write_text("\n".join(lines))
+    policy, facts = Policy.from_toml(path), facts_of(register)
+    decision = decide(job(params={**KERNEL, **changes}), policy, facts, register, party="north", now=NOW)
+    assert (decision.verdict, decision.rule) == ("refuse", "parameters")
+    assert words in decision.reason
+    loose = msgspec.structs.replace(policy, parameters={}, other_parameters="any")
+    assert decide(job(params={**KERNEL, **changes}), loose, facts, register, party="north", now=NOW).rule != "parameters"
+
+
+def test_every_candidate_of_a_search_is_bounded_as_the_parameter_is(tmp_path, register):
+    path = tmp_path / "north.toml"
+    path.write_text(example_policy(automatic=True))
+    decisions = [
+        decide(job(protocol="gram_search", params={**KERNEL, "candidates": [{"pairs": [["C", C]]}] * n}), Policy.from_toml(path),
+               facts_of(register), register, party="north", now=NOW)
+        for C, n in ((10.0, 3), (1e8, 1), (1.0, 300))
+    ]  # fmt: skip
+    reasons = [[p.reason for p in decision.problems if p.rule == "parameters"] for decision in decisions]
+    assert reasons[0] == []
+    assert "parameters.C" in reasons[1][0]
+    assert "parameters.candidates = at most 200" in reasons[2][0]
+
+
+def test_the_least_sizes_hold_in_a_policy_that_does_not_list_them(tmp_path, register):
+    path = tmp_path / "north.toml"
+    path.write_text('protocols = "any"\nautomatic = true\n[columns]\ncohort = "all"\n')
+    asked = job(protocol="pan_svm", params={**KERNEL, "min_count": 4}, partition="horizontal")
+    decision = decide(asked, Policy.from_toml(path), facts_of(register), register, party="north", now=NOW)
+    assert "parameters.min_count = at least 5, the job has 4" in decision.reason
+
+
+def test_the_digest_of_a_disclosure_covers_what_decides_what_is_opened():
+    columns = {**dict.fromkeys(("north", "south", "east"), "all"), "north": ("age",)}
+    others = [job(params={**KERNEL, "C": 2.0}), job(columns=columns), job(protection=Protection(fraction_bits=30)), job(accept_risk=True),
+              job(disclosure="x")]  # fmt: skip
+    assert len({disclosure_digest(each) for each in (job(), *others)}) == len(others) + 1
+    assert disclosure_digest(job(id="a" * 32, purpose="another", expires=NOW + timedelta(days=1))) == disclosure_digest(job())
+
+
+def test_by_rows_a_party_with_few_declared_rows_is_nobody_to_hide_among(tmp_path, register):
+    path = tmp_path / "north.toml"
+    path.write_text(example_policy(automatic=True))
+    rows = {"north": 60, "south": 60, "east": 2}
+    asked = job(protocol="pan_svm", partition="horizontal", rows=rows)
+    decision = decide(asked, Policy.from_toml(path), facts_of(register), register, party="north", now=NOW)
+    assert decision.reason.startswith(
+        "policy north.toml: minimum_parties = 3, the job has 2: propose it with more parties that bring as many rows"
+    )
+
+
+def test_a_dataset_without_columns_brings_nothing(judge, register):
+    empty = Facts((), register.rows_of(part_of(np.ones((60, 1)), None, None, ("x",))))
+    assert "has no column to bring" in judge(facts=empty).reason
+
+
+def test_what_the_coordinator_alone_could_work_out_of_own_columns_is_refused_unless_job_and_policy_accept_it(tmp_path, register):
+    path = tmp_path / "north.toml"
+    facts = Facts(("age",), register.rows_of(part_of(np.arange(60.0)[:, None], None, None, ("age",))))
+    found = []
+    for says, allows in ((False, False), (False, True), (True, False), (True, True)):
+        text = example_policy(automatic=True).replace("accept_risk = false", f"accept_risk = {str(allows).lower()}")
+        path.write_text(text.replace('"gram_vertical"', '"gram_arbitrary"', 1).replace('"default"', '"any"'))
+        asked = job(protocol="gram_arbitrary", params={**KERNEL, "partition": "horizontal"}, partition="horizontal", accept_risk=says)
+        found.append(decide(asked, Policy.from_toml(path), facts, register, party="north", now=NOW).rule)
+    assert found[:3] == ["accept_risk"] * 3
+    assert found[3] != "accept_risk"
 
 
 @pytest.mark.parametrize(
@@ -230,6 +325,15 @@ def test_a_job_in_time_is_not_expired(judge):
         ("minimum_rows", "min_rows", r"policy.toml: unknown key 'min_rows': known are protocols, .*minimum_rows"),
         ("minimum_rows = 50", "minimum_rows = 0", "minimum_rows: Expected int >= 1"),
         ("protocols =", "# protocols =", "'protocols' is missing"),
+        ("[parameters]", "[least]", r"\[least\] is now \[parameters\]: write its line min_count = 5 as min_count = {least = 5}"),
+        ("cv = {most = 10}", "folds = {most = 10}", "parameters has 'folds', which no protocol takes: use some of C, kernel"),
+        ("cv = {most = 10}", "cv = {top = 10}", "parameters.*unknown field top"),
+        ("cv = {most = 10}", 'cv = {most = "many"}', "parameters.*Expected"),
+        ("cv = {most = 10}", "cv = {least = 10, most = 2}", "parameters.cv has least = 10 above most = 2: exchange them"),
+        ("cv = {most = 10}", "cv = []", "parameters.*length >= 1"),
+        ('kernel = ["linear", "rbf", "poly"]', 'kernel = ["linear", "gauss"]', "parameters.kernel lists 'gauss', and it is one of linear"),
+        ('kernel = ["linear", "rbf", "poly"]', "kernel = {most = 3}", "parameters.kernel has bounds, and it is one of linear.*: list"),
+        ('other_parameters = "default"', 'other_parameters = "none"', "other_parameters: Invalid enum value 'none'"),
     ],
 )
 def test_a_bad_policy_is_refused_in_one_line(tmp_path, old, new, words):

@@ -135,7 +135,8 @@ def test_the_split_of_a_job_is_that_of_its_protocol():
     for protocol in ("align", "gram_predict"):
         with pytest.raises(LocalError, match=f"{protocol} is for columns of the same records, and the job's partition is 'horizontal'"):
             msgspec.structs.replace(job(), protocol=protocol, partition="horizontal")
-    made = msgspec.structs.replace(job("align"), protocol="gram_arbitrary", params={"partition": "horizontal"}, partition="horizontal")
+    params = {"kernel": "rbf", "gamma": 1.0, "degree": 3, "coef0": 0.0, "C": 1.0, "partition": "horizontal"}
+    made = msgspec.structs.replace(job("align"), protocol="gram_arbitrary", params=params, partition="horizontal")
     with pytest.raises(LocalError, match="its parameter partition is another: leave the parameter out"):
         msgspec.structs.replace(made, partition="vertical")
     with pytest.raises(PeerError, match="its parameter partition is another"):
@@ -216,7 +217,8 @@ def test_models_of_two_datasets_that_share_records_have_one_quota(party):
 
 
 def test_by_rows_everybodys_records_count_and_have_to_be_declared(party):
-    asked = question(party.trained, dataset="new", protocol="gram_arbitrary_predict", partition="horizontal")
+    params = {"squares": True, "partition": "horizontal"}
+    asked = question(party.trained, dataset="new", protocol="gram_arbitrary_predict", partition="horizontal", params=params)
     grounds = Grounds(party.trained, None, party.trained)
     refused = party.judge(asked, party.facts(3), grounds=grounds)
     assert "the job does not say how many new records each party has: declare them in [rows]" in refused.reason
@@ -241,7 +243,7 @@ def test_an_alignment_needs_ids_and_a_least_number_of_common_records(party):
     unnamed = party.judge(aligning, Facts(facts.columns, facts.rows, identified=False))
     assert "dataset 'new' has no column of ids: have that party name it" in unnamed.reason
     few = party.judge(job("align", {"min_records": 2}, dataset="new"), facts)
-    assert "least.min_records = 10, the job has 2" in few.reason
+    assert "parameters.min_records = at least 10, the job has 2" in few.reason
 
 
 def test_answers_trainings_and_alignments_are_not_compared_with_each_other_but_each_with_its_kind(party):

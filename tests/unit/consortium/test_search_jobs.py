@@ -10,8 +10,9 @@ import pytest
 from tacit import FederatedGridSearch, FederatedHalvingSearch, Federation, GramSVC, PanSVC
 from tacit.choreo import Asker, Coordinator, Holder, Labeller, Roster
 from tacit.consortium.proposal import propose
-from tacit.consortium.rehearsal import cost_of, disclosure_of, settings_of
+from tacit.consortium.rehearsal import cost_of, disclosure_of
 from tacit.consortium.site import of_json, split
+from tacit.consortium.values import chosen_values
 from tacit.registry import opened
 
 PARTIES = ("a", "b", "c")
@@ -60,7 +61,8 @@ def test_a_job_holds_the_whole_grid_and_a_policy_sees_its_least_sums():
     said = {"dataset": "d", "submitter": "x", "purpose": "study", "legal_basis": "consent", "rows": dict.fromkeys(PARTIES, 80)}
     job = propose(protocol, params, partition="horizontal", parties=PARTIES, coordinator="site", **said)
     assert [dict(each) for each in job.arguments["candidates"]] == [dict(each) for each in params["candidates"]]
-    assert settings_of(job.protocol, job.arguments, ["min_count", "min_cluster"]) == {"min_count": "auto", "min_cluster": 5}
+    chosen = dict(chosen_values(job))
+    assert (chosen["min_count"], chosen["min_cluster"], chosen["C"]) == ("auto", 5, 10.0)
     assert job.cost.rounds > 0
 
 

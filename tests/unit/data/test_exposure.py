@@ -75,11 +75,13 @@ def test_by_rows_any_party_with_as_many_records_as_columns_is_named():
 
 def test_by_rows_one_record_less_leaves_a_sign_and_few_records_take_all_the_others():
     columns = np.ones(5, dtype=int)
-    assert exposures({"a": 4 * columns, "b": columns, "c": columns}, 6, "site")[0].startswith(
+    assert exposures({"a": 4 * columns, "b": columns, "c": columns}, 6, "site")[0].text.startswith(
         "site together with a can work out all data, up to a sign, from"
     )
     lines = exposures(dict.fromkeys("abc", 3 * columns), 9, "site")
-    assert [line.split(" from")[0] for line in lines] == ["site and all other parties together can work out all data of any one of a, b, c"]
+    assert [line.text.split(" from")[0] for line in lines] == [
+        "site and all other parties together can work out all data of any one of a, b, c"
+    ]
 
 
 def test_by_columns_a_single_column_is_named_and_two_are_not():
@@ -93,14 +95,16 @@ def test_by_columns_a_single_column_is_named_and_two_are_not():
 def test_by_cells_who_owns_enough_of_some_columns_has_these():
     many, few = np.array([20, 20, 1, 1, 1]), np.array([20, 20, 39, 39, 39])
     one, other = exposures({"a": many, "b": few}, M, "site")
-    assert one.startswith("site together with a can work out all data in 2 of 5 columns from")
-    assert other.startswith("site together with b can work out all data from")
+    assert one.text.startswith("site together with a can work out all data in 2 of 5 columns from")
+    assert other.text.startswith("site together with b can work out all data from")
 
 
 def test_a_single_column_in_all_needs_nobodys_help_and_a_party_that_coordinates_needs_less():
-    assert exposures({"a": np.array([3]), "b": np.array([3])}, 6, "site")[0].startswith("site alone can work out all data, up to a sign")
+    assert exposures({"a": np.array([3]), "b": np.array([3])}, 6, "site")[0].text.startswith(
+        "site alone can work out all data, up to a sign"
+    )
     rows = np.full(5, 5)
-    assert exposures({"a": rows, "b": rows}, 10, "a")[0].startswith("a alone can work out all data from")
+    assert exposures({"a": rows, "b": rows}, 10, "a")[0].text.startswith("a alone can work out all data from")
 
 
 @pytest.mark.parametrize(("partition", "lines"), [("vertical", 0), ("horizontal", 1), ("arbitrary", 1)])

@@ -1,0 +1,219 @@
+"""Jobs that an analyst may write to hurt a site, or to get at a record: each is refused in one line, soon, wherever it comes from."""
+
+import contextlib
+import time
+from datetime import UTC, datetime
+
+import msgspec
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tacit.attacks.gram_view import gram_of
+from tacit.attacks.one_hidden_column import one_hidden_column
+from tacit.choreo import Asker, Coordinator, Holder, Labeller, Roster
+from tacit.consortium import rehearsal
+from tacit.consortium.job import LARGEST, Job
+from tacit.consortium.proposal import propose
+from tacit.consortium.rehearsal import cost_of, disclosure_of
+from tacit.consortium.risks import exposures_of
+from tacit.errors import LocalError, PeerError
+from tacit.numeric.triangle import bands, count_bands
+
+NOW = datetime(2030, 1, 1, tzinfo=UTC)
+PARTIES = ("north", "south", "east")
+KERNEL = {"kernel": "linear", "gamma": 1.0, "degree": 3, "coef0": 0.0, "C": 1.0}
+GIVEN = {"partition": "vertical", "parties": PARTIES, "coordinator": "clearing", "dataset": "cohort", "submitter": "analyst",
+         "purpose": "a test", "legal_basis": "consent", "labeller": "north", "now": NOW}  # fmt: skip
+HONEST = propose("gram_vertical", KERNEL, rows=dict.fromkeys(PARTIES, 100), ranges={"age": (0, 120)}, classes=(0, 1), **GIVEN)
+
+
+def letter(**changes):
+    """The canonical bytes of the honest job with other fields, as somebody writes them who does not use this package."""
+    return msgspec.json.encode({**msgspec.to_builtins(HONEST), **changes}, order="sorted")
+
+
+def params(**changes):
+    return {"params": {**HONEST.params, **changes}}
+
+
+# The coordinator gets one holder's own column
+
+
+def test_with_holders_that_bring_no_column_the_coordinator_works_out_the_only_one():
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    for columns, found in ((1, True), (3, False)):
+        gram = gram_of(X[:, :columns], np.arange(40) % 2)
+        assert (one_hidden_column(gram, X[:, :0], X[:, :1], np.arange(0)).error < 1e-4) == found
+
+
+@pytest.mark.parametrize("columns", [{"north": ("x",), "south": (), "east": ()}, {"north": ("x", "x")}])
+def test_a_job_in_which_a_party_brings_no_column_or_one_twice_is_refused(columns):
+    with pytest.raises(LocalError, match=r"columns of (south|north) are .*: name at least one, each once"):
+        propose("gram_vertical", KERNEL, columns=columns, **GIVEN)
+    given = {**dict.fromkeys(PARTIES, "all"), **columns}
+    with pytest.raises(PeerError, match=r"no job of this version"):
+        Job.from_bytes(letter(columns=given))
+
+
+def test_what_the_coordinator_alone_could_work_out_needs_the_jobs_word():
+    split = {**GIVEN, "partition": "horizontal", "labeller": None, "columns": dict.fromkeys(PARTIES, ("x",))}
+    asked = {**KERNEL, "partition": "horizontal"}
+    with pytest.raises(LocalError, match=r"clearing alone can work out all data.*or say accept_risk = true"):
+        propose("gram_arbitrary", asked, **split)
+    job = propose("gram_arbitrary", asked, accept_risk=True, rows=dict.fromkeys(PARTIES, 100), **split)
+    assert exposures_of(job)[0].who == "alone"
+    assert Job.from_bytes(job.canonical()) == job
+
+
+def test_the_coordinator_is_no_data_holder_whatever_made_the_job():
+    roles = {**msgspec.to_builtins(HONEST.roles), "coordinator": "east"}
+    with pytest.raises(PeerError, match="'east' is both coordinator and a data holder"):
+        Job.from_bytes(letter(roles=roles, cost=None))
+
+
+# A letter that stops a site
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        (params(kernel={"pairs": 5}), "parameter 'kernel' is {'pairs': 5}, and it takes one of linear"),
+        ({"protocol": "pan_svm", "partition": "horizontal", **params(landmarks="x")}, "parameter 'landmarks' is 'x'"),
+        (params(C=10**30), "parameter 'C' is a number of too many digits"),
+        (params(class_weight=[[]] * 1000), "parameter 'class_weight' is"),
+        (params(fraction_bits=8), "it belongs to protection"),
+        (params(colour=1), "gram_vertical has no parameter 'colour'"),
+        ({"params": {}}, "gram_vertical needs a value for 'kernel'"),
+        ({"protocol": "shift_ring"}, "no job may name the protocol 'shift_ring'"),
+        ({"protocol": "x" * 10**5}, "Expected `str` of length <= 100"),
+        ({"rows": dict.fromkeys(PARTIES, 10**15)}, "Expected `int` <= 1000000000"),
+        ({"rows": dict.fromkeys(PARTIES, 0)}, "Expected `int` >= 1"),
+        ({"retention_days": 10**9}, "Expected `int` <= 3650"),
+        ({"expires": "9999-12-31T23:59:59-12:00"}, "the job expires at 9999.*in UTC, of the years 2000 to 2999"),
+        ({"expires": "2030-01-01T00:00:00"}, "Expected `datetime` with a timezone"),
+        ({"protection": {"fraction_bits": 63}}, "parameter 'fraction_bits' is 63, and it takes a whole number from 16 to 40"),
+        ({"protection": {"segments": 10**6}}, "parameter 'segments' is 1000000"),
+        ({"protection": {"method": "none"}}, "parameter 'method' is 'none'"),
+        ({"parties": [f"p{i}" for i in range(101)]}, "Expected `array` of length <= 100"),
+        ({"columns": {**dict.fromkeys(PARTIES, "all"), "north": ["x" * 201]}}, "columns"),
+        ({"columns": {**dict.fromkeys(PARTIES, "all"), "north": [f"x{i}" for i in range(10_001)]}}, "columns"),
+        ({"classes": list(range(1001))}, "Expected `array` of length <= 1000"),
+        ({"classes": [1, 1]}, "names a class twice"),
+        ({"ranges": {"age": [1, 0]}}, "range 1.0 to 0.0"),
+        ({"builds_on": ["a" * 32] * 11}, "Expected `array` of length <= 10"),
+        ({"purpose": "x" * 1001}, "Expected `str` of length <= 1000"),
+        ({"cost": {"rounds": 1, "bytes": {"north": 1}}}, "cost is not that of its sites"),
+        ({"cost": {"rounds": 10**30, "bytes": {}}}, "no job of this version"),
+        ({"disclosure": "x" * LARGEST}, "a job has at most 1000000"),
+    ],
+)
+def test_a_letter_with_a_hostile_field_is_one_short_line(changes, words):
+    start = time.perf_counter()
+    with pytest.raises(PeerError, match=words) as error:
+        Job.from_bytes(letter(**changes))
+    assert time.perf_counter() - start < 0.5
+    assert "\n" not in str(error.value)
+    assert len(str(error.value)) < 1500
+
+
+def test_a_letter_of_any_depth_is_one_line():
+    deep = b"[" * 10**5 + b"]" * 10**5
+    data = letter(**params(candidates=0)).replace(b'"candidates":0', b'"candidates":' + deep)
+    with pytest.raises(PeerError, match="nested too deeply"):
+        Job.from_bytes(data)
+
+
+def test_a_job_is_checked_when_it_is_made_too():
+    for changes, words in (
+        ({"rows": {"north": 10**15}}, "every party would refuse the job: .*<= 1000000000"),
+        ({"retention_days": 4000}, "every party would refuse the job: .*<= 3650"),
+        ({"purpose": "x" * 2000}, "every party would refuse the job: .*length <= 1000"),
+        ({"columns": {p: [f"{p}{i:>150}" for i in range(9000)] for p in PARTIES}}, "every party refuses more than 1000000: name fewer"),
+    ):
+        with pytest.raises(LocalError, match=words):
+            propose("gram_vertical", KERNEL, **{**GIVEN, **changes})
+
+
+FIELDS = tuple(msgspec.to_builtins(HONEST))
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=20),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(st.sampled_from(["pairs", "C", "north", "kernel"]) | st.text(max_size=5), inner, max_size=4)
+    ),
+    max_leaves=20,
+)
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.dictionaries(st.sampled_from(FIELDS), JSON, min_size=1, max_size=3) | st.fixed_dictionaries(
+    {"params": st.dictionaries(st.sampled_from([*KERNEL, "class_weight", "band", "tol"]), JSON).map(lambda p: {**HONEST.params, **p})}
+))  # fmt: skip
+def test_whatever_stands_in_its_fields_a_letter_is_a_job_or_the_peers_fault(changes):
+    try:
+        data = letter(**changes)
+    except OverflowError:
+        return
+    with contextlib.suppress(PeerError):
+        assert Job.from_bytes(data).arguments
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.binary(max_size=200) | st.tuples(st.integers(0, len(HONEST.canonical()) - 1), st.binary(max_size=4)))
+def test_whatever_the_bytes_they_are_a_job_or_the_peers_fault(change):
+    data = HONEST.canonical()
+    data = change if isinstance(change, bytes) else data[: change[0]] + change[1] + data[change[0] + len(change[1]) :]
+    with contextlib.suppress(PeerError):
+        Job.from_bytes(data)
+
+
+# What a site computes before anybody has agreed
+
+
+def roster(n):
+    names = tuple(f"p{i}" for i in range(n))
+    return Roster({Holder: names, Labeller: names[:1], Asker: names[-1:], Coordinator: ("site",)})
+
+
+def test_bands_are_counted_without_listing_them():
+    rng = np.random.default_rng(0)
+    for n, entries in zip(rng.integers(0, 300, 200).tolist(), rng.integers(1, 2000, 200).tolist(), strict=True):
+        assert count_bands(n, entries) == len(bands(n, entries))
+    assert count_bands(20_000, 20_000) == pytest.approx(len(bands(20_000, 20_000)), rel=0.2)
+    assert count_bands(30_000, 3000) == len(bands(30_000, 3000))
+
+
+MANY = tuple({"C": 10.0 ** (i % 18 - 9), "gamma": 1.0 + i} for i in range(1000))
+LINEAR = tuple({"C": 1e-9 * 1.04**i, "kernel": "linear"} for i in range(1000))
+ELM = {"classify": True, "activation": "tanh", "n_hidden": 10_000, "scale": 1e6, "ridge": "gcv"}
+RBF = {**KERNEL, "kernel": "rbf"}
+WORST = {
+    "gram_vertical": [{**RBF, "band": 64, "probability": True}],
+    "gram_predict": [{"squares": True, "support": 10**9}],
+    "gram_search": [{**RBF, "candidates": MANY, "cv": 100}, {**RBF, "candidates": LINEAR, "cv": 100, "factor": 2}],
+    "pan_svm": [{**RBF, "max_rounds": 100_000, "landmarks": 10_000, "tol": 1e-12}, {**RBF, "kernel": "sigmoid", "gamma": 1e9}],
+    "pan_search": [{**RBF, "candidates": MANY, "cv": 100, "max_rounds": 100_000}, {**RBF, "candidates": LINEAR, "factor": 3}],
+    "consensus_horizontal": [{**RBF, "max_rounds": 100_000, "landmarks": 10_000}],
+    "elm_horizontal": [ELM],
+}
+
+
+@pytest.mark.parametrize(("protocol", "asked"), [(protocol, asked) for protocol, all_asked in WORST.items() for asked in all_asked])
+def test_rehearsal_and_cost_of_the_largest_job_take_seconds(protocol, asked):
+    start = time.perf_counter()
+    disclosure_of(protocol, asked, roster(100))
+    cost = cost_of(protocol, asked, roster(100), 10**9)
+    assert time.perf_counter() - start < 20  # a second or two on a machine of one's own
+    assert set(cost.bytes) == {*roster(100).parties}
+
+
+@pytest.mark.parametrize("protocol", ["gram_vertical", "pan_svm", "consensus_horizontal", "elm_horizontal", "align"])
+def test_a_rehearsal_with_few_holders_says_what_one_with_all_says_and_its_cost_is_close(protocol, monkeypatch):
+    asked = {"elm_horizontal": ELM, "align": {}}.get(protocol, RBF)
+    few, estimate = disclosure_of(protocol, asked, roster(12)), cost_of(protocol, asked, roster(12), 600)
+    monkeypatch.setattr(rehearsal, "CAST", 12)
+    assert disclosure_of(protocol, asked, roster(12)) == few == disclosure_of(protocol, asked, roster(3))
+    exact = cost_of(protocol, asked, roster(12), 600)
+    assert all(estimate.bytes[p] == pytest.approx(exact.bytes[p], rel=0.5) for p in exact.bytes)
