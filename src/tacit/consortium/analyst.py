@@ -97,7 +97,8 @@ class Analyst:
         public = _decoded(job.roles.coordinator, self._file(job, "public.json"), dict[str, Any])
         reading = Reading()
         for line in self._file(job, "audit.jsonl").splitlines(keepends=True):
-            reading.take(line)
+            if not reading.take(line):
+                break
         if reading.breaks or reading.begin is None or reading.begin.run != job.id:
             raise PeerError(f"{job.roles.coordinator} sent a ledger that is not of job {job.id}, or was altered: ask who runs it")
         folder_of(self.settings.state, job.id).keep_public(public)
@@ -111,6 +112,8 @@ class Analyst:
             if told is not None:
                 size, piece = _piece(coordinator, told)
                 data += piece
+                if len(data) > size:
+                    raise _malformed(coordinator)
                 heard = time.monotonic()
             elif time.monotonic() - heard > UNKNOWN and self.broker.client.is_connected:
                 raise PeerError(f"{coordinator} does not send the result of job {job.id}: see its log, then tacit resume {job.id[:8]}")

@@ -91,7 +91,8 @@ class Control:
     def send(self, receiver: str, kind: str, body: bytes) -> Future[None]:
         """Seal and publish a letter; tries until the broker has it. One that is on its way already is not sent a second time.
 
-        A receiver that is no valid member, or takes no letters, is an error of the future, and one line of the log for each list of members.
+        A receiver that is no valid member, or gets no letters, is an error of the future, and one line of the log for each list of
+        members.
         """
         key = (receiver, kind, hashlib.sha256(body).digest())
         with self._sending_lock:
@@ -121,9 +122,7 @@ class Control:
             raise LocalError(f"{receiver} gets no letters: an analyst asks")
         largest = self._largest(self._me)
         if size > largest:
-            raise LocalError(
-                f"a letter of {size} bytes to {receiver} is larger than {largest}, the largest that may be sent: shorten the job"
-            )
+            raise LocalError(f"a letter of {size} bytes to {receiver} is too large: no more than {largest} may be sent, so shorten the job")
         if sum(waiting for (other, *_), (_, waiting) in self._sending.items() if other == receiver) + size > WAITING * largest:
             raise LocalError(f"too many letters to {receiver} wait: it takes none; see whether it runs")
 
