@@ -58,11 +58,6 @@ class Relay:
         """One more, not yet open."""
         return Broker([self.server.url], self.identities[name].tls(self.consortium.members.authority), self.tokens[name])
 
-    def stored(self, run: str) -> int:
-        """How many messages the broker ever stored of a run."""
-        admin = self.brokers[COORDINATOR]
-        return int(admin.call(admin.client.jetstream().stream_info(f"R{run}")).state.last_seq)
-
     def streams(self) -> list[str]:
         """What the broker holds."""
         admin = self.brokers[COORDINATOR]

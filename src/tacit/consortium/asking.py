@@ -1,8 +1,8 @@
-"""Questions and their answers: words that nobody stores. Who waits for an answer asks again under the same number.
+"""Questions and their replies, which nobody stores. Who waits for a reply asks again under the same number.
 
-    question = msgpack (number, what is asked)          answer = kind "told", msgpack (number, what is told)
+    question = msgpack (number, what is asked)          reply = kind "told", msgpack (number, what is told)
 
-The number is random, so that an answer of yesterday, or to another question, is not taken for the answer to this one.
+The number is random, so that a reply of yesterday, or to another question, is not taken for the reply to this one.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ Say = Callable[[str, str, bytes], None]
 
 
 def numbered(body: bytes) -> tuple[bytes, bytes]:
-    """Number and content of a question or an answer."""
+    """Number and content of a question or a reply."""
     return msgspec.msgpack.decode(body, type=tuple[bytes, bytes])
 
 
-def answer(say: Say, asker: str, number: bytes, content: bytes) -> None:
+def reply(say: Say, asker: str, number: bytes, content: bytes) -> None:
     """Tell whoever asked."""
     say(asker, TOLD, msgspec.msgpack.encode((number, content)))
 
@@ -39,7 +39,7 @@ class Asking:
         self._told: dict[bytes, bytes] = {}
 
     def hear(self, sender: str, body: bytes) -> None:
-        """Take an answer; one that nobody waits for, or of somebody who was not asked, is left."""
+        """Take a reply; one that nobody waits for, or of somebody who was not asked, is left."""
         number, content = numbered(body)
         with self._changed:
             if self._open.get(number) == sender:
@@ -47,7 +47,7 @@ class Asking:
                 self._changed.notify_all()
 
     def ask(self, who: str, kind: str, content: bytes, patience: float) -> bytes | None:
-        """The answer of a member; None if none came in time."""
+        """The reply of a member; None if none came in time."""
         number, end, pause = secrets.token_bytes(16), time.monotonic() + patience, AGAIN
         question = msgspec.msgpack.encode((number, content))
         with self._changed:

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import msgspec
 
 from tacit.consortium.answers import Answer, Finished, Proposal, Start, Struct, read
-from tacit.consortium.asking import answer, numbered
+from tacit.consortium.asking import numbered, reply
 from tacit.consortium.consent import Record
 from tacit.consortium.folder import Folder, folder_of, folders
 from tacit.consortium.grounds import GroundsError, grounds_of
@@ -95,7 +95,7 @@ class Clearing(Site):
         """News, to whoever submitted it: of all jobs of the sender whose ids begin like that, in one answer."""
         begins = job.decode()
         found = [folder for folder in folders(self.state) if folder.id.startswith(begins) and folder.job.submitter == sender]
-        answer(self.control.say, sender, number, msgspec.json.encode([self.news(folder) for folder in found]))
+        reply(self.control.say, sender, number, msgspec.json.encode([self.news(folder) for folder in found]))
 
     def _wanted(self, sender: str, number: bytes, wanted: bytes) -> None:
         """A piece of the result of a finished job, to whoever submitted it, with the size of the whole."""
@@ -103,7 +103,7 @@ class Clearing(Site):
         folder = folder_of(self.state, job)
         if folder.proposal is None or folder.job.submitter != sender or self.news(folder).state != "finished":
             raise PeerError(f"{sender} wants the result of job {job}, which it did not submit or which is not finished")
-        answer(self.control.say, sender, number, msgspec.msgpack.encode(self._result(folder, name, start)))
+        reply(self.control.say, sender, number, msgspec.msgpack.encode(self._result(folder, name, start)))
 
     def _resumed(self, sender: str, job: str) -> None:
         folder = folder_of(self.state, job)

@@ -1,7 +1,7 @@
 """Control: what members say to each other outside runs, sealed from member to member.
 
-    letters   proposals, answers, starts and ends, kept in the control stream until they are heard
-    words     questions and their answers, which nobody stores
+    letters                 proposals, answers, starts and ends, kept in the control stream until they are heard
+    questions and replies   what an analyst wants to know, which nobody stores
 
 A letter may be lost with its sender or arrive twice: whoever waits for an answer asks again, and every letter says
 something that can be heard twice. Both go in chunks (see `letters`).
@@ -24,7 +24,7 @@ from tacit.consortium import control_stream
 from tacit.consortium.identity import Identity
 from tacit.consortium.letters import Desk, cut
 from tacit.consortium.members import Members
-from tacit.consortium.names import CONTROL_STREAM, LETTERED, SPOKEN_TO, Kind, control_subject, word_subject
+from tacit.consortium.names import CONTROL_STREAM, LETTERED, SPOKEN_TO, Kind, control_subject, question_subject
 from tacit.consortium.notices import Notices
 from tacit.crypto.envelope import Sealer
 from tacit.errors import LocalError, PeerError, TacitError
@@ -42,14 +42,14 @@ GIVE_UP = 600.0  # seconds for which a broker may refuse one chunk: its receiver
 BATCH = 16
 LARGEST: dict[Kind, int] = {"coordinator": 256 << 20, "party": 16 << 20, "analyst": 16 << 20}  # bytes of a letter, by its sender
 WAITING = 2  # how many largest letters' bytes may wait for one receiver
-SPEAKING = 64  # words under way at a time; more are dropped, and asked for again
-OVERHEARD = 256  # chunks of words that wait to be opened; the server's messages beyond that are dropped
+SPEAKING = 64  # questions and replies under way at a time; more are dropped, and asked for again
+OVERHEARD = 256  # chunks of questions that wait to be opened; more are dropped
 NOBODY = "nobody in the list"
 Handler = Callable[[str, str, bytes], None]
 
 
 class Control:
-    """One member's letters and words."""
+    """One member's letters, questions and replies."""
 
     def __init__(self, broker: Broker, identity: Identity, members: Members, handle: Handler, *, admin: bool = False) -> None:
         self._broker, self._me, self._members, self._handle, self._admin = broker, identity.name, members, handle, admin
@@ -109,7 +109,7 @@ class Control:
         return sending
 
     def say(self, receiver: str, kind: str, body: bytes) -> None:
-        """Seal and publish words to a receiver that listens now: nothing of them stays, and whoever waits for an answer asks again."""
+        """Seal and publish a question or a reply to a receiver that listens now: nothing of it stays, and who waits asks again."""
         if len(self._speaking) >= SPEAKING:
             return
         self._sealer(receiver)  # raises unless it is a member
@@ -164,7 +164,7 @@ class Control:
 
     async def _utter(self, receiver: str, kind: str, body: bytes) -> None:
         client = self._broker.client
-        subject = word_subject(self._members.token(self._me), self._members.token(receiver))
+        subject = question_subject(self._members.token(self._me), self._members.token(receiver))
         for chunk in cut(kind, body):
             if client.is_connected:  # else it would wait in memory, to be said when nobody asks any more
                 await client.publish(subject, self._sealer(receiver).seal(receiver, chunk))
@@ -207,23 +207,23 @@ class Control:
         await asyncio.sleep(RETRY)
 
     async def _attend(self) -> None:
-        """Hear words until this ends."""
-        own = word_subject("*", self._members.token(self._me))
-        words: Subscription = await self._broker.client.subscribe(
+        """Hear questions and replies until this ends."""
+        own = question_subject("*", self._members.token(self._me))
+        spoken: Subscription = await self._broker.client.subscribe(
             own, cb=self._overhear, pending_msgs_limit=OVERHEARD, pending_bytes_limit=OVERHEARD * SEALED_CHUNK
         )
         try:
             await asyncio.Event().wait()
         finally:
             with contextlib.suppress(Exception):
-                await words.unsubscribe()
+                await spoken.unsubscribe()
 
-    async def _overhear(self, word: Msg) -> None:
+    async def _overhear(self, spoken: Msg) -> None:
         if not self._over:
-            await asyncio.get_running_loop().run_in_executor(self._worker, self._open, word.subject, bytes(word.data))
+            await asyncio.get_running_loop().run_in_executor(self._worker, self._open, spoken.subject, bytes(spoken.data))
 
     def _open(self, subject: str, sealed: bytes) -> None:
-        """Hear a chunk of a letter or of words. One that is bad must not keep the others from being heard."""
+        """Hear a chunk of a letter, question or reply. One that is bad must not keep the others from being heard."""
         sender = NOBODY
         try:
             sender = self._named(subject.split(".")[1])

@@ -2,7 +2,7 @@
 
     data      t.<run>.<sender>.<receiver>     stream R<run>, deleted at the end of the run
     letters   c.<sender>.<receiver>           stream CONTROL: proposals, answers, starts, ends; kept until they are heard
-    words     q.<sender>.<receiver>           no stream: questions and their answers; who is away does not hear them
+    asking    q.<sender>.<receiver>           no stream: questions and their replies; who is away does not hear them
     inbox     _INBOX_<receiver>.>             replies of the server
 
 A token is the first 16 hex digits of SHA-256 of consortium and name: a log or a stream's listing shows no names. That hides
@@ -23,7 +23,7 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 
 CONTROL_STREAM = "CONTROL"
 LETTERED: tuple[Kind, ...] = ("party", "coordinator")  # who gets letters
-SPOKEN_TO: tuple[Kind, ...] = ("coordinator", "analyst")  # who hears words
+SPOKEN_TO: tuple[Kind, ...] = ("coordinator", "analyst")  # who hears questions or replies
 
 NAME = "[a-z0-9][a-z0-9-]{0,31}"  # no dash first: it would read as an option
 _CONSORTIUM = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._-]{0,47}")
@@ -93,8 +93,8 @@ def control_subject(sender: str, receiver: str) -> str:
     return f"c.{sender}.{receiver}"
 
 
-def word_subject(sender: str, receiver: str) -> str:
-    """Where one member's questions to another, and its answers, go; both are tokens."""
+def question_subject(sender: str, receiver: str) -> str:
+    """Where one member's questions to another, and its replies, go; both are tokens."""
     return f"q.{sender}.{receiver}"
 
 

@@ -23,7 +23,7 @@ from urllib.parse import urlsplit
 
 from tacit.consortium.identity import Identity, key_digest, key_tag
 from tacit.consortium.members import Member, Members
-from tacit.consortium.names import SPOKEN_TO, control_subject, inbox, word_subject
+from tacit.consortium.names import SPOKEN_TO, control_subject, inbox, question_subject
 from tacit.errors import LocalError
 from tacit.files import write_whole
 
@@ -143,7 +143,7 @@ def _valid(members: Members) -> list[Member]:
 def _user(member: Member, members: Members) -> dict[str, Any]:
     own = members.token(member.name)
     allowed = {"party": _party, "analyst": _analyst, "coordinator": _coordinator}[member.kind](own, members)
-    heard = [f"{inbox(own)}.>", *([word_subject("*", own)] if member.kind in SPOKEN_TO else [])]
+    heard = [f"{inbox(own)}.>", *([question_subject("*", own)] if member.kind in SPOKEN_TO else [])]
     permissions = {"publish": {"allow": allowed}, "subscribe": {"allow": heard}}
     return {"user": f"CN={member.name},OU={key_tag(member.key)}", "permissions": permissions}
 
@@ -155,11 +155,11 @@ def _party(own: str, members: Members) -> list[str]:
 
 def _analyst(own: str, members: Members) -> list[str]:
     coordinators = [members.token(m.name) for m in members.of_kind("coordinator")]
-    return [subject(own, c) for subject in (control_subject, word_subject) for c in coordinators]
+    return [subject(own, c) for subject in (control_subject, question_subject) for c in coordinators]
 
 
 def _coordinator(own: str, members: Members) -> list[str]:
-    return [*_party(own, members), word_subject(own, "*"), "$JS.API.>"]
+    return [*_party(own, members), question_subject(own, "*"), "$JS.API.>"]
 
 
 def _reading(own: str) -> list[str]:

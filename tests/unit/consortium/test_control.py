@@ -317,7 +317,7 @@ def test_an_analyst_gets_no_letters(clearing):
         clearing.control.send("analyst", "start", b"").result(1)
 
 
-def test_words_are_heard_by_who_listens_and_leave_nothing(network, clearing, sites):
+def test_questions_and_replies_are_heard_by_who_listens_and_leave_nothing(network, clearing, sites):
     del network
     before = clearing.broker.call(clearing.broker.client.jetstream().stream_info(CONTROL_STREAM)).state.last_seq
     sites["analyst"].control.say("clearing", "ask", b"how far?")

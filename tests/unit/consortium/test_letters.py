@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from tacit.consortium import letters
 from tacit.consortium.control import LARGEST, Control
 from tacit.consortium.letters import FORGET, UNFINISHED, Desk, chunks_of, cut
-from tacit.consortium.names import control_subject, word_subject
+from tacit.consortium.names import control_subject, question_subject
 from tacit.consortium.notices import LINES, LONGEST_LINE, PERIOD, SHOWN, Notices
 from tacit.errors import PeerError
 from tacit.runtimes.nats import CHUNK, framed
@@ -142,7 +142,7 @@ def test_no_bytes_of_anybody_stop_a_site_or_stay_in_it(study, clearing, sealers,
     for sender, plain, sealed, word in given:
         token = study.members.token(sender)
         data = sealers[sender].seal("clearing", plain) if sealed and sender in sealers else plain
-        clearing._open((word_subject if word else control_subject)(token, study.members.token("clearing")), data)
+        clearing._open((question_subject if word else control_subject)(token, study.members.token("clearing")), data)
     for subject in ("", "c", "c.x", "c.x.y.z", "."):
         clearing._open(subject, b"")
     assert clearing._desk.held <= sum(LARGEST[m.kind] for m in study.members)

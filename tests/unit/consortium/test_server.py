@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.serialization import Encoding
 
 from tacit.consortium import server as server_module
 from tacit.consortium.identity import Identity, key_digest
-from tacit.consortium.names import CONTROL_STREAM, control_subject, data_subject, inbox, run_subjects, stream, word_subject
+from tacit.consortium.names import CONTROL_STREAM, control_subject, data_subject, inbox, question_subject, run_subjects, stream
 from tacit.consortium.request import Request
 from tacit.consortium.server import Server, find_server, start_server
 from tacit.consortium.server_config import ServerSettings, configuration
@@ -158,12 +158,12 @@ def test_an_analyst_proposes_to_the_coordinator_asks_it_and_hears_the_answer(net
         async with network.dial("analyst") as asking, network.dial("clearing") as answering:
             await asking.jetstream().publish(control_subject(analyst, clearing), b"proposal")
             assert await fetch(answering, CONTROL_STREAM, clearing) == b"proposal"
-            questions = await answering.subscribe(word_subject("*", clearing))
-            answers = await asking.subscribe(word_subject("*", analyst))
+            questions = await answering.subscribe(question_subject("*", clearing))
+            answers = await asking.subscribe(question_subject("*", analyst))
             await answering.flush(5)
-            await asking.publish(word_subject(analyst, clearing), b"how far?")
+            await asking.publish(question_subject(analyst, clearing), b"how far?")
             assert (await questions.next_msg(5)).data == b"how far?"
-            await answering.publish(word_subject(clearing, analyst), b"half")
+            await answering.publish(question_subject(clearing, analyst), b"half")
             assert (await answers.next_msg(5)).data == b"half"
             assert asking.refusals == answering.refusals == []
 
