@@ -28,8 +28,8 @@ LIMITS = Limits(silence=30.0)
 class Relay:
     """The server, and everybody's way to it."""
 
-    def __init__(self, folder: Path, parties: Sequence[str]) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, parties: Sequence[str], **server: Any) -> None:
+        self.folder, self.options = folder, server
         self.consortium = Consortium(folder / "c")
         self.names = [COORDINATOR, *parties]
         self.identities = {n: self.consortium.join(n, "coordinator" if n == COORDINATOR else "party") for n in self.names}
@@ -42,7 +42,8 @@ class Relay:
         return self.folder / "js"
 
     def __enter__(self) -> Self:
-        settings = ServerSettings(identity=self.identities[COORDINATOR], store_dir=self.store, listen=f"127.0.0.1:{free_port()}")
+        listen = f"127.0.0.1:{free_port()}"
+        settings = ServerSettings(identity=self.identities[COORDINATOR], store_dir=self.store, listen=listen, **self.options)
         self._server = start_server(self.consortium.members, settings)
         self.server = self._server.__enter__()
         self.brokers = {n: self.connection(n).__enter__() for n in self.names}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from contextlib import ExitStack
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from organisations.relay import COORDINATOR, Meeting, Relay
 from tacit.choreo import encode
 from tacit.errors import PeerError
 from tacit.runtimes import nats
+from tacit.runtimes.nats import framed
 
 PLACE = "/somewhere/Masked"
 ALTERED = "altered, or is of another run"
@@ -20,8 +22,16 @@ ALTERED = "altered, or is of another run"
 
 @pytest.fixture(scope="module")
 def relay(tmp_path_factory):
-    with Relay(tmp_path_factory.mktemp("relay"), ["p1", "p2", "p3"]) as relay:
+    with Relay(tmp_path_factory.mktemp("relay"), ["p1", "p2", "p3", "p4"]) as relay:
         yield relay
+
+
+@dataclass
+class Handed:
+    """What the server hands out."""
+
+    subject: str
+    data: bytes
 
 
 class Scene:
@@ -132,6 +142,42 @@ def test_a_missing_chunk_is_waited_for(scene):
 def test_two_forms_of_one_message_end_the_run(scene):
     scene.inject(scene.chunks[0], scene.p1.seal(PLACE, "p2", scene.frames)[0])
     assert "p1 sent other bytes than before" in str(scene.failure())
+
+
+MALFORMED = [
+    b"",
+    b"\xff\xff\xff\xff",
+    b"\x05\0\0\0" + b"\x91" * 5,
+    framed(("message",)),
+    framed((1, 2, 3, 4)),
+    framed(("stop", "", 1, 0), b"\xc1"),
+]
+
+
+@pytest.mark.parametrize("plain", MALFORMED, ids=range(len(MALFORMED)))
+def test_a_malformed_letter_of_a_party_ends_the_run_in_its_name(scene, plain):
+    scene.inject(scene.meeting.sealer("p1").seal("p2", plain))
+    assert str(scene.failure()) == "p1 sent a malformed letter: does it run the same version?"
+
+
+def test_an_impossible_chunk_of_a_party_ends_the_run_in_its_name(scene):
+    scene.inject(scene.meeting.sealer("p1").seal("p2", framed(("message", PLACE, 5, 3))))
+    assert str(scene.failure()).startswith("p1 sent chunk 5 of 3 at /somewhere/Masked, which cannot be")
+
+
+def test_who_is_not_in_a_run_cannot_end_it_nor_store_anything_in_it(relay, scene, caplog):
+    scene.inject(scene.chunks[0])  # the stream is there by now
+    stranger, run = relay.brokers["p4"], scene.meeting.run
+    for letter in (b"", b"x" * 300, scene.chunks[0], scene.meeting.sealer("p1").seal("p2", framed(("stop", "", 1, 0)))):
+        with pytest.raises(Exception, match="no response from stream"):
+            stranger.call(stranger.client.jetstream().publish(f"t.{run}.{relay.tokens['p4']}.{relay.tokens['p2']}", letter, timeout=2))
+    for letter in (b"", b"x" * 300, scene.chunks[0]):  # and where a broker hands them out nevertheless
+        scene.p2._accept([Handed(f"t.{run}.{relay.tokens['p4']}.{relay.tokens['p2']}", letter)])
+    scene.inject(*scene.chunks)
+    assert scene.arrived() == scene.chunks
+    assert scene.p2.failure is None
+    assert scene.p2.strangers == 3
+    assert caplog.text.count("letters of somebody who is not in this run are dropped") == 1
 
 
 def test_a_replayed_stop_of_an_earlier_attempt_is_not_heard(scene):

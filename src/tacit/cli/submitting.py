@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from tacit.cli.consenting import opened_by, warned_of
 from tacit.cli.jobs import known_job
 from tacit.cli.output import console, print_json, table
 from tacit.consortium import questions
-from tacit.consortium.analyst import Analyst
+from tacit.consortium.analyst import Analyst, Result
 from tacit.consortium.clearing import News
 from tacit.consortium.job import Job
 from tacit.consortium.preflight import concerns
@@ -33,7 +33,7 @@ def submit(settings: AnalystSettings, file: Path, *, wait: bool, as_json: bool) 
     with Analyst(settings) as analyst:
         analyst.submit(job)
         if wait:
-            _end(job, _last(analyst.follow(job), quiet=as_json), as_json=as_json)
+            _end(analyst, job, _last(analyst.follow(job), quiet=as_json), as_json=as_json)
         else:
             _go_on(job, as_json=as_json)
 
@@ -48,7 +48,7 @@ def resume(settings: AnalystSettings, name: str, *, wait: bool, as_json: bool) -
             analyst.resume(job.id, job.roles.coordinator)
         if wait:
             after = before.attempt if before and stopped else 0
-            _end(job, _last(analyst.follow(job, after=after), quiet=as_json), as_json=as_json)
+            _end(analyst, job, _last(analyst.follow(job, after=after), quiet=as_json), as_json=as_json)
         else:
             _go_on(job, as_json=as_json)
 
@@ -126,20 +126,21 @@ def _display(*, quiet: bool) -> Iterator[Any]:
         yield show
 
 
-def _end(job: Job, news: News | None, *, as_json: bool) -> None:
+def _end(analyst: Analyst, job: Job, news: News | None, *, as_json: bool) -> None:
     if news is None:
         raise PeerError(f"{job.roles.coordinator} tells nothing of job {job.id}: ask again with tacit status")
+    result = analyst.result(job) if news.state == "finished" else None
     if as_json:
-        print_json(_summary(job, news))
+        print_json(_summary(job, news, result))
     if news.state != "finished":
         again = f"; once that is settled: tacit resume {job.id[:8]}" if news.state == "stopped" else ""
         raise PeerError(f"job {job.id} {'was refused' if news.state == 'refused' else 'stopped'}: {told(news)}{again}")
-    if not as_json:
-        _print(job, news)
+    if result is not None and not as_json:
+        _print(job, news, result.public)
 
 
-def _print(job: Job, news: News) -> None:
-    screen, public = console(), news.public or {}
+def _print(job: Job, news: News, public: Mapping[str, Any]) -> None:
+    screen = console()
     screen.print("\nfinished", style="bold", markup=False)
     figures = [("cost", cost(news.rounds, news.bytes, news.seconds))]
     if "classes" in public:
@@ -161,11 +162,12 @@ def left(job: Job) -> list[tuple[str, str]]:
             return [("model", f"in shares at {listing(job.roster.parties)}, under this job's id")]
 
 
-def _summary(job: Job, news: News) -> dict[str, Any]:
-    figures = {name: getattr(news, name) for name in ("state", "answers", "rounds", "bytes", "seconds", "attempt", "public")}
+def _summary(job: Job, news: News, result: Result | None) -> dict[str, Any]:
+    figures = {name: getattr(news, name) for name in ("state", "answers", "rounds", "bytes", "seconds", "attempt")}
     return {
         "job": job.id,
         **figures,
+        "public": None if result is None else result.public,
         "reasons": list(news.reasons),
         "opens": [list(line) for line in opened_by(job)],
         "warnings": concerns(job),

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import queue
 import time
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import msgspec
 import numpy as np
 
 from tacit.choreo import Ledger, Opened, Row
-from tacit.consortium.answers import Proposal, read
+from tacit.consortium.answers import Proposal
+from tacit.consortium.asking import TOLD, Asking
+from tacit.consortium.chain import Entry, Reading
 from tacit.consortium.clearing import News
 from tacit.consortium.control import Control, settled
 from tacit.consortium.entrance import identity_of
@@ -34,10 +36,19 @@ from tacit.registry import INPUTS, Inputs, Outcome, kind_of
 from tacit.runtimes.dialling import UnreachableError
 from tacit.runtimes.nats import Broker
 
+T = TypeVar("T")
 ASK = 0.2
-QUIET = 0.7  # seconds without another job's news that end a list
 UNKNOWN = 60.0  # seconds that a coordinator may know nothing of a job: one killed over a proposal gets it again (control.AGAIN)
 REACH = 10.0  # seconds until the server is said to be out of reach
+LARGEST_FILE = 1 << 30  # bytes of a file of a result
+
+
+@dataclass(frozen=True)
+class Result:
+    """What is public of a finished job, and its ledger as the coordinator wrote it."""
+
+    public: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    ledger: tuple[Row, ...] = ()
 
 
 class Analyst:
@@ -46,14 +57,13 @@ class Analyst:
     def __init__(self, settings: AnalystSettings) -> None:
         self.settings = settings
         self.identity, self.members = identity_of(settings)
-        self._news: queue.SimpleQueue[tuple[str, News | str]] = queue.SimpleQueue()  # by coordinator; a text: no news of such jobs
-        self._asked: set[str] = set()
         self.silent: set[str] = set()  # coordinators that did not answer the last question
 
     def __enter__(self) -> Self:
         tls, proxy = self.identity.tls(self.members.authority), self.settings.proxy
         self.broker = _patiently(lambda: Broker(self.settings.servers, tls, self.members.token(self.identity.name), proxy=proxy))
         self._control = Control(self.broker, self.identity, self.members, self._hear)
+        self._asking = Asking(self._control.say)
         self._control.__enter__()
         return self
 
@@ -72,22 +82,42 @@ class Analyst:
         self._tell(coordinator, "resume", job.encode())
 
     def ask(self, coordinator: str, job: str = "", patience: float = 5.0) -> list[News]:
-        """What the coordinator has to tell of this submitter's jobs; of one job it is told at once."""
-        self.silent.add(coordinator)
-        self._tell(coordinator, "ask", job.encode())
-        found: dict[str, News] = {}
-        end = time.monotonic() + patience
-        while time.monotonic() < end and job not in found:
-            try:
-                sender, news = self._news.get(timeout=QUIET if found else max(0.0, end - time.monotonic()))
-            except queue.Empty:
+        """What the coordinator has to tell of this submitter's jobs whose ids begin with `job`; one that says nothing is in `silent`."""
+        told = self._asking.ask(coordinator, "ask", job.encode(), patience)
+        if told is None:
+            self.silent.add(coordinator)
+            if not self.broker.client.is_connected:
+                raise self._unreachable("cannot be reached")
+            return []
+        self.silent.discard(coordinator)
+        return _decoded(coordinator, told, list[News])
+
+    def result(self, job: Job) -> Result:
+        """Fetch the result of a finished job from its coordinator, and keep what is public: later jobs may build on it."""
+        public = _decoded(job.roles.coordinator, self._file(job, "public.json"), dict[str, Any])
+        reading = Reading()
+        for line in self._file(job, "audit.jsonl").splitlines(keepends=True):
+            if not reading.take(line):
                 break
-            self.silent.discard(sender)
-            if isinstance(news, News):
-                found[news.job] = news
-            elif (sender, news) == (coordinator, job):  # not a late answer to an earlier question
-                break
-        return [news for news in found.values() if news.job.startswith(job)]
+        if reading.breaks or reading.begin is None or reading.begin.run != job.id:
+            raise PeerError(f"{job.roles.coordinator} sent a ledger that is not of job {job.id}, or was altered: ask who runs it")
+        folder_of(self.settings.state, job.id).keep_public(public)
+        return Result(public, tuple(map(_row, reading.entries)))
+
+    def _file(self, job: Job, name: str) -> bytes:
+        """A file of a result, piece by piece; a server or a coordinator that is away is waited for."""
+        coordinator, data, size, heard = job.roles.coordinator, bytearray(), -1, time.monotonic()
+        while size != len(data):
+            told = self._asking.ask(coordinator, "read", msgspec.msgpack.encode((job.id, name, len(data))), REACH)
+            if told is not None:
+                size, piece = _piece(coordinator, told)
+                data += piece
+                if len(data) > size:
+                    raise _malformed(coordinator)
+                heard = time.monotonic()
+            elif time.monotonic() - heard > UNKNOWN and self.broker.client.is_connected:
+                raise PeerError(f"{coordinator} does not send the result of job {job.id}: see its log, then tacit resume {job.id[:8]}")
+        return bytes(data)
 
     def follow(self, job: Job, *, after: int = 0) -> Iterator[News]:
         """News of a job until it is finished, refused or stopped; `after` is an attempt whose stop is known already.
@@ -100,8 +130,6 @@ class Analyst:
             with contextlib.suppress(UnreachableError):
                 found = self.ask(coordinator, job.id)
             for news in found:
-                if news.state == "finished" and news.public is not None:  # what later jobs may build on
-                    folder_of(self.settings.state, job.id).keep_public(news.public)
                 yield news
                 if news.state in ("finished", "refused") or (news.state == "stopped" and news.attempt > after):
                     return
@@ -111,20 +139,18 @@ class Analyst:
             time.sleep(ASK)
 
     def _hear(self, sender: str, kind: str, body: bytes) -> None:
-        if sender not in self._asked:  # nobody else's news count
-            return
-        if kind == "news":
-            self._news.put((sender, read(body, News)))
-        elif kind == "no news":
-            self._news.put((sender, body.decode()))
+        if kind == TOLD:
+            self._asking.hear(sender, body)
 
     def _tell(self, coordinator: str, kind: str, body: bytes) -> None:
-        self._asked.add(coordinator)
         sending = self._control.send(coordinator, kind, body)
         if not settled(sending, REACH):
             sending.cancel()
-            trouble = f" ({self.broker.trouble})" if self.broker.trouble else ""
-            raise UnreachableError(f"{', '.join(self.settings.servers)} does not take letters{trouble}: is the coordinator running?")
+            raise self._unreachable("does not take letters")
+
+    def _unreachable(self, what: str) -> UnreachableError:
+        trouble = f" ({self.broker.trouble})" if self.broker.trouble else ""
+        return UnreachableError(f"{', '.join(self.settings.servers)} {what}{trouble}: is the coordinator running?")
 
 
 def _patiently(make: Callable[[], Broker]) -> Broker:
@@ -168,9 +194,9 @@ class Connected(Federation):
             for news in analyst.follow(job):
                 if self.progress:
                     self.progress(job.protocol, news.done, news.total)
-        if news is None or news.state != "finished":
-            raise PeerError(f"job {job.id} was {news.state if news else 'lost'}: {'; '.join(news.reasons) if news else ''}")
-        return outcome_of(job, news)
+            if news is None or news.state != "finished":
+                raise PeerError(f"job {job.id} was {news.state if news else 'lost'}: {'; '.join(news.reasons) if news else ''}")
+            return outcome_of(job, news, analyst.result(job))
 
     def on(self, dataset: str, *, rows: Mapping[str, int] | None = None) -> Connected:
         """The same sites with another dataset of theirs, such as new records; `rows` says how many each has."""
@@ -203,14 +229,37 @@ def connect(path: str | Path) -> Connected:
     return made
 
 
-def outcome_of(job: Job, news: News) -> Outcome:
+def outcome_of(job: Job, news: News, result: Result) -> Outcome:
     """What an estimator gets back; shares of the model stay with the parties, under the job's id."""
-    public = {name: of_json(v) for name, v in (news.public or {}).items() if name != "history"}
-    ledger = Ledger([Row(*_tupled(row)) for row in news.ledger], [Opened(*opened) for opened in news.opens])
-    history = list((news.public or {}).get("history", ()))
+    public = {name: of_json(v) for name, v in result.public.items() if name != "history"}
+    opens = [line.removeprefix("opens ").split(": ", 2) for line in job.disclosure.splitlines() if line.startswith("opens ")]
+    ledger = Ledger(list(result.ledger), [Opened(*opened) for opened in opens])
+    history = list(result.public.get("history", ()))
     answered = {"told": told(job)} if kind_of(job.protocol) == "answers" else {}
     return Outcome({**public, "stored": job.id, **answered}, ledger, history, news.seconds, {})
 
 
-def _tupled(row: tuple[Any, ...]) -> list[Any]:
-    return [tuple(tuple(shape) for shape in value) if isinstance(value, (list, tuple)) else value for value in row]
+def _row(entry: Entry) -> Row:
+    return Row(**msgspec.structs.asdict(entry))
+
+
+def _decoded(coordinator: str, told: bytes, kind: type[T]) -> T:
+    try:
+        return msgspec.json.decode(told, type=kind)
+    except (msgspec.DecodeError, RecursionError):
+        raise _malformed(coordinator) from None
+
+
+def _piece(coordinator: str, told: bytes) -> tuple[int, bytes]:
+    """Size of a file, and a piece of it that is not empty before the end."""
+    try:
+        size, piece = msgspec.msgpack.decode(told, type=tuple[int, bytes])
+    except msgspec.DecodeError:
+        raise _malformed(coordinator) from None
+    if not (len(piece) <= size <= LARGEST_FILE and (piece or not size)):
+        raise _malformed(coordinator)
+    return size, piece
+
+
+def _malformed(coordinator: str) -> PeerError:
+    return PeerError(f"{coordinator} gave an answer that cannot be read: do both sites run the same version?")

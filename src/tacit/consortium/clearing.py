@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import logging
+import os
 from datetime import UTC, datetime
 from typing import Any, Literal
 
 import msgspec
 
-from tacit.choreo import Row
 from tacit.consortium.answers import Answer, Finished, Proposal, Start, Struct, read
-from tacit.consortium.chain import Reading
+from tacit.consortium.asking import numbered, reply
 from tacit.consortium.consent import Record
 from tacit.consortium.folder import Folder, folder_of, folders
 from tacit.consortium.grounds import GroundsError, grounds_of
@@ -25,10 +25,12 @@ from tacit.runtimes.nats import Broker, delete_stream, open_stream
 
 log = logging.getLogger("tacit")
 State = Literal["proposed", "refused", "waiting", "running", "stopped", "finished"]
+Wanted = tuple[str, Literal["public.json", "audit.jsonl"], int]  # of which job, which file of its result, from which byte
+PIECE = 256 << 10  # bytes of a file that one answer holds
 
 
 class News(Struct, frozen=True, kw_only=True):
-    """What a coordinator tells of a job: its state, who said what, how far it is; published values only."""
+    """What a coordinator tells of a job: its state, who said what, how far it is. Its result is asked for once it is finished."""
 
     job: str
     state: State
@@ -42,9 +44,6 @@ class News(Struct, frozen=True, kw_only=True):
     seconds: float = 0.0
     left: float | None = None
     attempt: int = 0
-    public: dict[str, Any] | None = None
-    ledger: tuple[tuple[Any, ...], ...] = ()
-    opens: tuple[tuple[str, str, str], ...] = ()
 
 
 class Clearing(Site):
@@ -64,7 +63,9 @@ class Clearing(Site):
             case "finished":
                 self._finished(sender, read(body, Finished), body)
             case "ask":
-                self._asked(sender, body.decode())
+                self._asked(sender, *numbered(body))
+            case "read":
+                self._wanted(sender, *numbered(body))
             case "resume":
                 self._resumed(sender, body.decode())
 
@@ -90,13 +91,19 @@ class Clearing(Site):
         else:
             folder.hear("finished", sender, body)
 
-    def _asked(self, sender: str, job: str) -> None:
-        """News, to whoever submitted it; all jobs of the sender if none is named. Who has none is told so, and need not wait."""
-        found = [folder for folder in folders(self.state) if folder.job.submitter == sender and folder.id.startswith(job)]
-        for folder in found:
-            self.control.send(sender, "news", self.news(folder).dump())
-        if not found:
-            self.control.send(sender, "no news", job.encode())
+    def _asked(self, sender: str, number: bytes, job: bytes) -> None:
+        """News, to whoever submitted it: of all jobs of the sender whose ids begin like that, in one answer."""
+        begins = job.decode()
+        found = [folder for folder in folders(self.state) if folder.id.startswith(begins) and folder.job.submitter == sender]
+        reply(self.control.say, sender, number, msgspec.json.encode([self.news(folder) for folder in found]))
+
+    def _wanted(self, sender: str, number: bytes, wanted: bytes) -> None:
+        """A piece of the result of a finished job, to whoever submitted it, with the size of the whole."""
+        job, name, start = msgspec.msgpack.decode(wanted, type=Wanted)
+        folder = folder_of(self.state, job)
+        if folder.proposal is None or folder.job.submitter != sender or self.news(folder).state != "finished":
+            raise PeerError(f"{sender} wants the result of job {job}, which it did not submit or which is not finished")
+        reply(self.control.say, sender, number, msgspec.msgpack.encode(self._result(folder, name, start)))
 
     def _resumed(self, sender: str, job: str) -> None:
         folder = folder_of(self.state, job)
@@ -204,15 +211,17 @@ class Clearing(Site):
             return msgspec.convert({**base, "state": "stopped", "reasons": reasons, "attempt": start.attempt}, News)
         own = folder.finished
         if own is not None and own.ok and folder.heard("closed", Finished):
-            return msgspec.convert({**base, "state": "finished", "attempt": start.attempt, **self._result(folder, own)}, News)
+            figures = {"rounds": own.rounds, "bytes": own.bytes, "seconds": own.seconds}
+            return msgspec.convert({**base, "state": "finished", "attempt": start.attempt, **figures}, News)
         return msgspec.convert({**base, "state": "running", "attempt": start.attempt, **self._progress_of(folder.id)}, News)
 
-    def _result(self, folder: Folder, own: Finished) -> dict[str, Any]:
-        entries = Reading.of(folder.path / "audit.jsonl").entries
-        rows = [[getattr(entry, name) for name in Row.__slots__] for entry in entries]
-        opens = [line.removeprefix("opens ").split(": ", 2) for line in folder.job.disclosure.splitlines() if line.startswith("opens ")]
-        figures = {"rounds": own.rounds, "bytes": own.bytes, "seconds": own.seconds}
-        return {**figures, "public": folder.public, "ledger": rows, "opens": opens}
+    @staticmethod
+    def _result(folder: Folder, name: str, start: int) -> tuple[int, bytes]:
+        """Size of a file that a run left, and a piece of it."""
+        with (folder.path / name).open("rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            file.seek(min(max(start, 0), size))
+            return size, file.read(PIECE)
 
     def _progress_of(self, job: str) -> dict[str, Any]:
         live = self.live.get(job)

@@ -1,92 +1,175 @@
-"""Control letters: proposals, answers, starts and ends, sealed from member to member over the control stream.
+"""Control: what members say to each other outside runs, sealed from member to member.
+
+    letters                 proposals, answers, starts and ends, kept in the control stream until they are heard
+    questions and replies   what an analyst wants to know, which nobody stores
 
 A letter may be lost with its sender or arrive twice: whoever waits for an answer asks again, and every letter says
-something that can be heard twice.
+something that can be heard twice. Both go in chunks (see `letters`).
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import hashlib
 import threading
+import time
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Self
 
 import msgspec
 
+from tacit.consortium import control_stream
 from tacit.consortium.identity import Identity
+from tacit.consortium.letters import Desk, cut
 from tacit.consortium.members import Members
-from tacit.consortium.names import CONTROL_STREAM, CONTROL_SUBJECTS, control_subject
+from tacit.consortium.names import CONTROL_STREAM, LETTERED, SPOKEN_TO, Kind, control_subject, question_subject
+from tacit.consortium.notices import Notices
 from tacit.crypto.envelope import Sealer
-from tacit.errors import PeerError, TacitError
-from tacit.runtimes.nats import FETCH, Broker
+from tacit.errors import LocalError, PeerError, TacitError
+from tacit.runtimes.nats import FETCH, SEALED_CHUNK, Broker
 
 if TYPE_CHECKING:
+    from nats.aio.msg import Msg
+    from nats.aio.subscription import Subscription
     from nats.js.client import JetStreamContext
 
     PullSubscription = JetStreamContext.PullSubscription
 
-RETRY = 0.3
-AGAIN = 5  # seconds after which a letter that a site took, and was killed over, is given to it once more
-KEEP = 24 * 3600.0
+RETRY, LONGEST_RETRY = 0.1, 5.0  # seconds until the next attempt to send: the first time, and at most
+GIVE_UP = 600.0  # seconds for which a broker may refuse one chunk: its receiver is away, and is told anew later
 BATCH = 16
+LARGEST: dict[Kind, int] = {"coordinator": 256 << 20, "party": 16 << 20, "analyst": 16 << 20}  # bytes of a letter, by its sender
+WAITING = 2  # how many largest letters' bytes may wait for one receiver
+SPEAKING = 64  # questions and replies under way at a time; more are dropped, and asked for again
+OVERHEARD = 256  # chunks of questions that wait to be opened; more are dropped
+NOBODY = "nobody in the list"
 Handler = Callable[[str, str, bytes], None]
 
 
 class Control:
-    """One member's letters."""
+    """One member's letters, questions and replies."""
 
     def __init__(self, broker: Broker, identity: Identity, members: Members, handle: Handler, *, admin: bool = False) -> None:
         self._broker, self._me, self._members, self._handle, self._admin = broker, identity.name, members, handle, admin
         self._identity = identity
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="tacit-control")
-        self._listening: Future[None] | None = None
+        self._desk = Desk()
+        self._sealers: dict[tuple[str, str], Sealer] = {}
+        self._listening: list[Future[None]] = []
+        self._turns: dict[str, asyncio.Lock] = {}
+        self._sending: dict[tuple[str, str, bytes], tuple[Future[None], int]] = {}
+        self._sending_lock = threading.RLock()
+        self._speaking: set[Future[None]] = set()
+        self._over = False
         self.due = threading.Event()  # something was heard: look at the files
-        self.refused: list[str] = []  # letters that could not be read, for the log
+        self.notices = Notices()
 
     def __enter__(self) -> Self:
-        self._listening = self._broker.begin(self._listen())
+        kind = self._members.member(self._me).kind
+        tasks = [*([self._listen] if kind in LETTERED else []), *([self._attend] if kind in SPOKEN_TO else [])]
+        self._listening = [self._broker.begin(task()) for task in tasks]
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._listening:
-            self._listening.cancel()
+        self._over = True
+        for task in self._listening:
+            task.cancel()
         self._worker.shutdown()
 
     def renew(self, members: Members) -> None:
         """Go on with a newer list of members."""
         self._members = members
 
-    def send(self, receiver: str, kind: str, body: bytes) -> Future[None]:
-        """Seal and publish; tries until the broker has it."""
-        letter = self._sealer(receiver).seal(receiver, msgspec.msgpack.encode((kind, body)))
-        return self._broker.begin(self._deliver(receiver, letter))
-
     async def prepare(self) -> None:
-        """The control stream and a consumer for every member; only a coordinator may."""
-        from nats.js.api import AckPolicy, ConsumerConfig, StorageType, StreamConfig  # noqa: PLC0415 - an extra
+        """Make the control stream, with a place for the letters of every member; only a coordinator may."""
+        await control_stream.prepare(self._broker.client.jetstream(), self._members)
 
-        js = self._broker.client.jetstream()
-        await js.add_stream(StreamConfig(name=CONTROL_STREAM, subjects=[CONTROL_SUBJECTS], storage=StorageType.FILE, max_age=KEEP))
-        for name in {m.name for m in self._members if m.state() == "valid"}:
-            token = self._members.token(name)
-            config = ConsumerConfig(
-                durable_name=token, filter_subject=control_subject("*", token), ack_policy=AckPolicy.EXPLICIT, ack_wait=AGAIN
-            )
-            await js.add_consumer(CONTROL_STREAM, config)
+    # Sending
 
-    async def _deliver(self, receiver: str, letter: bytes) -> None:
+    def send(self, receiver: str, kind: str, body: bytes) -> Future[None]:
+        """Seal and publish a letter; tries until the broker has it. One that is on its way already is not sent a second time.
+
+        A receiver that is no valid member, or gets no letters, is an error of the future, and one line of the log for each list of
+        members.
+        """
+        key = (receiver, kind, hashlib.sha256(body).digest())
+        with self._sending_lock:
+            if key in self._sending:
+                return self._sending[key][0]
+            try:
+                self._refuse_unfit(receiver, len(body))
+            except TacitError as error:
+                self._fail(receiver, error)
+                return _failed(error)
+            sending = self._broker.begin(self._deliver(receiver, kind, body))
+            self._sending[key] = (sending, len(body))
+        sending.add_done_callback(lambda done: self._delivered(key, done))
+        return sending
+
+    def say(self, receiver: str, kind: str, body: bytes) -> None:
+        """Seal and publish a question or a reply to a receiver that listens now: nothing of it stays, and who waits asks again."""
+        if len(self._speaking) >= SPEAKING:
+            return
+        self._sealer(receiver)  # raises unless it is a member
+        speaking = self._broker.begin(self._utter(receiver, kind, body))
+        self._speaking.add(speaking)
+        speaking.add_done_callback(self._speaking.discard)
+
+    def _refuse_unfit(self, receiver: str, size: int) -> None:
+        if self._members.member(receiver).kind not in LETTERED:
+            raise LocalError(f"{receiver} gets no letters: an analyst asks")
+        largest = self._largest(self._me)
+        if size > largest:
+            raise LocalError(f"a letter of {size} bytes to {receiver} is too large: no more than {largest} may be sent, so shorten the job")
+        if sum(waiting for (other, *_), (_, waiting) in self._sending.items() if other == receiver) + size > WAITING * largest:
+            raise LocalError(f"too many letters to {receiver} wait: it takes none; see whether it runs")
+
+    def _delivered(self, key: tuple[str, str, bytes], done: Future[None]) -> None:
+        with self._sending_lock:
+            self._sending.pop(key, None)
+        with contextlib.suppress(CancelledError):
+            error = done.exception()
+            if error is not None:
+                self._fail(key[0], error)
+
+    def _fail(self, receiver: str, error: BaseException) -> None:
+        self.notices.once(f"to {receiver}", self._members.version, f"a letter to {receiver} cannot be sent: {error}")
+
+    async def _deliver(self, receiver: str, kind: str, body: bytes) -> None:
+        """One letter after another to each receiver, so that they arrive in order; chunks are sealed as they leave."""
         subject = control_subject(self._members.token(self._me), self._members.token(receiver))
+        async with self._turns.setdefault(receiver, asyncio.Lock()):
+            for chunk in cut(kind, body):
+                await self._publish(receiver, subject, self._sealer(receiver).seal(receiver, chunk))
+
+    async def _publish(self, receiver: str, subject: str, sealed: bytes) -> None:
+        began, pause, about = time.monotonic(), RETRY, f"letters held up to {receiver}"
         while True:
             try:
-                await self._broker.client.jetstream().publish(subject, letter, timeout=5)
+                await self._broker.client.jetstream().publish(subject, sealed, timeout=5)
             except asyncio.CancelledError:
                 raise
-            except Exception:  # noqa: BLE001 - whatever the network does, go on trying
-                await asyncio.sleep(RETRY)
+            except Exception as error:  # noqa: BLE001 - whatever the network does, go on trying
+                if (refusal := _refusal(error)) and pause >= LONGEST_RETRY:
+                    self.notices.once(about, refusal, f"letters to {receiver} wait ({refusal}): does it run, and hear?")
+                if refusal and time.monotonic() - began > GIVE_UP:
+                    raise PeerError(f"{receiver} took no letters for {GIVE_UP:.0f} s ({refusal}): see whether it runs") from None
+                await asyncio.sleep(pause)
+                pause = min(2 * pause, LONGEST_RETRY)
             else:
+                self.notices.settle(about)
                 return
+
+    async def _utter(self, receiver: str, kind: str, body: bytes) -> None:
+        client = self._broker.client
+        subject = question_subject(self._members.token(self._me), self._members.token(receiver))
+        for chunk in cut(kind, body):
+            if client.is_connected:  # else it would wait in memory, to be said when nobody asks any more
+                await client.publish(subject, self._sealer(receiver).seal(receiver, chunk))
+
+    # Listening
 
     async def _listen(self) -> None:
         loop = asyncio.get_running_loop()
@@ -99,7 +182,7 @@ class Control:
                 raise
             except Exception as error:  # noqa: BLE001 - as above
                 if type(error).__name__ != "TimeoutError":
-                    await self._unbind(inbox)
+                    await self._unbind(inbox, error)
                     inbox = None
                 continue
             for letter in letters:
@@ -111,25 +194,48 @@ class Control:
         """One's own consumer; the coordinator makes all of them, again if the broker was wiped."""
         if self._admin:
             await self.prepare()
+            self.notices.settle("the control stream")
         consumer = self._members.token(self._me)
         return await self._broker.client.jetstream().pull_subscribe_bind(consumer=consumer, stream=CONTROL_STREAM)
 
-    async def _unbind(self, inbox: PullSubscription | None) -> None:
+    async def _unbind(self, inbox: PullSubscription | None, error: Exception) -> None:
+        if self._admin and (refusal := _refusal(error)):
+            self.notices.once("the control stream", refusal, f"the server does not keep letters ({refusal}): is its store large enough?")
         if inbox is not None:
             with contextlib.suppress(Exception):
                 await inbox.unsubscribe()
         await asyncio.sleep(RETRY)
 
-    def _open(self, subject: str, letter: bytes) -> None:
-        """One bad letter must not keep the others from being heard."""
+    async def _attend(self) -> None:
+        """Hear questions and replies until this ends."""
+        own = question_subject("*", self._members.token(self._me))
+        spoken: Subscription = await self._broker.client.subscribe(
+            own, cb=self._overhear, pending_msgs_limit=OVERHEARD, pending_bytes_limit=OVERHEARD * SEALED_CHUNK
+        )
+        try:
+            await asyncio.Event().wait()
+        finally:
+            with contextlib.suppress(Exception):
+                await spoken.unsubscribe()
+
+    async def _overhear(self, spoken: Msg) -> None:
+        if not self._over:
+            await asyncio.get_running_loop().run_in_executor(self._worker, self._open, spoken.subject, bytes(spoken.data))
+
+    def _open(self, subject: str, sealed: bytes) -> None:
+        """Hear a chunk of a letter, question or reply. One that is bad must not keep the others from being heard."""
+        sender = NOBODY
         try:
             sender = self._named(subject.split(".")[1])
-            kind, body = msgspec.msgpack.decode(self._sealer(sender).open(sender, self._me, letter), type=tuple[str, bytes])
-            self._handle(sender, kind, body)
+            plain = self._sealer(sender).open(sender, self._me, sealed)
+            letter = self._desk.take(sender, plain, self._largest(sender))
+            if letter is None:
+                return
+            self._handle(sender, *letter)
         except (TacitError, msgspec.DecodeError) as error:
-            self.refused.append(f"{type(error).__name__}: {error}")
+            self.notices.refuse(sender, f"{type(error).__name__}: {error}")
         except Exception as error:  # noqa: BLE001 - whatever is in it; its words stay out of the log
-            self.refused.append(f"{type(error).__name__} in a letter")
+            self.notices.refuse(sender, f"{type(error).__name__} in a letter of {sender}")
         self.due.set()
 
     def _named(self, token: str) -> str:
@@ -138,10 +244,16 @@ class Control:
                 return member.name
         raise PeerError("a letter of no member arrived")
 
+    def _largest(self, sender: str) -> int:
+        return LARGEST[self._members.member(sender).kind]
+
     def _sealer(self, other: str) -> Sealer:
         """Keys with one member that is valid now."""
-        theirs = bytes.fromhex(self._members.member(other).sealing)
-        return Sealer(self._me, self._identity.sealing_private, {other: theirs}, b"control " + self._members.consortium.encode())
+        key = (other, self._members.member(other).sealing)
+        if key not in self._sealers:
+            context = b"control " + self._members.consortium.encode()
+            self._sealers[key] = Sealer(self._me, self._identity.sealing_private, {other: bytes.fromhex(key[1])}, context)
+        return self._sealers[key]
 
 
 def settled(sending: Future[Any], seconds: float) -> bool:
@@ -150,3 +262,17 @@ def settled(sending: Future[Any], seconds: float) -> bool:
         sending.result(timeout=seconds)
         return True
     return False
+
+
+def _failed(error: Exception) -> Future[None]:
+    future: Future[None] = Future()
+    future.set_exception(error)
+    return future
+
+
+def _refusal(error: Exception) -> str | None:
+    """The server's reason for not taking a message; None if it did not say any, as when it is away."""
+    said = getattr(error, "description", None)
+    if said is None and type(error).__name__ == "NoStreamResponseError":
+        said = "it is not in the server's list"
+    return None if said is None else str(said)

@@ -128,8 +128,8 @@ def _serve(site: Site, stop: threading.Event, server: Server | None, settings: S
             site.tick()
             _told(site)
             trouble = _complained(site.broker, trouble)
-            while site.control.refused:
-                log.warning("a letter was refused: %s", site.control.refused.pop(0))
+            for line in site.control.notices.take():
+                log.warning("%s", line)
             _keep_up(server, site.members)
             if (now := _stamp(settings.members)) != seen:
                 seen = now

@@ -1,7 +1,8 @@
 """Names: of members, consortia and hosts; and the opaque tokens that stand for members on the wire.
 
     data      t.<run>.<sender>.<receiver>     stream R<run>, deleted at the end of the run
-    control   c.<sender>.<receiver>           stream CONTROL: proposals, answers, heartbeats, aborts
+    letters   c.<sender>.<receiver>           stream CONTROL: proposals, answers, starts, ends; kept until they are heard
+    asking    q.<sender>.<receiver>           no stream: questions and their replies; who is away does not hear them
     inbox     _INBOX_<receiver>.>             replies of the server
 
 A token is the first 16 hex digits of SHA-256 of consortium and name: a log or a stream's listing shows no names. That hides
@@ -21,7 +22,8 @@ Kind = Literal["party", "coordinator", "analyst"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
 CONTROL_STREAM = "CONTROL"
-CONTROL_SUBJECTS = "c.>"
+LETTERED: tuple[Kind, ...] = ("party", "coordinator")  # who gets letters
+SPOKEN_TO: tuple[Kind, ...] = ("coordinator", "analyst")  # who hears questions or replies
 
 NAME = "[a-z0-9][a-z0-9-]{0,31}"  # no dash first: it would read as an option
 _CONSORTIUM = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._-]{0,47}")
@@ -87,8 +89,13 @@ def data_subject(run: str, sender: str, receiver: str) -> str:
 
 
 def control_subject(sender: str, receiver: str) -> str:
-    """Where one member's control messages for another go; both are tokens."""
+    """Where one member's letters for another go; both are tokens."""
     return f"c.{sender}.{receiver}"
+
+
+def question_subject(sender: str, receiver: str) -> str:
+    """Where one member's questions to another, and its replies, go; both are tokens."""
+    return f"q.{sender}.{receiver}"
 
 
 def inbox(member: str) -> str:

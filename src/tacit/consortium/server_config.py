@@ -3,8 +3,8 @@
 Tokens stand for names (see `names`). Who may do what:
 
     party         publishes t.*.<own>.* and c.<own>.*; reads its own consumers
-    analyst       publishes c.<own>.<coordinator>; reads its own consumer of the control stream; takes part in no run
-    coordinator   as a party, and creates and deletes streams and consumers
+    analyst       publishes c.<own>.<coordinator> and q.<own>.<coordinator>; listens to q.*.<own>; takes part in no run
+    coordinator   as a party; publishes q.<own>.*, listens to q.*.<own>, creates and deletes streams and consumers
 
 A user is a certificate's subject, and a subject names its key: a revoked or replaced key is refused while its certificate still holds.
 Where sites dial directly, keys are pinned besides; nats-server ignores pins on websockets.
@@ -23,7 +23,7 @@ from urllib.parse import urlsplit
 
 from tacit.consortium.identity import Identity, key_digest, key_tag
 from tacit.consortium.members import Member, Members
-from tacit.consortium.names import CONTROL_STREAM, control_subject, inbox
+from tacit.consortium.names import SPOKEN_TO, control_subject, inbox, question_subject
 from tacit.errors import LocalError
 from tacit.files import write_whole
 
@@ -143,27 +143,28 @@ def _valid(members: Members) -> list[Member]:
 def _user(member: Member, members: Members) -> dict[str, Any]:
     own = members.token(member.name)
     allowed = {"party": _party, "analyst": _analyst, "coordinator": _coordinator}[member.kind](own, members)
-    permissions = {"publish": {"allow": allowed}, "subscribe": {"allow": [f"{inbox(own)}.>"]}}
+    heard = [f"{inbox(own)}.>", *([question_subject("*", own)] if member.kind in SPOKEN_TO else [])]
+    permissions = {"publish": {"allow": allowed}, "subscribe": {"allow": heard}}
     return {"user": f"CN={member.name},OU={key_tag(member.key)}", "permissions": permissions}
 
 
 def _party(own: str, members: Members) -> list[str]:
     del members
-    return [f"t.*.{own}.*", control_subject(own, "*"), *_reading("*", own)]
+    return [f"t.*.{own}.*", control_subject(own, "*"), *_reading(own)]
 
 
 def _analyst(own: str, members: Members) -> list[str]:
     coordinators = [members.token(m.name) for m in members.of_kind("coordinator")]
-    return [*(control_subject(own, c) for c in coordinators), *_reading(CONTROL_STREAM, own)]
+    return [subject(own, c) for subject in (control_subject, question_subject) for c in coordinators]
 
 
 def _coordinator(own: str, members: Members) -> list[str]:
-    return [*_party(own, members), "$JS.API.>"]
+    return [*_party(own, members), question_subject(own, "*"), "$JS.API.>"]
 
 
-def _reading(stream: str, own: str) -> list[str]:
-    """Fetch from the consumer of one's own name, and acknowledge."""
-    return [f"$JS.API.CONSUMER.MSG.NEXT.{stream}.{own}", f"$JS.ACK.{stream}.{own}.>"]
+def _reading(own: str) -> list[str]:
+    """Fetch from the consumers of one's own name, and acknowledge."""
+    return [f"$JS.API.CONSUMER.MSG.NEXT.*.{own}", f"$JS.ACK.*.{own}.>"]
 
 
 def _refuse_unfit(members: Members, identity: Identity) -> None:

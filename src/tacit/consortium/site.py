@@ -47,7 +47,7 @@ from tacit.runtimes.nats import Broker, InterruptedRunError, NatsCourier
 
 log = logging.getLogger("tacit")
 STATE = "state"  # the key under which the codec's bytes stand in a public result
-AGAIN = 5.0  # seconds after which a letter that nobody answered is sent again
+AGAIN, LONGEST = 5.0, 300.0  # seconds after which a letter that nobody answered is sent again: the first time, and at most
 
 
 class Site:
@@ -62,7 +62,7 @@ class Site:
         self.started = datetime.now(UTC)
         self.told_at = 0.0  # when the status file was written
         self._playing: dict[str, threading.Thread] = {}
-        self._sent: dict[tuple[str, ...], float] = {}
+        self._sent: dict[str, dict[tuple[str, ...], tuple[float, float]]] = {}  # by job and letter: when, and how long until the next
         self._said: dict[str, set[str]] = {}  # complaints about each job that are in the log
         threadpool_limits(1)  # the same model bit for bit, and a core for every party that shares this machine
 
@@ -260,16 +260,21 @@ class Site:
 
     # Letters
 
-    def tell(self, receiver: str, kind: str, body: bytes, *about: str) -> None:
-        """Send a letter, and again only after a while."""
-        key = (receiver, kind, *about)
-        if time.monotonic() - self._sent.get(key, -AGAIN) >= AGAIN:
-            self._sent[key] = time.monotonic()
+    def tell(self, receiver: str, kind: str, body: bytes, job: str, *about: str) -> None:
+        """Send a letter about a job, and again only after a while, which doubles."""
+        letters, key, now = self._sent.setdefault(job, {}), (receiver, kind, *about), time.monotonic()
+        sent, pause = letters.get(key, (now, 0.0))
+        if now - sent >= pause:
+            letters[key] = (now, min(max(AGAIN, 2 * pause), LONGEST))
             self.control.send(receiver, kind, body)
 
-    def hurry(self, receiver: str, kind: str, *about: str) -> None:
+    def hurry(self, receiver: str, kind: str, job: str, *about: str) -> None:
         """Let the next letter of this kind go at once."""
-        self._sent.pop((receiver, kind, *about), None)
+        self._sent.get(job, {}).pop((receiver, kind, *about), None)
+
+    def forget(self, job: str) -> None:
+        """Keep no more account of what was told about a job that has ended."""
+        self._sent.pop(job, None)
 
 
 def split(result: Any, me: str) -> tuple[Any, dict[str, Any]]:

@@ -30,17 +30,23 @@ from tacit.runtimes.dialling import dial
 if TYPE_CHECKING:
     from nats.aio.client import Client
     from nats.aio.msg import Msg
+    from nats.js.api import StreamConfig
     from nats.js.client import JetStreamContext
 
     PullSubscription = JetStreamContext.PullSubscription
 
 CHUNK = 511 * 1024  # with its head a step of 512 KiB
+SEALED_CHUNK = 512 * 1024 + 28  # that step with nonce and tag
 WINDOW, PENDING, BATCH = 8, 64, 16
 BEAT, GREET = 5.0, 0.5
 FETCH = 1.0  # seconds after which a request is made again: one that a server took with it is never answered
 POSTING = 10.0  # seconds for a last word to reach the broker
 RETRY = 0.1
+DIFFERENT = 10058  # the server's word for: there is such a stream, and its configuration is another
 T = TypeVar("T")
+Head = tuple[str, str, int, int]
+
+log = logging.getLogger("tacit")
 
 # asyncio's complaint about how nats-py ends a TLS connection; nothing is lost by it
 logging.getLogger("asyncio").addFilter(lambda record: "eof_received" not in str(record.msg))
@@ -126,6 +132,8 @@ class Broker:
 
     async def _connect(self) -> None:
         def heard(error: Exception | None) -> None:
+            if type(error).__name__ == "SlowConsumerError":  # a member talks too much, and the rest of it was dropped
+                return
             self.trouble = None if error is None else " ".join(f"{type(error).__name__}: {error}".split())
 
         self._client = await dial(self._servers, self._tls, f"_INBOX_{self.token}", heard, proxy=self._proxy)
@@ -144,14 +152,15 @@ async def open_stream(broker: Broker, run: str, tokens: Mapping[str, str]) -> No
     from nats.js.api import AckPolicy, ConsumerConfig, RetentionPolicy, StorageType, StreamConfig  # noqa: PLC0415 - an extra
 
     js = broker.client.jetstream()
-    await js.add_stream(
+    await ensure_stream(
+        js,
         StreamConfig(
             name=_stream(run),
-            subjects=[f"t.{run}.>"],
+            subjects=[f"t.{run}.{token}.*" for token in tokens.values()],  # nobody else's are stored
             storage=StorageType.FILE,
             retention=RetentionPolicy.WORK_QUEUE,  # what was acknowledged is in a journal, and the broker's disk is free of it
             duplicate_window=120,
-        )
+        ),
     )
     for token in tokens.values():
         config = ConsumerConfig(
@@ -162,6 +171,22 @@ async def open_stream(broker: Broker, run: str, tokens: Mapping[str, str]) -> No
             max_ack_pending=PENDING,
         )
         await js.add_consumer(_stream(run), config)
+
+
+async def ensure_stream(js: JetStreamContext, config: StreamConfig) -> None:
+    """A stream with this configuration; one that cannot be brought to it is made anew, and its messages are sent again."""
+    from nats.js.errors import APIError  # noqa: PLC0415 - an extra
+
+    try:
+        await js.add_stream(config)
+    except APIError as error:
+        if error.err_code != DIFFERENT:
+            raise
+        try:
+            await js.update_stream(config)
+        except APIError:
+            await js.delete_stream(config.name or "")
+            await js.add_stream(config)
 
 
 async def delete_stream(broker: Broker, run: str) -> None:
@@ -200,6 +225,7 @@ class NatsCourier:
         self._broker, self._me, self._run, self._tokens = broker, me, run, dict(tokens)
         self._sealer, self._mailbox, self._admin, self._attempt = sealer, mailbox, admin, attempt
         self._names = {token: name for name, token in tokens.items()}
+        self.strangers = 0  # letters of somebody who is not in this run
         self.arrived = threading.Condition()
         self._failure: Exception | None = None
         self.places = dict.fromkeys(tokens, "the start")  # where everyone says it is
@@ -245,7 +271,7 @@ class NatsCourier:
         """The frames of all chunks of a message."""
         data = bytearray()
         for chunk in chunks:
-            data += _parted(self._sealer.open(sender, receiver, chunk))[1]
+            data += parted(self._sealer.open(sender, receiver, chunk), sender)[1]
         return Frames.split(memoryview(data).toreadonly())
 
     def publish(self) -> None:
@@ -400,7 +426,7 @@ class NatsCourier:
     # Letters
 
     def _accept(self, letters: Sequence[Msg]) -> None:
-        """Commit what arrived; what cannot be opened ends the run."""
+        """Commit what arrived; what a party of the run sent and cannot be opened ends the run."""
         try:
             with self._mailbox.batch():
                 for letter in letters:
@@ -412,9 +438,10 @@ class NatsCourier:
 
     def _open(self, token: str, sealed: bytes) -> None:
         sender = self._names.get(token)
-        if sender is None:
-            raise PeerError("a message of nobody in this run arrived: ask who runs the broker")
-        (kind, place, chunk, of), body = _parted(self._sealer.open(sender, self._me, sealed))
+        if sender is None:  # whoever knows a run's id must not be able to end it
+            self._pass_over()
+            return
+        (kind, place, chunk, of), body = parted(self._sealer.open(sender, self._me, sealed), sender)
         self._heard[sender] = time.monotonic()
         match kind:
             case "message":
@@ -429,7 +456,12 @@ class NatsCourier:
                 self._mailbox.commit_memo(f"end of {sender}", b"1")
                 self.ended.add(sender)
             case "stop" if chunk >= self._attempt:
-                self.fail(StoppedError(*map(shown, _cause(body))))
+                self.fail(StoppedError(*map(shown, _cause(body, sender))))
+
+    def _pass_over(self) -> None:
+        self.strangers += 1
+        if self.strangers == 1:
+            log.warning("job %s: letters of somebody who is not in this run are dropped: ask who runs the broker", self._run[:8])
 
     def _beaten(self, sender: str, kind: str, place: str, have: int, question: int) -> None:
         """A heartbeat says what its sender has; only the answer to our own question shows that it is news."""
@@ -440,33 +472,38 @@ class NatsCourier:
         if kind == "greet":
             self._post(sender, ("greeting", self.places[self._me], self._mailbox.received().get(sender, 0), question))
 
-    def _letter(self, receiver: str, head: tuple[Any, ...], body: bytes | memoryview = b"") -> bytes:
-        header = msgspec.msgpack.encode(head)
-        return self._sealer.seal(receiver, b"".join((len(header).to_bytes(4, "little"), header, body)))
+    def _letter(self, receiver: str, head: Head, body: bytes | memoryview = b"") -> bytes:
+        return self._sealer.seal(receiver, framed(head, body))
 
-    def _post(self, receiver: str, head: tuple[Any, ...], body: bytes = b"") -> Future[None]:
+    def _post(self, receiver: str, head: Head, body: bytes = b"") -> Future[None]:
         return self._begin(self._deliver(receiver, self._letter(receiver, head, body)))
 
     def _others(self) -> list[str]:
         return [p for p in self._tokens if p != self._me]
 
 
-def _parted(plain: bytes) -> tuple[tuple[str, str, int, int], memoryview]:
-    """A letter's head and body."""
+def framed(head: Head, body: bytes | memoryview = b"") -> bytes:
+    """A letter's head and body as bytes."""
+    header = msgspec.msgpack.encode(head)
+    return b"".join((len(header).to_bytes(4, "little"), header, body))
+
+
+def parted(plain: bytes, sender: str) -> tuple[Head, memoryview]:
+    """Head and body of a letter of this sender."""
     view = memoryview(plain)
     size = int.from_bytes(view[:4], "little")
-    try:
-        head = msgspec.msgpack.decode(view[4 : 4 + size], type=tuple[str, str, int, int])
-    except (ValueError, RecursionError):
-        raise PeerError("a malformed letter") from None
-    return head, view[4 + size :]
+    return _decoded(view[4 : 4 + size], tuple[str, str, int, int], sender), view[4 + size :]
 
 
-def _cause(body: memoryview) -> tuple[str, str, str]:
+def _cause(body: memoryview, sender: str) -> tuple[str, str, str]:
+    return _decoded(body, tuple[str, str, str], sender)
+
+
+def _decoded(data: memoryview, kind: type[T], sender: str) -> T:
     try:
-        return msgspec.msgpack.decode(body, type=tuple[str, str, str])
+        return msgspec.msgpack.decode(data, type=kind)
     except (ValueError, RecursionError):
-        raise PeerError("a malformed letter") from None
+        raise PeerError(f"{sender} sent a malformed letter: does it run the same version?") from None
 
 
 def _is_timeout(error: Exception) -> bool:

@@ -18,6 +18,7 @@ from tacit.choreo import Holder
 from tacit.cli import services, submitting
 from tacit.cli.one_machine import one_machine
 from tacit.consortium import analyst, daemon, server
+from tacit.consortium.analyst import Result
 from tacit.consortium.answers import Answer, Proposal
 from tacit.consortium.audit import Chain, canonical
 from tacit.consortium.clearing import News
@@ -91,6 +92,10 @@ def told(monkeypatch):
 
             def follow(self, job):
                 return (say(job) for say in all_news)
+
+            def result(self, job):
+                del job
+                return Result({"classes": [0, 1], "support": [1, 2, 3]})
 
         monkeypatch.setattr(submitting, "Analyst", lambda settings: contextlib.nullcontext(Fake(settings)))
 
@@ -255,7 +260,7 @@ def test_a_party_told_to_stop_ends_though_it_never_reached_the_server(tacit, nor
 def test_a_finished_job_is_told_with_its_figures(tacit, machine, told):
     running = news("running", done=3, total=9, bytes=2000, left=4.0)
     told(news("waiting", answers={"north": "accepts", "south": "has not answered"}), running,
-         news("finished", rounds=15, bytes=4000, seconds=2.5, public={"classes": [0, 1], "support": [1, 2, 3]}))  # fmt: skip
+         news("finished", rounds=15, bytes=4000, seconds=2.5))  # fmt: skip
     result = tacit("submit", machine.folder("analyst") / "job.toml", "--config", machine.config("analyst"))
     assert result.code == 0
     for words in ("gram_vertical between north, south, east", "opens to holder", "15 rounds, 4.0 kB, 2.5 s", "support vectors   3"):
@@ -266,7 +271,7 @@ def test_a_finished_job_is_told_with_its_figures(tacit, machine, told):
 def test_a_job_in_json(tacit, machine, told):
     told(news("finished", rounds=15))
     found = tacit("submit", machine.folder("analyst") / "job.toml", "--config", machine.config("analyst"), "--json").json
-    assert (found["state"], found["rounds"]) == ("finished", 15)
+    assert (found["state"], found["rounds"], found["public"]["support"]) == ("finished", 15, [1, 2, 3])
     assert ["work out the column of" in line for line in found["warnings"]] == [True]
 
 

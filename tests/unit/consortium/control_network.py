@@ -27,6 +27,7 @@ class Listener:
     control: Control
     broker: Broker
     heard: list = field(default_factory=list)
+    lines: list = field(default_factory=list)  # for its log
     changed: threading.Condition = field(default_factory=threading.Condition)
 
     def handle(self, *letter):
@@ -47,8 +48,17 @@ class Listener:
     def hears(self, *letter):
         return self.waits(lambda me: letter in me.heard)
 
+    def logs(self, words):
+        """Whether a line with these words comes up for its log."""
+
+        def found(me):
+            me.lines += me.control.notices.take()
+            return any(words in line for line in me.lines)
+
+        return self.waits(found)
+
     def refuses(self, words, times=1):
-        return self.waits(lambda me: sum(words in line for line in me.control.refused) >= times)
+        return self.logs(words) and self.waits(lambda me: me.control.notices.refused >= times)
 
     def raw(self, subject, data):
         """Publish bytes as they are."""

@@ -1,17 +1,23 @@
 """Control letters over a real nats-server with real TLS: sealed, each from whom it says, and none keeps the next from being heard."""
 
+import secrets
 import shutil
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import msgspec
 import pytest
 
+from tacit.consortium import control
 from tacit.consortium.control import Control, settled
+from tacit.consortium.control_stream import CONTROL_BYTES, per_subject
+from tacit.consortium.letters import cut
 from tacit.consortium.members import Members
 from tacit.consortium.names import CONTROL_STREAM, control_subject
+from tacit.consortium.notices import Notices
 from tacit.consortium.server import find_server
 from tacit.errors import LocalError, MissingExtraError, PeerError
-from tacit.runtimes.nats import Broker
+from tacit.runtimes.nats import SEALED_CHUNK, Broker, framed
 
 pytest.importorskip("nats", reason="needs the extra 'nats'")
 try:
@@ -39,7 +45,8 @@ def sites(network):
 @pytest.fixture
 def clearing(sites):
     clearing = sites["clearing"]
-    clearing.control.refused.clear()
+    clearing.control.notices = Notices()
+    clearing.lines.clear()
     return clearing
 
 
@@ -50,6 +57,11 @@ def north(sites):
 
 def sent(site, receiver, kind, body):
     assert settled(site.control.send(receiver, kind, body), 10)
+
+
+def chunk(site, receiver, kind, body):
+    """A letter of one chunk, sealed."""
+    return site.control._sealer(receiver).seal(receiver, next(cut(kind, body)))
 
 
 def between(network, sender, receiver):
@@ -63,7 +75,7 @@ def test_letters_arrive_with_their_senders_name(clearing, sites, north):
     assert north.hears("clearing", "proposed", b"a job")
     sent(sites["analyst"], "clearing", "propose", b"")
     assert clearing.hears("analyst", "propose", b"")
-    assert clearing.control.refused == []
+    assert clearing.control.notices.refused == 0
 
 
 def test_letters_of_one_sender_arrive_in_order(clearing, north):
@@ -87,12 +99,11 @@ def test_a_letter_that_a_site_was_killed_over_is_heard_soon_after_its_next_start
         assert south.hears("clearing", "proposed", b"a job")
 
 
-def test_the_broker_stores_no_plaintext(network, clearing, north):
+def test_the_broker_stores_no_plaintext(network, north):
     secret = b"the north clinic has 4711 patients with this rare disease"
-    sent(north, "clearing", "answer in confidence", secret)
-    assert clearing.hears("north", "answer in confidence", secret)
+    sent(north, "east", "answer in confidence", secret)  # who is away
     stored = network.stored()
-    assert between(network, "north", "clearing").encode() in stored  # it is the store, and it was read
+    assert between(network, "north", "east").encode() in stored  # it is the store, and it was read
     for plain in (secret, b"4711 patients", b"answer in confidence", b"north", b"analyst"):
         assert plain not in stored
     for identity in network.sites.values():
@@ -101,12 +112,11 @@ def test_the_broker_stores_no_plaintext(network, clearing, north):
 
 def test_what_the_stream_hands_out_is_a_step_long_and_never_the_same(network, clearing, north):
     for body in (b"99", b"100", b"100"):
-        sent(north, "clearing", "count", body)
-    assert clearing.waits(lambda me: sum(kind == "count" for _, kind, _ in me.heard) == 3)
+        sent(north, "east", "count", body)  # who is away
     js = clearing.broker.client.jetstream()
     last = clearing.broker.call(js.stream_info(CONTROL_STREAM)).state.last_seq
     letters = [clearing.broker.call(js.get_msg(CONTROL_STREAM, seq)) for seq in range(last - 2, last + 1)]
-    assert {letter.subject for letter in letters} == {between(network, "north", "clearing")}
+    assert {letter.subject for letter in letters} == {between(network, "north", "east")}
     assert len({letter.data for letter in letters}) == 3
     assert {len(letter.data) for letter in letters} == {12 + 256 + 16}
     assert not any(letter.headers for letter in letters)
@@ -114,12 +124,12 @@ def test_what_the_stream_hands_out_is_a_step_long_and_never_the_same(network, cl
 
 def test_a_letter_that_cannot_be_opened_is_counted_and_the_next_is_heard(network, clearing, north):
     subject = between(network, "north", "clearing")
-    good = north.control._sealer("clearing").seal("clearing", msgspec.msgpack.encode(("replayed", b"once")))
+    good = chunk(north, "clearing", "replayed", b"once")
     flipped = good[:50] + bytes([good[50] ^ 4]) + good[51:]
     for letter in (flipped, b"", b"x", good[:-1], good + b"x", bytes(300)):
         north.raw(subject, letter)
     assert clearing.refuses(ALTERED.format("north"), times=6)
-    assert len(clearing.control.refused) == 6
+    assert clearing.control.notices.refused == 6
     sent(north, "clearing", "answer", b"after bad ones")
     assert clearing.hears("north", "answer", b"after bad ones")
     assert not [kind for _, kind, _ in clearing.heard if kind == "replayed"]
@@ -127,7 +137,7 @@ def test_a_letter_that_cannot_be_opened_is_counted_and_the_next_is_heard(network
 
 def test_a_letter_of_another_member_is_refused_under_ones_own_name(network, clearing, north):
     with network.site("south") as south:
-        theirs = south.control._sealer("clearing").seal("clearing", msgspec.msgpack.encode(("stolen", b"of south")))
+        theirs = chunk(south, "clearing", "stolen", b"of south")
         north.raw(between(network, "north", "clearing"), theirs)
         assert clearing.refuses(ALTERED.format("north"))
         sent(south, "clearing", "answer", b"by south itself")
@@ -136,24 +146,23 @@ def test_a_letter_of_another_member_is_refused_under_ones_own_name(network, clea
 
 
 def test_a_letter_to_another_is_not_for_this_one(network, clearing, north):
-    letter = north.control._sealer("south").seal("south", msgspec.msgpack.encode(("astray", b"for south")))
-    north.raw(between(network, "north", "clearing"), letter)
+    north.raw(between(network, "north", "clearing"), chunk(north, "south", "astray", b"for south"))
     assert clearing.refuses(ALTERED.format("north"))
 
 
 def test_a_letter_of_another_consortium_is_refused(network, clearing, north):
     twin = Members(msgspec.structs.replace(network.members.content, consortium="Twin"), network.members.signed)
-    control = Control(north.broker, network.sites["north"], twin, north.handle)
-    letter = control._sealer("clearing").seal("clearing", msgspec.msgpack.encode(("foreign", b"")))
+    of_twin = Control(north.broker, network.sites["north"], twin, north.handle)
+    letter = of_twin._sealer("clearing").seal("clearing", next(cut("foreign", b"")))
     north.raw(between(network, "north", "clearing"), letter)
     assert clearing.refuses(ALTERED.format("north"))
 
 
 def test_a_letter_that_opens_to_nonsense_is_counted(network, clearing, north):
     sealer = north.control._sealer("clearing")
-    for plain in (b"", b"\xc1", msgspec.msgpack.encode(("a kind",)), msgspec.msgpack.encode((1, b"")), msgspec.msgpack.encode({})):
+    for plain in (b"", b"\xc1", framed(("a kind",)), framed((1, b"", 0, 1)), framed({}), framed(("a kind", "id", 5, 3))):
         north.raw(between(network, "north", "clearing"), sealer.seal("clearing", plain))
-    assert clearing.waits(lambda me: len(me.control.refused) == 5)
+    assert clearing.waits(lambda me: me.control.notices.refused == 6)
     sent(north, "clearing", "answer", b"after nonsense")
     assert clearing.hears("north", "answer", b"after nonsense")
 
@@ -174,7 +183,7 @@ def test_a_handler_that_refuses_a_letter_hears_the_next(network, clearing, north
         assert clearing.hears("north", "try", b"allowed")
     finally:
         clearing.control._handle = real
-    assert clearing.control.refused == ["PeerError: north may not"]
+    assert clearing.control.notices.take() == ["a letter was refused: PeerError: north may not"]
 
 
 def without(network, name, **changes):
@@ -199,8 +208,11 @@ def test_letters_of_a_member_that_is_one_no_longer_are_refused(network, clearing
         assert clearing.refuses(words)
         sent(sites["analyst"], "clearing", "ask", words.encode())
         assert clearing.hears("analyst", "ask", words.encode())
-        with pytest.raises(PeerError, match=words.removeprefix("PeerError: ")):
-            clearing.control.send("north", "news", b"")
+        for _ in range(3):
+            with pytest.raises(PeerError, match=words.removeprefix("PeerError: ")):
+                clearing.control.send("north", "start", b"").result(1)
+        assert clearing.logs(words)
+        assert sum("a letter to north cannot be sent" in line for line in clearing.lines) == 1
     finally:
         clearing.control.renew(network.members)
     assert not [kind for _, kind, _ in clearing.heard if kind == "late"]
@@ -216,9 +228,16 @@ def test_letters_of_a_member_that_left_the_list_are_refused(network, clearing, n
         clearing.control.renew(network.members)
 
 
-def test_a_letter_to_nobody_is_refused_before_it_is_sent(clearing):
-    with pytest.raises(LocalError, match="'west' is no member of Northern hospitals"):
-        clearing.control.send("west", "news", b"")
+def test_a_letter_to_nobody_is_an_error_and_one_line_for_each_list_of_members(network, clearing):
+    for members in (network.members, without(network, "south", revoked=True)):
+        clearing.control.renew(members)
+        for _ in range(3):
+            with pytest.raises(LocalError, match="'west' is no member of Northern hospitals"):
+                clearing.control.send("west", "start", b"").result(1)
+    clearing.control.renew(network.members)
+    lines = clearing.control.notices.take()
+    assert len(lines) == 2
+    assert all(line.startswith("a letter to west cannot be sent: 'west' is no member") for line in lines)
 
 
 def test_letters_wait_for_a_receiver_that_is_away(network, clearing):
@@ -241,3 +260,104 @@ def test_a_server_that_was_wiped_and_started_again_costs_no_letter(tmp_path):
         network.server.start(network.members)
         assert settled(pending, 30)
         assert clearing.waits(lambda me: ("north", "answer", b"during the outage") in me.heard, 30)
+
+
+def test_a_letter_of_50_mb_arrives_whole_and_one_under_way_is_not_sent_twice(network, clearing, north):
+    del network
+    body = secrets.token_bytes(50_000_000)
+    sending = clearing.control.send("north", "start", body)
+    assert clearing.control.send("north", "start", body) is sending
+    assert settled(sending, 60)
+    assert north.waits(lambda me: ("clearing", "start", body) in me.heard, 60)
+    assert sum(kind == "start" and len(heard) == len(body) for _, kind, heard in north.heard) == 1
+    assert north.control._desk.held == 0
+    js = clearing.broker.client.jetstream()
+    assert clearing.waits(lambda me: me.broker.call(js.stream_info(CONTROL_STREAM)).state.bytes < 1_000_000)
+
+
+def test_a_letter_that_is_too_large_is_an_error_before_anything_of_it_is_sent(north):
+    with pytest.raises(LocalError, match="a letter of 16777217 bytes to clearing is too large: no more than 16777216"):
+        north.control.send("clearing", "answer", bytes((16 << 20) + 1)).result(1)
+
+
+@pytest.fixture
+def alone(tmp_path):
+    """A coordinator that nobody has written to."""
+    with ControlNetwork(tmp_path).serving() as network, network.site("clearing") as clearing:
+        clearing.broker.call(clearing.control.prepare())
+        yield network, clearing
+
+
+def test_letters_to_somebody_who_never_reads_wait_are_told_once_and_go_on_later(alone, monkeypatch):
+    network, clearing = alone
+    monkeypatch.setattr(control, "LONGEST_RETRY", 0.4)
+    sendings = [clearing.control.send("east", "proposed", b"%d" % i) for i in range(per_subject(4) + 8)]
+    assert clearing.logs("letters to east wait (maximum messages per subject exceeded): does it run, and hear?")
+    assert not sendings[-1].done()
+    with network.site("east") as east:
+        assert east.waits(lambda me: ("clearing", "proposed", b"%d" % (len(sendings) - 1)) in me.heard, 20)
+    assert all(settled(sending, 5) for sending in sendings)
+    assert sum("letters to east wait" in line for line in [*clearing.lines, *clearing.control.notices.take()]) == 1
+
+
+def test_a_letter_that_the_broker_does_not_take_is_given_up_with_an_error(alone, monkeypatch):
+    network, clearing = alone
+    monkeypatch.setattr(control, "GIVE_UP", 1.0)
+    for i in range(per_subject(4)):
+        sent(clearing, "south", "proposed", b"%d" % i)
+    with pytest.raises(PeerError, match="south took no letters for 1 s"):
+        clearing.control.send("south", "proposed", b"one more").result(20)
+    assert clearing.logs("a letter to south cannot be sent: south took no letters")
+    with network.site("south") as south:
+        assert south.hears("clearing", "proposed", b"0")
+
+
+def test_an_analyst_gets_no_letters(clearing):
+    with pytest.raises(LocalError, match="analyst gets no letters: an analyst asks"):
+        clearing.control.send("analyst", "start", b"").result(1)
+
+
+def test_questions_and_replies_are_heard_by_who_listens_and_leave_nothing(network, clearing, sites):
+    del network
+    before = clearing.broker.call(clearing.broker.client.jetstream().stream_info(CONTROL_STREAM)).state.last_seq
+    sites["analyst"].control.say("clearing", "ask", b"how far?")
+    assert clearing.hears("analyst", "ask", b"how far?")
+    large = secrets.token_bytes(3_000_000)
+    clearing.control.say("analyst", "told", large)
+    assert sites["analyst"].hears("clearing", "told", large)
+    assert clearing.broker.call(clearing.broker.client.jetstream().stream_info(CONTROL_STREAM)).state.last_seq == before
+
+
+def test_a_stream_of_an_older_configuration_is_made_anew_and_letters_arrive(tmp_path):
+    from nats.js.api import StorageType, StreamConfig  # noqa: PLC0415 - needs the extra
+
+    network = ControlNetwork(tmp_path)
+    with network.serving():
+        identity, token = network.sites["clearing"], network.tokens["clearing"]
+        with Broker([network.server.url], identity.tls(network.members.authority), token) as broker:
+            js = broker.client.jetstream()
+            old = StreamConfig(name=CONTROL_STREAM, subjects=["c.>"], storage=StorageType.FILE, max_age=24 * 3600.0)
+            broker.call(js.add_stream(old))
+        with network.site("clearing") as clearing, network.site("north") as north:
+            sent(north, "clearing", "answer", b"yes")
+            assert clearing.hears("north", "answer", b"yes")
+            js = clearing.broker.client.jetstream()
+            config = clearing.broker.call(js.stream_info(CONTROL_STREAM)).config
+            assert (config.retention, config.discard, config.discard_new_per_subject) == ("workqueue", "new", True)
+            assert (config.max_bytes, config.max_msgs_per_subject) == (CONTROL_BYTES, per_subject(4))
+            clearing.broker.call(clearing.control.prepare())  # once more changes nothing
+            sent(north, "clearing", "answer", b"still")
+            assert clearing.hears("north", "answer", b"still")
+
+
+def test_a_server_whose_store_is_too_small_for_letters_is_told(tmp_path):
+    network = ControlNetwork(tmp_path)
+    network.settings = replace(network.settings, store_bytes=64 << 20)
+    with network.serving(), network.site("clearing") as clearing:
+        assert clearing.logs("the server does not keep letters (insufficient storage resources available): is its store large enough?")
+
+
+@pytest.mark.parametrize(("receivers", "letters"), [(1, 32), (4, 32), (20, 25), (64, 7), (10_000, 1)])
+def test_one_sender_alone_fills_a_quarter_of_the_stream_at_most(receivers, letters):
+    assert per_subject(receivers) == letters
+    assert letters == 1 or receivers * letters * SEALED_CHUNK <= CONTROL_BYTES / 4

@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.serialization import Encoding
 
 from tacit.consortium import server as server_module
 from tacit.consortium.identity import Identity, key_digest
-from tacit.consortium.names import CONTROL_STREAM, CONTROL_SUBJECTS, control_subject, data_subject, inbox, run_subjects, stream
+from tacit.consortium.names import CONTROL_STREAM, control_subject, data_subject, inbox, question_subject, run_subjects, stream
 from tacit.consortium.request import Request
 from tacit.consortium.server import Server, find_server, start_server
 from tacit.consortium.server_config import ServerSettings, configuration
@@ -102,7 +102,7 @@ class Network:
         async with self.dial("clearing") as coordinator:
             js = coordinator.jetstream()
             await js.add_stream(js_api.StreamConfig(name=stream(RUN), subjects=[run_subjects(RUN)]))
-            await js.add_stream(js_api.StreamConfig(name=CONTROL_STREAM, subjects=[CONTROL_SUBJECTS]))
+            await js.add_stream(js_api.StreamConfig(name=CONTROL_STREAM, subjects=[control_subject("*", "*")]))
             for token in self.tokens.values():
                 for where, subject in ((stream(RUN), data_subject(RUN, "*", token)), (CONTROL_STREAM, control_subject("*", token))):
                     await js.add_consumer(where, js_api.ConsumerConfig(durable_name=token, filter_subject=subject, ack_policy="explicit"))
@@ -152,14 +152,19 @@ def test_a_party_writes_under_its_own_name_and_reads_its_own_consumer(network):
     asyncio.run(talk())
 
 
-def test_an_analyst_proposes_to_the_coordinator_and_reads_the_answer(network):
+def test_an_analyst_proposes_to_the_coordinator_asks_it_and_hears_the_answer(network):
     async def talk():
         analyst, clearing = network.tokens["analyst"], network.tokens["clearing"]
         async with network.dial("analyst") as asking, network.dial("clearing") as answering:
             await asking.jetstream().publish(control_subject(analyst, clearing), b"proposal")
             assert await fetch(answering, CONTROL_STREAM, clearing) == b"proposal"
-            await answering.jetstream().publish(control_subject(clearing, analyst), b"accepted")
-            assert await fetch(asking, CONTROL_STREAM, analyst) == b"accepted"
+            questions = await answering.subscribe(question_subject("*", clearing))
+            answers = await asking.subscribe(question_subject("*", analyst))
+            await answering.flush(5)
+            await asking.publish(question_subject(analyst, clearing), b"how far?")
+            assert (await questions.next_msg(5)).data == b"how far?"
+            await answering.publish(question_subject(clearing, analyst), b"half")
+            assert (await answers.next_msg(5)).data == b"half"
             assert asking.refusals == answering.refusals == []
 
     asyncio.run(talk())
@@ -186,6 +191,11 @@ REFUSED_WRITES = [
     ("analyst", "t.run1.{analyst}.{north}", "take part in a run"),
     ("analyst", "c.{analyst}.{north}", "write to a party"),
     ("analyst", "c.{north}.{clearing}", "spoof a party"),
+    ("analyst", "q.{analyst}.{north}", "speak to a party"),
+    ("analyst", "q.{clearing}.{analyst}", "spoof a coordinator's answer"),
+    ("analyst", "$JS.API.CONSUMER.MSG.NEXT.CONTROL.{analyst}", "read letters"),
+    ("north", "q.{north}.{analyst}", "speak to an analyst"),
+    ("north", "q.{clearing}.{analyst}", "answer in the coordinator's place"),
     ("analyst", "$JS.API.CONSUMER.MSG.NEXT.Rrun1.{analyst}", "read a run"),
     ("analyst", "$JS.API.STREAM.CREATE.MINE", "create a stream"),
     ("clearing", "t.run1.{north}.{south}", "spoof a party, as the coordinator"),
@@ -213,7 +223,8 @@ def test_the_server_refuses_to_let(network, who, subject, what):
 def test_nobody_listens_to_more_than_its_own_inbox(network, who):
     async def attempt():
         south = network.tokens["south"]
-        wanted = [">", "*.>", "t.>", "c.>", f"t.*.*.{south}", "$JS.>", "$SYS.>", "_INBOX.>", f"_INBOX_{south}.>", "*.*"]
+        wanted = [">", "*.>", "*.*", "t.>", "c.>", "q.>", "$JS.>", "$SYS.>", "_INBOX.>"]
+        wanted += [f"t.*.*.{south}", f"q.*.{south}", f"_INBOX_{south}.>"]
         async with network.dial(who) as client:
             for subject in wanted:
                 await client.subscribe(subject)
