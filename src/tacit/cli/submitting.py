@@ -133,7 +133,8 @@ def _end(job: Job, news: News | None, *, as_json: bool) -> None:
         print_json(_summary(job, news))
     if news.state != "finished":
         again = f"; once that is settled: tacit resume {job.id[:8]}" if news.state == "stopped" else ""
-        raise PeerError(f"job {job.id} {'was refused' if news.state == 'refused' else 'stopped'}: {told(news)}{again}")
+        ended = news.state if news.state in {"stopped", "expired"} else f"was {news.state}"
+        raise PeerError(f"job {job.id} {ended}: {told(news)}{again}")
     if not as_json:
         _print(job, news)
 

@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 
 from tacit.choreo import Ledger, Opened, Row
-from tacit.consortium.answers import Proposal, read
+from tacit.consortium.answers import Ended, Proposal, Withdrawal, check_sites, one_line, read
 from tacit.consortium.clearing import News
 from tacit.consortium.control import Control, settled
 from tacit.consortium.entrance import identity_of
@@ -24,7 +24,8 @@ from tacit.consortium.preflight import concerns
 from tacit.consortium.proposal import propose
 from tacit.consortium.questions import told
 from tacit.consortium.settings import AnalystSettings, Study
-from tacit.consortium.site import of_json
+from tacit.consortium.site import known, of_json
+from tacit.consortium.states import OVER
 from tacit.data import Federation
 from tacit.data.part import part_of
 from tacit.errors import LocalError, PeerError
@@ -62,10 +63,15 @@ class Analyst:
         self.broker.__exit__(*error)
 
     def submit(self, job: Job) -> None:
-        """Propose a job to its coordinator, and remember it here."""
+        """Propose a job to its coordinator, and remember it here; one between sites that are no members is not sent."""
+        check_sites(job, self.members)
         proposal = Proposal.of(job, self.identity)
         folder_of(self.settings.state, job.id).propose(proposal)
         self._tell(job.roles.coordinator, "propose", proposal.dump())
+
+    def withdraw(self, job: Job, reason: str = "") -> None:
+        """Take a job of one's own back: it ends at every site, also in the middle of its run."""
+        self._tell(job.roles.coordinator, "withdraw", Withdrawal(job=job.id, reason=one_line(reason)).dump())
 
     def resume(self, job: str, coordinator: str) -> None:
         """Have a stopped job taken up again."""
@@ -95,7 +101,11 @@ class Analyst:
         A server or a coordinator that is away is waited for, as every site of the run does: the run goes on once it is back.
         """
         coordinator, heard = job.roles.coordinator, time.monotonic()
+        folder = folder_of(self.settings.state, job.id)
         while True:
+            if (ended := folder.ended) is not None:
+                yield News(job=job.id, state=ended.kind, reasons=ended.reasons)
+                return
             found: list[News] = []
             with contextlib.suppress(UnreachableError):
                 found = self.ask(coordinator, job.id)
@@ -103,7 +113,7 @@ class Analyst:
                 if news.state == "finished" and news.public is not None:  # what later jobs may build on
                     folder_of(self.settings.state, job.id).keep_public(news.public)
                 yield news
-                if news.state in ("finished", "refused") or (news.state == "stopped" and news.attempt > after):
+                if news.state in OVER or (news.state == "stopped" and news.attempt > after):
                     return
             heard = time.monotonic() if found or coordinator in self.silent else heard  # who is away may come back and know it
             if time.monotonic() - heard > UNKNOWN:
@@ -111,12 +121,21 @@ class Analyst:
             time.sleep(ASK)
 
     def _hear(self, sender: str, kind: str, body: bytes) -> None:
-        if sender not in self._asked:  # nobody else's news count
+        if kind == "ended":  # of a job that may have been submitted by an earlier process
+            self._ended(sender, read(body, Ended))
+        elif sender not in self._asked:  # nobody else's news count
             return
-        if kind == "news":
+        elif kind == "news":
             self._news.put((sender, read(body, News)))
         elif kind == "no news":
             self._news.put((sender, body.decode()))
+
+    def _ended(self, sender: str, ended: Ended) -> None:
+        """Keep why a job of one's own is over: a coordinator that refused it keeps nothing of it."""
+        ended.check()
+        folder = known(self.settings.state, ended.job)
+        if folder is not None and folder.job.roles.coordinator == sender:
+            folder.ended = ended
 
     def _tell(self, coordinator: str, kind: str, body: bytes) -> None:
         self._asked.add(coordinator)

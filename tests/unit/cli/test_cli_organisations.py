@@ -18,7 +18,7 @@ from tacit.choreo import Holder
 from tacit.cli import services, submitting
 from tacit.cli.one_machine import one_machine
 from tacit.consortium import analyst, daemon, server
-from tacit.consortium.answers import Answer, Proposal
+from tacit.consortium.answers import Answer, Cleared, Proposal
 from tacit.consortium.audit import Chain, canonical
 from tacit.consortium.clearing import News
 from tacit.consortium.consent import Consent, automatic
@@ -72,7 +72,9 @@ def identity(machine, site):
 def waiting(machine, job):
     """A job that waits for people at north."""
     state = machine.folder("north") / "state"
-    folder_of(state, job.id).propose(Proposal.of(job, identity(machine, "analyst")))
+    folder = folder_of(state, job.id)
+    folder.propose(Proposal.of(job, identity(machine, "analyst")))
+    folder.cleared = Cleared(job=job.id, checked=())
     Consent(state / "consent", Policy.from_toml(machine.folder("north") / "policy.toml"), "north").submit(job)
     return job
 
@@ -309,7 +311,7 @@ def ended(machine, job, days=0):
     """The job as refused at north, so many days ago."""
     policy = Policy.from_toml(machine.folder("north") / "policy.toml")
     folder = folder_of(machine.folder("north") / "state", job.id)
-    folder.answer = Answer.of(automatic(job, policy, "north", "refuse", "purposes", "no", NOW), identity(machine, "north"))
+    folder.answer = Answer.of(job, automatic(job, policy, "north", "refuse", "purposes", "no", NOW), identity(machine, "north"))
     (folder.path / "audit.jsonl").write_text("kept\n")
     then = (NOW - timedelta(days=days)).timestamp()
     os.utime(folder.path / "answer.json", (then, then))
