@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -44,6 +45,7 @@ def purge(
         typer.echo(path.name)
     if not (yes or _confirmed(f"Remove {len(chosen)} job{'s' * (len(chosen) > 1)} of {settings.name} for good?")):
         raise LocalError("nothing was removed: say yes, or add --yes")
+    _sweep(settings)
     failed = [told for path in chosen if (told := _tried(settings, path, audits=everything))]
     removed, kept = len(chosen) - len(failed), "" if everything else f"; audits are in {settings.state / 'audits'}"
     typer.echo(f"removed {removed} job{'s' * (removed != 1)}{kept}")
@@ -85,6 +87,15 @@ def _tried(settings: Settings, path: Path, *, audits: bool) -> str | None:
     return None
 
 
+def _sweep(settings: Settings) -> None:
+    """Remove what an earlier purge, cut short, has left."""
+    from tacit.consortium.folder import Folder  # noqa: PLC0415 - as above
+
+    for aside in settings.state.glob(".purged-*"):
+        with suppress(TacitError, OSError):  # a journal that is in use still: the next purge removes it
+            Folder(aside).purge()
+
+
 def _remove(settings: Settings, path: Path, *, audits: bool) -> None:
     from tacit.consortium.folder import Folder  # noqa: PLC0415 - as above
 
@@ -92,9 +103,9 @@ def _remove(settings: Settings, path: Path, *, audits: bool) -> None:
         (settings.state / "audits").mkdir(exist_ok=True)
         audit.replace(settings.state / "audits" / f"{path.name}{audit.name.removeprefix('audit')}")
     # out of the daemon's sight first: it must not meet half a folder
-    path.replace(settings.state / f".purged-{path.name}")
-    for aside in settings.state.glob(".purged-*"):  # also what an earlier purge, cut short, has left
-        Folder(aside).purge()
+    aside = settings.state / f".purged-{path.name}"
+    path.replace(aside)
+    Folder(aside).purge()
     for file in (settings.state / "consent").glob(f"{path.name}.*"):
         file.unlink(missing_ok=True)
 

@@ -36,7 +36,7 @@ def withdraw(
         end = time.monotonic() + PATIENCE
         for news in analyst.follow(found):
             if news.state == "withdrawn":
-                typer.echo(f"job {found.id} is withdrawn at every site")
+                typer.echo(f"job {found.id} is withdrawn, and every site is told")
                 return
             if news.state in OVER:
                 raise PeerError(f"job {found.id} was over already, {news.state}: there is nothing to withdraw")

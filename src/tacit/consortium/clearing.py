@@ -6,7 +6,8 @@ It also ends a job for everybody: when a check fails or a site refuses, when its
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+import time
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
@@ -43,6 +44,7 @@ from tacit.runtimes.nats import Broker, delete_stream, open_stream
 
 log = logging.getLogger("tacit")
 Standing = Literal["proposed", "refused", "withdrawn", "expired", "waiting", "running", "stopped", "finished"]
+GRACE = 2.0  # seconds for the refusals of other sites, so that the submitter reads all of them at once
 PATIENCE = timedelta(days=1)  # how long a site that does not say so is told that a job is over
 
 
@@ -72,6 +74,7 @@ class Clearing(Site):
     def __init__(self, settings: CoordinatorSettings, identity: Identity, members: Members, broker: Broker) -> None:
         super().__init__(identity, members, settings.state, broker, timeout=settings.party_timeout, admin=True)
         self.settings = settings
+        self._first: dict[str, float] = {}  # when a site was first heard to refuse
 
     def hear(self, sender: str, kind: str, body: bytes) -> None:
         """Proposals and questions of submitters, checks, answers and ends of parties."""
@@ -270,9 +273,10 @@ class Clearing(Site):
     def _clear(self, folder: Folder, job: Job) -> None:
         """Pass the proposal on, and once every site's checks are here let people be asked, or end the job."""
         proposal, checked = folder.proposal, folder.heard("checked", Checked)
-        if self._refused(folder, job) or proposal is None:
+        silent = [p for p in job.parties if p not in checked and p not in folder.heard("answers", Answer)]
+        if self._refused(folder, job, silent) or proposal is None:
             return
-        for party in [p for p in job.parties if p not in checked]:
+        for party in silent:
             self.tell(party, "proposed", proposal.dump(), job.id)
         if set(checked) != set(job.roster.parties):
             return
@@ -283,10 +287,13 @@ class Clearing(Site):
         folder.cleared = Cleared(job=job.id, checked=tuple(checked[p] for p in job.roster.parties))
         self.wake(folder.id)
 
-    def _refused(self, folder: Folder, job: Job) -> bool:
-        """Whether a site refused, which ends the job for everybody."""
+    def _refused(self, folder: Folder, job: Job, silent: Sequence[str] = ()) -> bool:
+        """Whether a site refused, which ends the job for everybody; those that are still checking may add their reasons for a moment."""
         told = [a for a in folder.heard("answers", Answer).values() if not a.accepts]
-        if told:
+        if told and silent and time.monotonic() - self._first.setdefault(job.id, time.monotonic()) < GRACE:
+            self.wake(folder.id)
+        elif told:
+            self._first.pop(job.id, None)
             reasons = [f"{a.site} refuses: {a.record.reason or a.record.rule}" for a in told]
             self.end(folder, Ended.of(job.id, "refused", told[0].site, *reasons))
         return bool(told)

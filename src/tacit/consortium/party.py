@@ -31,7 +31,7 @@ from tacit.consortium.register import Register
 from tacit.consortium.settings import PartySettings
 from tacit.consortium.site import Site, known
 from tacit.consortium.states import OVER, JobState, after
-from tacit.consortium.watched import Stamp, Watched
+from tacit.consortium.watched import Watched
 from tacit.data import Table
 from tacit.data.ids import digests, taken
 from tacit.data.part import Part, part_of
@@ -55,9 +55,9 @@ class Party(Site):
         self._policy = Watched(settings.policy, Policy.from_toml)
         self._shown = ""  # the digest of the policy that the log names last
         self._tables = {name: Watched(offered.path, partial(self._read, name)) for name, offered in settings.datasets.items()}
-        self._pinned: dict[str, tuple[Stamp, Table]] = {}  # by job, the table that its run goes by, whatever becomes of the file
-        self._known: dict[str, tuple[Stamp, str, Facts]] = {}  # by dataset
-        self._marked: tuple[str, Stamp, tuple[list[bytes], list[bytes]]] | None = None  # of the job at hand
+        self._pinned: dict[str, tuple[int, Table]] = {}  # by job, the table that its run goes by, whatever becomes of the file
+        self._known: dict[str, tuple[int, str, Facts]] = {}  # by dataset
+        self._marked: tuple[str, int, tuple[list[bytes], list[bytes]]] | None = None  # of the job at hand
         self._owed: set[str] = set()  # jobs that the coordinator ended, and has still to hear that they are over here
         self._summing: dict[str, str] = {}  # by dataset, the job whose run sums its rows
         self._summing_lock = threading.Lock()
@@ -90,18 +90,18 @@ class Party(Site):
 
     def table(self, job: Job) -> Table | None:
         """The job's dataset as it is on disk; of a run, as it was when the run began."""
-        found = self._stamped(job)
+        found = self._edition(job)
         return None if found is None else found[1]
 
-    def _stamped(self, job: Job) -> tuple[Stamp, Table] | None:
-        """The table and its stamp; only in a split cell by cell a blank is another party's."""
+    def _edition(self, job: Job) -> tuple[int, Table] | None:
+        """The table and its edition; only in a split cell by cell a blank is another party's."""
         watched = self._tables.get(job.dataset)
         if watched is None:
             return None
-        stamp, table = self._pinned.get(job.id) or watched.now()
+        edition, table = self._pinned.get(job.id) or watched.now()
         if job.partition != "arbitrary":
             check_finite(table)
-        return stamp, table
+        return edition, table
 
     def _read(self, name: str, path: Path) -> Table:
         offered = self.settings.datasets[name]
@@ -157,17 +157,17 @@ class Party(Site):
 
     def _marks(self, job: Job) -> tuple[list[bytes], list[bytes]]:
         """Marks of the records, and of what is in them."""
-        found = self._stamped(job)
+        found = self._edition(job)
         if found is None:
             return [], []
-        stamp, table = found
+        edition, table = found
         kept = self._marked
-        if kept is None or kept[:2] != (job.id, stamp):
+        if kept is None or kept[:2] != (job.id, edition):
             table = self._aligned(job, table, grounds_of(self.state, job))
             whole = part_of(table.X, table.y, table.weight, table.features)
             ids: Any = table.columns.get(self._id(job))
             marks = (record_marks(self.opened.salt, whole, ids), record_marks(self.opened.salt, whole, None))
-            self._marked = kept = (job.id, stamp, marks)
+            self._marked = kept = (job.id, edition, marks)
         return kept[2]
 
     def ids(self, job: Job) -> Any:
@@ -210,17 +210,17 @@ class Party(Site):
 
     def _facts(self, job: Job, grounds: Grounds) -> tuple[Facts | None, Register]:
         register = Register(self.state / "registers", job.dataset)
-        found = self._stamped(job)
+        found = self._edition(job)
         if found is None:
             return None, register
-        stamp, table = found
+        edition, table = found
         alignment = grounds.alignment.id if grounds.alignment else ""
         kept = self._known.get(job.dataset)
-        if kept is None or kept[:2] != (stamp, alignment):  # a job may wait for people for days: its rows are marked once
+        if kept is None or kept[:2] != (edition, alignment):  # a job may wait for people for days: its rows are marked once
             table = self._aligned(job, table, grounds)
             ids: Any = table.columns.get(self._id(job))
             whole = part_of(table.X, table.y, table.weight, table.features)
-            kept = (stamp, alignment, Facts(table.features, register.rows_of(whole, ids), identified=ids is not None))
+            kept = (edition, alignment, Facts(table.features, register.rows_of(whole, ids), identified=ids is not None))
             self._known[job.dataset] = kept
         return kept[2], register
 
@@ -428,7 +428,7 @@ class Party(Site):
     def admit(self, job: Job) -> None:
         """Enter the job in the register of its dataset, which refuses what would single somebody out."""
         now = datetime.now(UTC)
-        found = self._stamped(job)
+        found = self._edition(job)
         if found is not None:  # what is marked, summed and written down as opened is one table from here to the end of the run
             self._pinned[job.id] = found
         grounds = grounds_of(self.state, job, now)

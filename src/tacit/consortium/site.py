@@ -98,9 +98,8 @@ class Site:
     def tick(self) -> None:
         """Look after every job by itself: whatever happens to one, the others go on."""
         now = time.monotonic()
-        for folder in folders(self.state):
-            if self._rests.get(folder.id, 0.0) <= now:
-                self._look(folder)
+        for folder in folders(self.state, lambda job: self._rests.get(job, 0.0) <= now):
+            self._look(folder)
 
     def wake(self, job: str) -> None:
         """Something was heard about a job: look after it at once."""
@@ -202,10 +201,9 @@ class Site:
     def open_of(self, submitter: str) -> int:
         """How many jobs of a submitter are not over here."""
         found = 0
-        for folder in folders(self.state):
-            if self._rests.get(folder.id) != math.inf:
-                with contextlib.suppress(TacitError, OSError):
-                    found += folder.job.submitter == submitter and state_of(folder) not in OVER
+        for folder in folders(self.state, lambda job: self._rests.get(job) != math.inf):
+            with contextlib.suppress(TacitError, OSError):
+                found += folder.job.submitter == submitter and state_of(folder) not in OVER
         return found
 
     def part(self, job: Job) -> Part | None:

@@ -1,7 +1,8 @@
-"""Files that people change while a site runs: read again whenever they have changed, and not otherwise."""
+"""Files that people change while a site runs: read again whenever they may have changed, and not otherwise."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Generic, TypeVar
@@ -9,6 +10,7 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 Stamp = tuple[int, int, int]
 NOWHERE: Stamp = (0, 0, 0)
+SETTLED = 2_000_000_000  # nanoseconds after which a file system gives a further change another time
 
 
 def stamp_of(path: Path) -> Stamp:
@@ -25,12 +27,16 @@ class Watched(Generic[T]):
 
     def __init__(self, path: Path, read: Callable[[Path], T]) -> None:
         self._path, self._read = path, read
-        self._kept: tuple[Stamp, T] | None = None
+        self._stamp: Stamp | None = None  # none while the file may change without another stamp
+        self._kept: tuple[int, T] | None = None
+        self._edition = 0
 
-    def now(self) -> tuple[Stamp, T]:
-        """Return the content and the stamp that it was read under."""
+    def now(self) -> tuple[int, T]:
+        """Return the content and its edition, which is another one whenever the file was read again."""
         stamp = stamp_of(self._path)  # before the file is read: a change meanwhile is seen at the next look
-        if self._kept is None or self._kept[0] != stamp or stamp == NOWHERE:
-            self._kept = None
-            self._kept = (stamp, self._read(self._path))
+        if self._kept is None or stamp != self._stamp:
+            self._kept = self._stamp = None
+            self._edition += 1
+            self._kept = (self._edition, self._read(self._path))
+            self._stamp = stamp if time.time_ns() - stamp[0] > SETTLED else None
         return self._kept

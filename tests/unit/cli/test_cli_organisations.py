@@ -30,6 +30,7 @@ from tacit.consortium.policy import Policy
 from tacit.consortium.preflight import combine, render, report_of
 from tacit.consortium.registrar import Registrar
 from tacit.consortium.request import Request
+from tacit.consortium.store import Store
 from tacit.data.part import part_of
 from tacit.registry import execute_together
 
@@ -339,6 +340,28 @@ def test_only_what_is_past_its_retention_expires(tacit, machine, north, waiting)
     ended(machine, waiting, days=31)
     assert "removed 1 job" in tacit("purge", "--expired", "--config", north, "--yes").out
     assert not path.exists()
+
+
+def test_one_job_that_cannot_be_removed_or_read_keeps_no_other_from_being_purged(tacit, machine, north, waiting, job):
+    state = machine.folder("north") / "state"
+    other = msgspec.structs.replace(job, id="a" * 32)
+    folder_of(state, other.id).propose(Proposal.of(other, identity(machine, "analyst")))
+    free, held = ended(machine, waiting, days=31), ended(machine, other, days=31)
+    broken = state / "jobs" / ("0" * 32)
+    broken.mkdir()
+    (broken / "proposal.json").write_text("{")
+    store = Store(held / "journal")  # as a daemon holds it whose run goes on
+    try:
+        result = tacit("purge", "--expired", "--config", north, "--yes")
+    finally:
+        store.close()
+    assert not free.exists()
+    assert "removed 1 job;" in result.out
+    assert result.code == 2
+    assert f"1 of 2 jobs were not removed: {other.id}: " in result.err
+    assert f"job {broken.name} of north cannot be read" in result.err
+    assert tacit("purge", waiting.id, "--config", north, "--yes").code == 2  # it is gone
+    assert tacit("status", "--config", north).code == 0
 
 
 def test_purge_by_date(tacit, machine, north, waiting):

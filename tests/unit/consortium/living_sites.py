@@ -14,6 +14,7 @@ from tacit.consortium.folder import folder_of, state_of
 from tacit.consortium.party import Party
 from tacit.consortium.proposal import propose
 from tacit.consortium.settings import AnalystSettings, CoordinatorSettings, PartySettings
+from tacit.consortium.states import TABLE
 from tacit.runtimes.nats import Broker
 
 KERNEL = {"kernel": "linear", "gamma": "scale", "degree": 3, "coef0": 0.0, "C": 1.0}
@@ -24,13 +25,22 @@ def table(*, label=False):
     return f"age,dose{',label' * label}\n" + "".join(f"{i},{i % 7}.5{f',{i % 2}' * label}\n" for i in range(60))
 
 
+def reachable(state):
+    """All states that a job in this one can still come to."""
+    found, new = set(), {state}
+    while new:
+        found |= new
+        new = {then for (before, _), then in TABLE.items() if before in found} - found
+    return found
+
+
 class House(ControlNetwork):
     """Clearing, north, south and east at work, and an analyst."""
 
     def __init__(self, folder) -> None:
         super().__init__(folder)
         self.stack = ExitStack()
-        self.at = {}
+        self.at, self.seen = {}, {}
         self.folder = folder
         self.fingerprint = self.consortium.registrar.identity.fingerprint
 
@@ -106,8 +116,13 @@ class House(ControlNetwork):
         return folder_of(state, job if isinstance(job, str) else job.id)
 
     def state(self, name, job):
+        """How far a job is at a site; every change that is seen must follow from the table of states."""
         folder = self.folder_at(name, job)
-        return None if folder.proposal is None else state_of(folder)
+        now = None if folder.proposal is None else state_of(folder)
+        before = self.seen.get((name, folder.id))
+        assert before is None or now in reachable(before), f"{name} went from {before} to {now}"
+        self.seen[name, folder.id] = now
+        return now
 
     def states(self, job):
         return {name: self.state(name, job) for name in ("clearing", *PARTIES)}
