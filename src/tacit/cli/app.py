@@ -19,6 +19,7 @@ from tacit.cli.services import coordinator, party
 from tacit.cli.status import status
 from tacit.cli.submit import resume, submit
 from tacit.cli.train import train
+from tacit.cli.withdraw import withdraw
 
 app = typer.Typer(
     cls=Commands,
@@ -60,6 +61,7 @@ app.command(epilog="Example: tacit coordinator --config clearing.toml")(coordina
 app.add_typer(party, name="party")
 app.command(epilog="Example: tacit submit job.toml --config analyst.toml")(submit)
 app.command(epilog="Example: tacit resume 3fa2 --config analyst.toml")(resume)
+app.command(epilog='Example: tacit withdraw 3fa2 --reason "wrong cohort" --config analyst.toml')(withdraw)
 app.command(epilog="Example: tacit status --config north.toml --watch")(status)
 app.add_typer(audit, name="audit")
 app.command(epilog="Examples: tacit purge 3fa2 --config north.toml; tacit purge --expired --yes")(purge)

@@ -9,10 +9,17 @@ from tacit.consortium.answers import Finished
 from tacit.consortium.folder import Folder, folders, state_of
 from tacit.consortium.job import Job
 from tacit.consortium.settings import AnalystSettings, Settings
-from tacit.errors import LocalError
+from tacit.consortium.states import OVER
+from tacit.errors import LocalError, TacitError
 from tacit.report.words import counted, human_bytes, human_seconds
 
-WAITS = {"pending": "waits for people here", "accepted": "waits for the others", "ended": "waits for the others to end"}
+WAITS = {
+    "proposed": "waits for this site's checks",
+    "checked": "waits for the checks of the others",
+    "pending": "waits for people here",
+    "accepted": "waits for the others",
+    "through": "waits for the others to end",
+}
 
 
 @dataclass(frozen=True)
@@ -28,7 +35,7 @@ class Standing:
     @property
     def over(self) -> bool:
         """Whether nothing more will come of it here by itself; a run that stopped can be resumed until it is purged."""
-        return self.state in {"finished", "refused", "expired", "stopped", "submitted"}
+        return self.state in {*OVER, "stopped", "submitted"}
 
 
 def known_folder(settings: Settings, name: str) -> Folder:
@@ -47,26 +54,40 @@ def known_job(settings: Settings, name: str) -> Job:
 
 
 def standings(settings: Settings) -> list[Standing]:
-    """All jobs of the site."""
-    return [standing(folder, own=isinstance(settings, AnalystSettings)) for folder in folders(settings.state)]
+    """All jobs of the site whose files can be read."""
+    return readable(settings)[0]
+
+
+def readable(settings: Settings) -> tuple[list[Standing], list[str]]:
+    """All jobs of the site whose files can be read, and a line about each of the others."""
+    found, lines = [], []
+    for folder in folders(settings.state):
+        try:
+            found.append(standing(folder, own=isinstance(settings, AnalystSettings)))
+        except (TacitError, OSError) as error:
+            lines.append(f"job {folder.id} of {settings.name} cannot be read ({error}): it is left as it is")
+    return found, lines
 
 
 def standing(folder: Folder, *, own: bool = False) -> Standing:
     """From the files alone; `own` at an analyst, who has nothing but the proposal."""
     job = folder.job
-    state = "submitted" if own else state_of(folder)
+    ended = folder.ended
+    state = state_of(folder) if not own else "submitted" if ended is None else ended.kind
     return Standing(folder, job, state, _why(folder, state), folder.since)
 
 
 def _why(folder: Folder, state: str) -> str:
-    answer, ended = folder.answer, folder.finished
+    answer, finished, ended = folder.answer, folder.finished, folder.ended
     if state in WAITS:
         return WAITS[state]
+    if ended is not None:
+        return "; ".join(ended.reasons)
     if state == "refused" and answer is not None:
         return answer.record.reason or answer.record.rule
-    if state == "stopped" and ended is not None:
-        return f"{ended.party} at {ended.place} ({ended.kind})"
-    return _cost(ended) if state == "finished" else ""
+    if state == "stopped" and finished is not None:
+        return f"{finished.party} at {finished.place} ({finished.kind})"
+    return _cost(finished) if state == "finished" else ""
 
 
 def _cost(ended: Finished | None) -> str:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from typer import Argument, Option
 
 from tacit.cli.site import Config, any_settings
 from tacit.consortium.settings import Settings
-from tacit.errors import LocalError
+from tacit.errors import LocalError, TacitError
+
+if TYPE_CHECKING:
+    from tacit.cli.jobs import Standing
 
 
 def purge(
@@ -41,16 +45,21 @@ def purge(
         typer.echo(path.name)
     if not (yes or _confirmed(f"Remove {len(chosen)} job{'s' * (len(chosen) > 1)} of {settings.name} for good?")):
         raise LocalError("nothing was removed: say yes, or add --yes")
-    for path in chosen:
-        _remove(settings, path, audits=everything)
-    kept = "" if everything else f"; audits are in {settings.state / 'audits'}"
-    typer.echo(f"removed {len(chosen)} job{'s' * (len(chosen) > 1)}{kept}")
+    _sweep(settings)
+    failed = [told for path in chosen if (told := _tried(settings, path, audits=everything))]
+    removed, kept = len(chosen) - len(failed), "" if everything else f"; audits are in {settings.state / 'audits'}"
+    typer.echo(f"removed {removed} job{'s' * (removed != 1)}{kept}")
+    if failed:
+        raise LocalError(f"{len(failed)} of {len(chosen)} jobs were not removed: {'; '.join(failed)}")
 
 
 def _chosen(settings: Settings, job: str | None, before: datetime | None) -> list[Path]:
-    from tacit.cli.jobs import known_folder, standings  # noqa: PLC0415 - scikit-learn takes a second to import
+    from tacit.cli.jobs import known_folder, readable  # noqa: PLC0415 - scikit-learn takes a second to import
 
-    over = [one for one in standings(settings) if one.over]
+    found, unreadable = readable(settings)
+    for line in unreadable:
+        typer.echo(line, err=True)
+    over = [one for one in found if one.over]
     if job is not None:
         folder = known_folder(settings, job)
         if folder.id not in {one.folder.id for one in over}:
@@ -58,20 +67,45 @@ def _chosen(settings: Settings, job: str | None, before: datetime | None) -> lis
         return [folder.path]
     if before is not None:
         return [one.folder.path for one in over if one.since < before.replace(tzinfo=UTC)]
-    return [one.folder.path for one in over if not one.folder.retained(datetime.now(UTC))]
+    return [one.folder.path for one in over if _past(one, datetime.now(UTC))]
+
+
+def _past(one: Standing, now: datetime) -> bool:
+    """Whether a job's retention is over; one that goes beyond the end of time is not."""
+    try:
+        return not one.folder.retained(now)
+    except OverflowError:
+        return False
+
+
+def _tried(settings: Settings, path: Path, *, audits: bool) -> str | None:
+    """Remove one job; what went wrong with it, in one line, so that the others are removed."""
+    try:
+        _remove(settings, path, audits=audits)
+    except (TacitError, OSError) as error:
+        return f"{path.name}: {error}"
+    return None
+
+
+def _sweep(settings: Settings) -> None:
+    """Remove what an earlier purge, cut short, has left."""
+    from tacit.consortium.folder import Folder  # noqa: PLC0415 - as above
+
+    for aside in settings.state.glob(".purged-*"):
+        with suppress(TacitError, OSError):  # a journal that is in use still: the next purge removes it
+            Folder(aside).purge()
 
 
 def _remove(settings: Settings, path: Path, *, audits: bool) -> None:
     from tacit.consortium.folder import Folder  # noqa: PLC0415 - as above
 
-    audit = path / "audit.jsonl"
-    if audit.exists() and not audits:
+    for audit in [] if audits else Folder(path).audits:
         (settings.state / "audits").mkdir(exist_ok=True)
-        audit.replace(settings.state / "audits" / f"{path.name}.jsonl")
+        audit.replace(settings.state / "audits" / f"{path.name}{audit.name.removeprefix('audit')}")
     # out of the daemon's sight first: it must not meet half a folder
-    path.replace(settings.state / f".purged-{path.name}")
-    for aside in settings.state.glob(".purged-*"):  # also what an earlier purge, cut short, has left
-        Folder(aside).purge()
+    aside = settings.state / f".purged-{path.name}"
+    path.replace(aside)
+    Folder(aside).purge()
     for file in (settings.state / "consent").glob(f"{path.name}.*"):
         file.unlink(missing_ok=True)
 

@@ -67,7 +67,8 @@ def _from_files(settings: Settings) -> Iterator[Status]:
         live = {line["job"]: line for line in heard.get("jobs", ())}
         running = time.time() - heard.get("at", 0.0) < STALE
         jobs = [_line(one, live.get(one.job.id, {})) for one in standings(settings)]
-        yield {"site": settings.name, "kind": kind, "running": running, "at": heard.get("at"), "jobs": jobs}
+        force = heard.get("in_force", {}) if running else {}
+        yield {"site": settings.name, "kind": kind, "running": running, "at": heard.get("at"), "in_force": force, "jobs": jobs}
 
 
 def _heard(settings: Settings) -> Status:
@@ -105,6 +106,8 @@ def _shown(found: Status) -> Any:
     from tacit.report.words import listing  # noqa: PLC0415 - as above
 
     state = "" if "running" not in found else ", running" if found["running"] else ", not running"
+    force = found.get("in_force") or {}
+    state += f", policy {force['policy']} {force['digest'][:16]}".rstrip() if force else ""
     rows = [(job["job"][:8], job["state"], listing(job["answers"]) if "answers" in job else "", job["says"]) for job in found["jobs"]]
     if not rows:
         silent = listing(found.get("silent", ()))

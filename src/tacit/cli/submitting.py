@@ -134,7 +134,8 @@ def _end(analyst: Analyst, job: Job, news: News | None, *, as_json: bool) -> Non
         print_json(_summary(job, news, result))
     if news.state != "finished":
         again = f"; once that is settled: tacit resume {job.id[:8]}" if news.state == "stopped" else ""
-        raise PeerError(f"job {job.id} {'was refused' if news.state == 'refused' else 'stopped'}: {told(news)}{again}")
+        ended = news.state if news.state in {"stopped", "expired"} else f"was {news.state}"
+        raise PeerError(f"job {job.id} {ended}: {told(news)}{again}")
     if result is not None and not as_json:
         _print(job, news, result.public)
 

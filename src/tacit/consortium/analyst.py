@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 
 from tacit.choreo import Ledger, Opened, Row
-from tacit.consortium.answers import Proposal
+from tacit.consortium.answers import Proposal, Withdrawal, check_sites, one_line
 from tacit.consortium.asking import TOLD, Asking
 from tacit.consortium.chain import Entry, Reading
 from tacit.consortium.clearing import News
@@ -27,6 +27,7 @@ from tacit.consortium.proposal import propose
 from tacit.consortium.questions import told
 from tacit.consortium.settings import AnalystSettings, Study
 from tacit.consortium.site import of_json
+from tacit.consortium.states import OVER
 from tacit.data import Federation
 from tacit.data.part import part_of
 from tacit.errors import LocalError, PeerError
@@ -72,10 +73,15 @@ class Analyst:
         self.broker.__exit__(*error)
 
     def submit(self, job: Job) -> None:
-        """Propose a job to its coordinator, and remember it here."""
+        """Propose a job to its coordinator, and remember it here; one between sites that are no members is not sent."""
+        check_sites(job, self.members)
         proposal = Proposal.of(job, self.identity)
         folder_of(self.settings.state, job.id).propose(proposal)
         self._tell(job.roles.coordinator, "propose", proposal.dump())
+
+    def withdraw(self, job: Job, reason: str = "") -> None:
+        """Take a job of one's own back: it ends at every site, also in the middle of its run."""
+        self._tell(job.roles.coordinator, "withdraw", Withdrawal(job=job.id, reason=one_line(reason)).dump())
 
     def resume(self, job: str, coordinator: str) -> None:
         """Have a stopped job taken up again."""
@@ -131,7 +137,7 @@ class Analyst:
                 found = self.ask(coordinator, job.id)
             for news in found:
                 yield news
-                if news.state in ("finished", "refused") or (news.state == "stopped" and news.attempt > after):
+                if news.state in OVER or (news.state == "stopped" and news.attempt > after):
                     return
             heard = time.monotonic() if found or coordinator in self.silent else heard  # who is away may come back and know it
             if time.monotonic() - heard > UNKNOWN:

@@ -2,7 +2,8 @@
 
 Every party walks the whole text, so all files have the same rows in the same order; what both ends of a message saw of it
 is equal; and a published message is the same for everyone. A party has one key or, where it was given a new one, several: any of them may
-have signed, and `signer` says which. NOT found: what all parties agree to leave out, and a receiver
+have signed, and `signer` says which. A file of an attempt that stopped says so in its opening: it may end earlier than the others.
+NOT found: what all parties agree to leave out, and a receiver
 that leaves a message blank, which cannot be told from one that stayed away in a `gather`.
 """
 
@@ -22,6 +23,8 @@ from tacit.report.words import clean
 SHOWN = 100  # characters of a text that another party wrote
 WALKED = ("place", "sender", "receiver", "sender_role", "receiver_role", "type", "tells")
 SEEN = ("shapes", "bytes")
+STOPPED = {"ended": "stopped"}  # in the opening of a file whose run stopped
+UNCONFIRMED = "left or arrived before the run stopped; its exchange was not over"
 
 
 @dataclass(frozen=True)
@@ -110,17 +113,34 @@ def _signed_by(reading: Reading, public_key: bytes) -> bool:
 
 
 def _against_each_other(readings: Mapping[str, Reading]) -> Iterator[Difference]:
-    for name in ("run", "about"):
-        told = {p: shown(getattr(r.begin, name)) for p, r in readings.items()}
+    for name in ("run", "job"):
+        told = {p: shown(_opening(r, name)) for p, r in readings.items()}
         if len(set(told.values())) > 1:
-            yield Difference("opening", f"the files are not of one {'run' if name == 'run' else 'job'}", _grouped(told))
-    walks = list(zip_longest(*(r.entries for r in readings.values())))
+            yield Difference("opening", f"the files are not of one {name}", _grouped(told))
+    walks = list(zip_longest(*(_confirmed(r) for r in readings.values())))
+    walks = walks[: min((len(_confirmed(r)) for r in readings.values() if _stopped(r)), default=len(walks))]
     parted = next((i for i, row in enumerate(walks) if len({_walked(e) for e in row}) > 1), len(walks))
     together = [dict(zip(readings, row, strict=True)) for row in walks[: parted + 1]]
     yield from _unequally_seen(together[:parted])
     yield from _equivocations(together[:parted])
     if parted < len(walks):
         yield _parting(parted, together[parted])
+
+
+def _opening(reading: Reading, name: str) -> object:
+    """The run; or all that the parties must agree on, without how far each of them came in it."""
+    if reading.begin is None or name == "run":
+        return reading.begin.run if reading.begin else None
+    return {key: value for key, value in reading.begin.about.items() if key not in {"attempt", *STOPPED}}
+
+
+def _stopped(reading: Reading) -> bool:
+    return reading.begin is not None and reading.begin.about.items() >= STOPPED.items()
+
+
+def _confirmed(reading: Reading) -> list[Entry]:
+    """The rows of exchanges that were over, which all parties can lay side by side."""
+    return [entry for entry in reading.entries if entry.tells != UNCONFIRMED] if _stopped(reading) else reading.entries
 
 
 def _walked(entry: Entry | None) -> tuple[str, ...] | None:

@@ -19,7 +19,7 @@ from typing import Literal
 
 import msgspec
 
-from tacit.consortium.job import Job
+from tacit.consortium.job import Job, Moment
 from tacit.consortium.policy import Policy
 from tacit.errors import LocalError, PeerError
 from tacit.files import write_whole
@@ -48,7 +48,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     rule: str
     reason: str
     policy: str
-    at: datetime
+    at: Moment
 
     def canonical(self) -> bytes:
         """The bytes that are signed."""
@@ -121,11 +121,10 @@ class Consent:
             rule="approvers", reason="; ".join(v.reason for v in votes if v.reason), policy=self.policy.digest, at=max(v.at for v in votes),
         )  # fmt: skip
 
-    def remove(self, job_id: str) -> None:
-        """Forget a job that is over, and its votes."""
-        job = self._job(job_id)
-        for file in (*self.folder.glob(f"{job.id}.*.vote"), self.folder / f"{job.id}.job"):
-            file.unlink(missing_ok=True)
+    @staticmethod
+    def close(folder: Path, job_id: str) -> None:
+        """Let a job that is over no longer wait, whatever the policy is now; what people said stays until it is purged."""
+        (folder / f"{job_id}.job").unlink(missing_ok=True)
 
     def _vote(self, job_id: str, approver: str, verdict: Verdict, reason: str, now: datetime) -> Pending:
         if approver not in self.policy.approvers:

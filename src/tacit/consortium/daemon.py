@@ -193,6 +193,7 @@ def _told(site: Site) -> None:
         "site": site.name,
         "at": now,
         "since": site.started.timestamp(),
+        "in_force": site.in_force(),
         "jobs": [_line(site, folder.id) for folder in folders(site.state)],
     }
     target = site.state / "status.json"

@@ -1,9 +1,12 @@
 """A job's folder at a site: everything that must survive the process, each file written whole.
 
 proposal.json   the job and its submitter's signature        start.json     all answers, when the run may begin
+checked.json    what this site's own checks found            cleared.json   all sites' checks, when none failed
 answer.json     what this site said                          finished.json  how it came out, or why it stopped
+ended.json      why the job is over without a result
 journal/        the run                                      result.bin     this site's share of the result
 audit.jsonl     the ledger as a signed chain                 public.json    what everybody knows of it
+audit-N.jsonl   the same, of attempt N, which stopped
 past.bin        what earlier runs had opened of its records  used.json      which columns and records it used here
 """
 
@@ -11,23 +14,23 @@ from __future__ import annotations
 
 import contextlib
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
 from tacit.choreo import decode, encode
-from tacit.consortium.answers import Answer, Finished, Proposal, Start, read
+from tacit.consortium.answers import Answer, Checked, Cleared, Ended, Finished, Proposal, Start, read
 from tacit.consortium.job import Job, Label, is_id
 from tacit.consortium.journal import purge
+from tacit.consortium.states import CONSENT_NEEDED, JobState
 from tacit.errors import LocalError, PeerError
 from tacit.files import write_whole
 
 T = TypeVar("T", bound=msgspec.Struct)
-LATEST = ("finished.json", "answer.json", "proposal.json")  # what a job is as old as
-State = Literal["pending", "accepted", "refused", "expired", "running", "ended", "stopped", "finished"]
+LATEST = ("ended.json", "finished.json", "answer.json", "proposal.json")  # what a job is as old as
 
 
 class Used(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -75,6 +78,34 @@ class Folder:
         if proposal is None:
             raise LocalError(f"{self.path} holds no proposal: remove the folder, and ask the author to submit the job again")
         return Job.from_bytes(proposal.job.encode())
+
+    @property
+    def checked(self) -> Checked | None:
+        """What this site's own checks found."""
+        return self._read("checked.json", Checked)
+
+    @checked.setter
+    def checked(self, checked: Checked) -> None:
+        self._write("checked.json", checked.dump())
+
+    @property
+    def cleared(self) -> Cleared | None:
+        """Every site's checks, once all have passed."""
+        return self._read("cleared.json", Cleared)
+
+    @cleared.setter
+    def cleared(self, cleared: Cleared) -> None:
+        self._write("cleared.json", cleared.dump())
+
+    @property
+    def ended(self) -> Ended | None:
+        """Why the job is over without a result; the first reason stays."""
+        return self._read("ended.json", Ended)
+
+    @ended.setter
+    def ended(self, ended: Ended) -> None:
+        if self.ended is None:
+            self._write("ended.json", ended.dump())
 
     @property
     def answer(self) -> Answer | None:
@@ -162,6 +193,20 @@ class Folder:
         """Whether what it left may still be kept, and used."""
         return now <= self.since + timedelta(days=self.job.retention_days)
 
+    def audit_of(self, attempt: int) -> Path:
+        """The file for the audit of an attempt that stopped: its own, or the next one if that attempt has stopped before."""
+        taken = sorted(self.path.glob(f"audit-{attempt}*.jsonl"))
+        return self.path / (f"audit-{attempt}.{len(taken) + 1}.jsonl" if taken else f"audit-{attempt}.jsonl")
+
+    def audited(self, attempt: int) -> bool:
+        """Whether an attempt that stopped has left its audit."""
+        return any(self.path.glob(f"audit-{attempt}*.jsonl"))
+
+    @property
+    def audits(self) -> list[Path]:
+        """All audits of this job: of attempts that stopped, and of the one that finished."""
+        return sorted(self.path.glob("audit*.jsonl"))
+
     def purge(self) -> None:
         """Remove all of it, the journal's secrets first."""
         if (self.path / "journal" / "journal.sqlite").exists():
@@ -176,26 +221,42 @@ class Folder:
         return read(file.read_bytes(), kind) if file.exists() else None
 
 
-def state_of(folder: Folder) -> State:
-    """How far a job is here, as this site's files have it."""
-    start, finished, answer = folder.start, folder.finished, folder.answer
+def state_of(folder: Folder) -> JobState:
+    """How far a job is here (`states`), as this site's files and its clock have it."""
+    state = _state(folder)
+    return "expired" if state in CONSENT_NEEDED and folder.job.expired(datetime.now(UTC)) else state
+
+
+def _state(folder: Folder) -> JobState:
     if folder.heard("closed", Finished):
         return "finished"
+    ended, answer, start = folder.ended, folder.answer, folder.start
+    if ended is not None:
+        return ended.kind
     if start is not None:
-        if finished is None or finished.attempt < start.attempt:
-            return "running"
-        return "ended" if finished.ok else "stopped"
-    if answer is not None and not answer.accepts:
-        return "refused"
-    if folder.job.expired(datetime.now(UTC)):
-        return "expired"
-    return "pending" if answer is None else "accepted"
+        return _running(folder.finished, start)
+    if answer is not None:
+        return "accepted" if answer.accepts else "refused"
+    return _unanswered(folder)
 
 
-def folders(state: Path) -> Iterator[Folder]:
-    """All jobs of a site, in order of their ids."""
-    for path in sorted((state / "jobs").glob("*/")):
-        if (path / "proposal.json").exists():
+def _running(finished: Finished | None, start: Start) -> JobState:
+    if finished is None or finished.attempt < start.attempt:
+        return "running"
+    return "through" if finished.ok else "stopped"
+
+
+def _unanswered(folder: Folder) -> JobState:
+    if folder.cleared is not None:
+        return "pending"
+    return "proposed" if folder.checked is None else "checked"
+
+
+def folders(state: Path, wanted: Callable[[str], bool] = lambda _: True) -> Iterator[Folder]:
+    """All jobs of a site whose ids are `wanted`, in order; the others cost next to nothing."""
+    jobs = state / "jobs"
+    for path in sorted(path for path in (jobs.iterdir() if jobs.is_dir() else ()) if wanted(path.name)):
+        if (path / "proposal.json").is_file():
             yield Folder(path)
 
 

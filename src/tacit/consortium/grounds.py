@@ -89,7 +89,7 @@ def _usable(state: Path, name: str, job: Job, now: datetime | None) -> Folder:
     if folder.proposal is None:
         raise GroundsError(f"job {name} is not here: it was purged, or never was at this site; build on one that every site has")
     earlier, standing = folder.job, state_of(folder)
-    if standing not in {"ended", "finished"}:
+    if standing not in {"through", "finished"}:
         raise GroundsError(f"job {name} is {standing} at this site: build on one that has finished")
     if now is not None and not folder.retained(now):
         raise GroundsError(

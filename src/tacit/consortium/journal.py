@@ -50,6 +50,11 @@ class Journal(Mail, Keepsakes):
             store.close()
             raise
 
+    @classmethod
+    def look(cls, folder: str | Path) -> Self:
+        """Open a journal that is there without its key: what was sealed in it stays sealed."""
+        return cls(Store(Path(folder)), None, resumed=True)
+
     def __enter__(self) -> Self:
         return self
 

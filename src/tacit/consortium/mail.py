@@ -95,6 +95,12 @@ class Mail(Entries):
         sql = "SELECT digest, data FROM incoming WHERE sender = ? AND place = ? ORDER BY chunk"
         return [self._read(*row) for row in self._store.all(sql, sender, place)]
 
+    def moved(self) -> list[tuple[str, str, bool]]:
+        """(place, other end, whether it was sent) of every message of which anything left or arrived, in order."""
+        sent = self._store.all("SELECT place, receiver FROM outgoing WHERE chunk = 0 ORDER BY seq")
+        heard = self._store.all("SELECT place, sender FROM incoming GROUP BY place, sender ORDER BY MIN(rowid)")
+        return [*((place, peer, True) for place, peer in sent), *((place, peer, False) for place, peer in heard)]
+
     # High-water marks: each party tells the others what it has of theirs, before anything is sent
 
     def received(self) -> dict[str, int]:

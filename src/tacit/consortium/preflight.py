@@ -20,7 +20,7 @@ import numpy as np
 from threadpoolctl import threadpool_info
 
 from tacit.choreo.message import Array
-from tacit.consortium.job import Job, source_hash
+from tacit.consortium.job import Job, Moment, source_hash
 from tacit.consortium.rehearsal import cost_of
 from tacit.consortium.risks import exposures_of
 from tacit.data.part import Part
@@ -62,7 +62,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     party: str
     version: str
     source: str
-    clock: datetime
+    clock: Moment
     features: str
     codes: tuple[str, ...]
 

@@ -22,6 +22,7 @@ from tacit.errors import LocalError
 T = TypeVar("T", bound=msgspec.Struct)
 Port = Annotated[int, msgspec.Meta(ge=1, le=65535)]
 Seconds = Annotated[float, msgspec.Meta(gt=0)]
+Count = Annotated[int, msgspec.Meta(ge=1)]
 
 MADE_BY = {  # what to do about a file that is not there
     "key": "make it with `tacit keys new`, or correct the path",
@@ -114,7 +115,10 @@ class AnalystSettings(Settings, frozen=True, kw_only=True):
 
 
 class PartySettings(Settings, frozen=True, kw_only=True):
-    """Who holds data: dials out, listens nowhere but, on request, for metrics on loopback."""
+    """Who holds data: dials out, listens nowhere but, on request, for metrics on loopback.
+
+    open_jobs: how many jobs of one submitter may be under way here; more are refused.
+    """
 
     servers: tuple[str, ...]
     policy: Path
@@ -122,6 +126,7 @@ class PartySettings(Settings, frozen=True, kw_only=True):
     proxy: str | None = None
     metrics_port: Port | None = None
     party_timeout: Seconds = 300.0
+    open_jobs: Count = 100
 
     def check(self, file: str) -> None:
         """As every site; its addresses, and that it offers something."""
@@ -140,7 +145,11 @@ class PartySettings(Settings, frozen=True, kw_only=True):
 
 
 class CoordinatorSettings(Settings, frozen=True, kw_only=True):
-    """Who coordinates: starts the server at `listen`, or uses the one at `servers`."""
+    """Who coordinates: starts the server at `listen`, or uses the one at `servers`.
+
+    submitters: whose jobs are passed on; "any" member's by default.
+    open_jobs: how many jobs of one submitter may be under way; more are refused.
+    """
 
     store_dir: Path
     listen: str = "0.0.0.0:4222"
@@ -148,6 +157,8 @@ class CoordinatorSettings(Settings, frozen=True, kw_only=True):
     servers: tuple[str, ...] = ()
     metrics_port: Port | None = None
     party_timeout: Seconds = 300.0
+    submitters: tuple[str, ...] | Literal["any"] = "any"
+    open_jobs: Count = 100
 
     def check(self, file: str) -> None:
         """As every site; where it listens."""

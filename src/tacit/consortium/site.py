@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import logging
+import math
 import platform
 import secrets
 import threading
@@ -25,15 +26,16 @@ import numpy as np
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from tacit.choreo import At, State, decode, encode, entries_of
-from tacit.consortium.answers import Finished, Start
-from tacit.consortium.audit import Chain, canonical
+from tacit.consortium.account import sign_finished, sign_stopped
+from tacit.consortium.answers import Ended, Finished, Start, check_sites
 from tacit.consortium.control import Control
-from tacit.consortium.folder import Folder, Used, folders
+from tacit.consortium.folder import Folder, Used, folder_of, folders, state_of
 from tacit.consortium.grounds import SOLE, Grounds, grounds_of
 from tacit.consortium.identity import Identity
 from tacit.consortium.job import Job
 from tacit.consortium.journal import Journal, Opening, purge
 from tacit.consortium.members import Members
+from tacit.consortium.states import BEFORE_A_RUN, OVER, JobState
 from tacit.consortium.store import NAME
 from tacit.crypto.agreement import public_key
 from tacit.crypto.entropy import RootEntropy
@@ -48,6 +50,10 @@ from tacit.runtimes.nats import Broker, InterruptedRunError, NatsCourier
 log = logging.getLogger("tacit")
 STATE = "state"  # the key under which the codec's bytes stand in a public result
 AGAIN, LONGEST = 5.0, 300.0  # seconds after which a letter that nobody answered is sent again: the first time, and at most
+ASIDE = "aside"  # the folder of jobs whose files cannot be read
+RESTS: dict[JobState, float] = {  # seconds between looks at a job that waits for a letter, which ends the wait, or for people
+    "checked": AGAIN / 5, "pending": 0.5, "accepted": AGAIN / 5, "stopped": AGAIN / 5, "through": AGAIN / 5, "refused": AGAIN / 5,
+}  # fmt: skip
 
 
 class Site:
@@ -64,24 +70,126 @@ class Site:
         self._playing: dict[str, threading.Thread] = {}
         self._sent: dict[str, dict[tuple[str, ...], tuple[float, float]]] = {}  # by job and letter: when, and how long until the next
         self._said: dict[str, set[str]] = {}  # complaints about each job that are in the log
+        self._rests: dict[str, float] = {}  # until when there is nothing to do for a job, unless a letter about it comes
         threadpool_limits(1)  # the same model bit for bit, and a core for every party that shares this machine
 
     def hear(self, sender: str, kind: str, body: bytes) -> None:
         """A control letter arrived."""
         raise NotImplementedError
 
-    def drive(self, folder: Folder) -> None:
-        """Do whatever the files of a job say is due."""
+    def drive(self, folder: Folder, job: Job, state: JobState) -> None:
+        """Do whatever is due for a job that is not over."""
         raise NotImplementedError
 
+    def conclude(self, folder: Folder, job: Job, ended: Ended) -> bool:
+        """Do whatever is due for a job that ended without a result; whether nothing is left to do."""
+        raise NotImplementedError
+
+    def give_up(self, folder: Folder, job: Job, error: Exception) -> None:
+        """Refuse or stop a job over which this site stumbles; of the error others hear its class, since its text can contain data."""
+        raise NotImplementedError
+
+    def in_force(self) -> dict[str, str]:
+        """What a person should know of the rules that this site goes by now."""
+        return {}
+
+    # Jobs
+
     def tick(self) -> None:
-        """Look after every job."""
-        for folder in folders(self.state):
+        """Look after every job by itself: whatever happens to one, the others go on."""
+        now = time.monotonic()
+        for folder in folders(self.state, lambda job: self._rests.get(job, 0.0) <= now):
+            self._look(folder)
+
+    def wake(self, job: str) -> None:
+        """Something was heard about a job: look after it at once."""
+        self._rests.pop(job, None)
+
+    def _look(self, folder: Folder) -> None:
+        try:
+            job, state, ended = folder.job, state_of(folder), folder.ended
+        except OSError as error:
+            self.complain(folder.id, error)
+            return
+        except Exception as error:  # noqa: BLE001 - whatever its files are like
+            self._set_aside(folder, error)
+            return
+        try:
+            self._rests[folder.id] = time.monotonic() + RESTS.get(state, 0.0)
+            self._handle(folder, job, state, ended)
+            self._said.pop(folder.id, None)
+        except (TacitError, OSError) as error:  # a full disk, or a server that is away: the next look may succeed
+            self.complain(folder.id, error)
+        except Exception as error:  # noqa: BLE001 - whatever is in the job
+            self.complain(folder.id, error)
+            self._stumble(folder, job, error)
+
+    def _handle(self, folder: Folder, job: Job, state: JobState, ended: Ended | None) -> None:
+        over = self._lapse(folder, job, state) if ended is None else None
+        if over is not None:
+            self.end(folder, over)
+            ended = folder.ended
+        if ended is not None:
+            self._wind_up(folder, job, ended)
+        elif state == "finished":
+            self.retire(folder)
+            self._rests[folder.id] = math.inf
+        else:
+            if state == "stopped":
+                self.account(folder, job)
+            self.drive(folder, job, state)
+
+    def _lapse(self, folder: Folder, job: Job, state: JobState) -> Ended | None:
+        """Whether a job ends by itself: its time is over, or a site of it is no valid member any more."""
+        if state == "expired":
+            stop = folder.finished
+            before = () if stop is None else (f"{stop.party} stopped at {stop.place} ({stop.kind})",)
+            told = f"the job expired at {job.expires:%Y-%m-%d %H:%M} UTC: submit it again"
+            return Ended.of(job.id, "expired", self.name, told, *before)
+        lost = None
+        if state in BEFORE_A_RUN:
             try:
-                self.drive(folder)
-                self._said.pop(folder.id, None)
-            except (LocalError, PeerError) as error:
-                self.complain(folder.id, error)
+                check_sites(job, self.members)
+            except PeerError as error:
+                lost = str(error)
+        elif state not in OVER:
+            revoked = [p for p in job.roster.parties if (m := self.members.find(p)) is None or m.revoked]
+            lost = f"the key of {', '.join(revoked)} was revoked by the registrar" if revoked else None
+        return None if lost is None else Ended.of(job.id, "refused", self.name, lost)
+
+    def end(self, folder: Folder, ended: Ended) -> None:
+        """End a job here for good; a run that goes on is stopped."""
+        if state_of(folder) == "finished" or folder.ended is not None:
+            return
+        folder.ended = ended
+        self.halt(folder.id, (ended.by, "the job", ended.kind))
+        self.forget(folder.id)
+        self.wake(folder.id)
+        log.info("job %s is %s by %s: %s", folder.id[:8], ended.kind, ended.by, "; ".join(ended.reasons) or "no reason was given")
+
+    def _wind_up(self, folder: Folder, job: Job, ended: Ended) -> None:
+        """Let its run end, see that its audit is there, and remove its secrets."""
+        if self._is_playing(folder.id):
+            self.halt(folder.id, (ended.by, "the job", ended.kind))
+            return
+        self.account(folder, job)
+        self.retire(folder)
+        if self.conclude(folder, job, ended):
+            self._rests[folder.id] = math.inf
+
+    def _stumble(self, folder: Folder, job: Job, error: Exception) -> None:
+        try:
+            self.give_up(folder, job, error)
+        except (TacitError, OSError) as trouble:
+            self.complain(folder.id, trouble)
+
+    def _set_aside(self, folder: Folder, error: Exception) -> None:
+        """A job whose files cannot be read is moved out of the way, where people find it."""
+        aside = self.state / ASIDE / folder.id
+        with contextlib.suppress(OSError):  # it was purged meanwhile, or lies there already
+            aside.parent.mkdir(exist_ok=True)
+            folder.path.replace(aside)
+            log.error("job %s cannot be read (%s) and is set aside: see %s", folder.id[:8], type(error).__name__, aside)
 
     def complain(self, job: str, error: Exception) -> None:
         """One line, and not again at every look as long as nothing changes: a disk may be full for hours."""
@@ -89,6 +197,14 @@ class Site:
         if str(error) not in said:
             log.error("job %s: %s", job[:8], error, exc_info=None if isinstance(error, TacitError) else error)
         said.add(str(error))
+
+    def open_of(self, submitter: str) -> int:
+        """How many jobs of a submitter are not over here."""
+        found = 0
+        for folder in folders(self.state, lambda job: self._rests.get(job) != math.inf):
+            with contextlib.suppress(TacitError, OSError):
+                found += folder.job.submitter == submitter and state_of(folder) not in OVER
+        return found
 
     def part(self, job: Job) -> Part | None:
         """This site's data for a job; None at a coordinator that holds none."""
@@ -116,14 +232,20 @@ class Site:
         """Whether what the job builds on may still be used; a party also enters it in its register, before anything leaves."""
         grounds_of(self.state, job, datetime.now(UTC))
 
+    def release(self, job: Job) -> None:
+        """A run is over here; only a party holds on to something while it goes on."""
+
     # Runs
 
     def take_up(self, folder: Folder) -> None:
         """Play a job that everybody accepted, unless it is being played."""
-        thread = self._playing.get(folder.id)
-        if thread is None or not thread.is_alive():
+        if not self._is_playing(folder.id):
             self._playing[folder.id] = threading.Thread(target=self._play, args=(folder,), name=f"run-{folder.id[:8]}", daemon=True)
             self._playing[folder.id].start()
+
+    def _is_playing(self, job: str) -> bool:
+        thread = self._playing.get(job)
+        return thread is not None and thread.is_alive()
 
     def halt(self, job: str, cause: tuple[str, str, str]) -> None:
         """End a run here because another site is out of it."""
@@ -131,8 +253,16 @@ class Site:
         if live is not None:
             live["courier"].fail(StoppedError(*cause))
 
+    def account(self, folder: Folder, job: Job) -> None:
+        """See that an attempt that stopped has its audit, also if this process was killed before it could write one."""
+        start = folder.start
+        finished = folder.finished
+        through = finished is not None and finished.ok and start is not None and finished.attempt >= start.attempt
+        if start is not None and not through and not folder.audited(start.attempt):
+            sign_stopped(folder, job, self.identity, start.attempt)
+
     def retire(self, folder: Folder) -> None:
-        """Everybody is through: nobody needs this site's journal any more, and its secrets go first."""
+        """The job is over: nobody needs this site's journal any more, and its secrets go first."""
         if (folder.path / "journal" / NAME).exists():
             purge(folder.path / "journal")
 
@@ -160,25 +290,36 @@ class Site:
         if start is not None:
             with contextlib.suppress(InterruptedRunError):  # the files say what is due at the next start
                 folder.finished = self._outcome(folder, folder.job, start)
+                self.wake(folder.id)
                 self.control.due.set()
 
     def _outcome(self, folder: Folder, job: Job, start: Start) -> Finished:
         began, known = time.monotonic(), {"job": job.id, "site": self.name, "attempt": start.attempt}
+        self.live.pop(job.id, None)  # of an earlier attempt
         try:
             self.admit(job)
             run = self._run(folder, job, start)
         except InterruptedRunError:
             raise
-        except (LocalError, PeerError) as error:
-            log.error("job %s stopped: %s", job.id[:8], error)  # noqa: TRY400 - one line says it
+        except Exception as error:  # noqa: BLE001 - however a run ends, it is written down
+            self._stopped(folder, job, start, error)
             return msgspec.convert({**known, "ok": False, **self._cause(job, error)}, Finished)
-        except Exception as error:
-            log.exception("job %s stopped", job.id[:8])
-            return msgspec.convert({**known, "ok": False, **self._cause(job, error)}, Finished)
+        finally:
+            self.release(job)
         seconds = time.monotonic() - began
         log.info("job %s finished: %d rounds, %d bytes, %.1f s", job.id[:8], run.ledger.rounds, run.ledger.bytes, seconds)
         figures = {"rounds": run.ledger.rounds, "bytes": run.ledger.bytes, "seconds": seconds}
         return msgspec.convert({**known, "ok": True, **figures}, Finished)
+
+    def _stopped(self, folder: Folder, job: Job, start: Start, error: Exception) -> None:
+        """Say so in the log, and sign what the run had moved until then; an audit that fails now is written at the next look."""
+        told = isinstance(error, TacitError)
+        log.error("job %s stopped: %s", job.id[:8], error if told else type(error).__name__, exc_info=None if told else error)
+        live = self.live.get(job.id)
+        try:
+            sign_stopped(folder, job, self.identity, start.attempt, None if live is None else live["run"].ledger.rows)
+        except (TacitError, OSError) as trouble:
+            self.complain(job.id, trouble)
 
     def _cause(self, job: Job, error: BaseException) -> dict[str, str]:
         """Who stopped, where, and the class of its error: its text can contain data."""
@@ -204,14 +345,14 @@ class Site:
                 self.live[job.id] = {"run": run, "courier": courier, "began": time.time()}
                 try:
                     own, public = split(play(run, job.protocol, self._inputs(folder, job), job.arguments), self.name)
+                    folder.keep_result(own, {**public, "history": run.history}, self.used(job, own))
                 except InterruptedRunError:
                     raise
                 except BaseException as error:
                     courier.stop(tuple(self._cause(job, error).values()))
                     raise
-                folder.keep_result(own, {**public, "history": run.history}, self.used(job, own))
                 courier.finish(self.timeout)
-        self._audit(folder, job, run)
+        sign_finished(folder, job, self.identity, run.ledger.rows)
         return run
 
     def _inputs(self, folder: Folder, job: Job) -> dict[str, tuple[Any, Mapping[str, Any]]]:
@@ -227,13 +368,6 @@ class Site:
         if source == "earlier":
             return grounds.share(name)
         return self.ids(job) if source == "ids" else self.remembered(folder, job)
-
-    def _audit(self, folder: Folder, job: Job, run: Durable) -> None:
-        with Chain.open(folder.path / "audit.jsonl", run=job.id, party=self.name, about={"job": job.digest}) as chain:
-            for row in run.ledger:
-                chain.append(canonical(row, row.digest))
-            chain.sync()
-            chain.sign(self.identity.private.sign)
 
     def _progress(self, job: Job) -> Callable[[str, int, int], None]:
         def told(place: str, done: int, total: int) -> None:
@@ -275,6 +409,12 @@ class Site:
     def forget(self, job: str) -> None:
         """Keep no more account of what was told about a job that has ended."""
         self._sent.pop(job, None)
+
+
+def known(state: Path, job: str) -> Folder | None:
+    """Return the folder of a job that a letter names, if there is such a job here."""
+    folder = folder_of(state, job)
+    return None if folder.proposal is None else folder
 
 
 def split(result: Any, me: str) -> tuple[Any, dict[str, Any]]:

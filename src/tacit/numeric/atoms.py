@@ -219,7 +219,7 @@ def split_by_place(group: I64, X: F64, least: int, pieces: int) -> I64:
 def _widest(X: F64) -> F64:
     """Return the direction in which rows differ most, by a few steps of the power method from the column that differs most."""
     centred = X - X.mean(axis=0)
-    direction = np.eye(X.shape[1])[np.argmax(centred.std(axis=0))]
+    direction: F64 = np.eye(X.shape[1])[np.argmax(centred.std(axis=0))]
     for _ in range(STEPS):
         direction = centred.T @ (centred @ direction)
         direction /= max(float(np.linalg.norm(direction)), np.finfo(np.float64).tiny)

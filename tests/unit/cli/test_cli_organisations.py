@@ -19,7 +19,7 @@ from tacit.cli import services, submitting
 from tacit.cli.one_machine import one_machine
 from tacit.consortium import analyst, daemon, server
 from tacit.consortium.analyst import Result
-from tacit.consortium.answers import Answer, Proposal
+from tacit.consortium.answers import Answer, Cleared, Proposal
 from tacit.consortium.audit import Chain, canonical
 from tacit.consortium.clearing import News
 from tacit.consortium.consent import Consent, automatic
@@ -31,6 +31,7 @@ from tacit.consortium.policy import Policy
 from tacit.consortium.preflight import combine, render, report_of
 from tacit.consortium.registrar import Registrar
 from tacit.consortium.request import Request, create
+from tacit.consortium.store import Store
 from tacit.data.part import part_of
 from tacit.registry import execute_together
 
@@ -73,7 +74,9 @@ def identity(machine, site):
 def waiting(machine, job):
     """A job that waits for people at north."""
     state = machine.folder("north") / "state"
-    folder_of(state, job.id).propose(Proposal.of(job, identity(machine, "analyst")))
+    folder = folder_of(state, job.id)
+    folder.propose(Proposal.of(job, identity(machine, "analyst")))
+    folder.cleared = Cleared(job=job.id, checked=())
     Consent(state / "consent", Policy.from_toml(machine.folder("north") / "policy.toml"), "north").submit(job)
     return job
 
@@ -317,7 +320,7 @@ def ended(machine, job, days=0):
     """The job as refused at north, so many days ago."""
     policy = Policy.from_toml(machine.folder("north") / "policy.toml")
     folder = folder_of(machine.folder("north") / "state", job.id)
-    folder.answer = Answer.of(automatic(job, policy, "north", "refuse", "purposes", "no", NOW), identity(machine, "north"))
+    folder.answer = Answer.of(job, automatic(job, policy, "north", "refuse", "purposes", "no", NOW), identity(machine, "north"))
     (folder.path / "audit.jsonl").write_text("kept\n")
     then = (NOW - timedelta(days=days)).timestamp()
     os.utime(folder.path / "answer.json", (then, then))
@@ -345,6 +348,28 @@ def test_only_what_is_past_its_retention_expires(tacit, machine, north, waiting)
     ended(machine, waiting, days=31)
     assert "removed 1 job" in tacit("purge", "--expired", "--config", north, "--yes").out
     assert not path.exists()
+
+
+def test_one_job_that_cannot_be_removed_or_read_keeps_no_other_from_being_purged(tacit, machine, north, waiting, job):
+    state = machine.folder("north") / "state"
+    other = msgspec.structs.replace(job, id="a" * 32)
+    folder_of(state, other.id).propose(Proposal.of(other, identity(machine, "analyst")))
+    free, held = ended(machine, waiting, days=31), ended(machine, other, days=31)
+    broken = state / "jobs" / ("0" * 32)
+    broken.mkdir()
+    (broken / "proposal.json").write_text("{")
+    store = Store(held / "journal")  # as a daemon holds it whose run goes on
+    try:
+        result = tacit("purge", "--expired", "--config", north, "--yes")
+    finally:
+        store.close()
+    assert not free.exists()
+    assert "removed 1 job;" in result.out
+    assert result.code == 2
+    assert f"1 of 2 jobs were not removed: {other.id}: " in result.err
+    assert f"job {broken.name} of north cannot be read" in result.err
+    assert tacit("purge", waiting.id, "--config", north, "--yes").code == 2  # it is gone
+    assert tacit("status", "--config", north).code == 0
 
 
 def test_purge_by_date(tacit, machine, north, waiting):

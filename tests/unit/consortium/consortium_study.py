@@ -5,9 +5,9 @@ from datetime import UTC, datetime
 import msgspec
 from consortium_sites import Consortium
 
-from tacit.consortium.answers import Answer, Proposal, Start
+from tacit.consortium.answers import Answer, Checked, Cleared, Proposal, Start
 from tacit.consortium.consent import Record
-from tacit.consortium.preflight import report_of
+from tacit.consortium.preflight import Problem, report_of
 from tacit.consortium.proposal import propose
 from tacit.crypto.agreement import public_key
 
@@ -47,9 +47,19 @@ class Study:
     def answer(self, name, verdict="accept", job=None, party=None):
         record = self.record(name, verdict, job, party)
         if verdict == "refuse":
-            return Answer.of(record, self.sites[name])
-        report = report_of(job or self.job, name, None, record.at, ())
-        return Answer.of(record, self.sites[name], key=public_key(self.private[name]), preflight=report)
+            return Answer.of(job or self.job, record, self.sites[name])
+        return Answer.of(job or self.job, record, self.sites[name], key=public_key(self.private[name]))
+
+    def checked(self, name, job=None, codes=(), clock=None):
+        """A site's signed report."""
+        problems = [Problem(name, code) for code in codes]
+        report = report_of(job or self.job, name, None, clock or datetime(2030, 1, 1, tzinfo=UTC), problems)
+        return Checked.of(job or self.job, report, self.sites[name])
+
+    def cleared(self, job=None, **changes):
+        """Everybody's report; `north=checked` puts another in its place, `north=None` leaves it out."""
+        found = {name: self.checked(name, job) for name in (job or self.job).roster.parties} | changes
+        return Cleared(job=(job or self.job).id, checked=tuple(one for one in found.values() if one))
 
     def start(self, **changes):
         """Everybody's yes; `north=answer` puts another in its place, `north=None` leaves it out."""

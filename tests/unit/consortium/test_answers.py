@@ -1,10 +1,12 @@
 """What is signed before a run: no coordinator can begin one that somebody refused, or slip in a key of its own."""
 
+from datetime import UTC, datetime
+
 import msgspec
 import pytest
 from consortium_study import PARTIES, Study, altered
 
-from tacit.consortium.answers import Answer, Finished, Proposal, Start, read
+from tacit.consortium.answers import Answer, Ended, Finished, Proposal, Start, id_in, read
 from tacit.crypto.agreement import public_key
 from tacit.errors import PeerError
 
@@ -186,3 +188,39 @@ def test_how_a_run_ended_has_no_room_for_an_errors_text():
     assert {f.name for f in msgspec.structs.fields(Finished)} == {
         "job", "site", "attempt", "ok", "party", "place", "kind", "rounds", "bytes", "seconds"
     }  # fmt: skip
+
+
+# Checks, and ends
+
+
+def test_reports_of_everybody_without_a_problem_clear_a_job(study):
+    study.cleared().check(study.job, study.members)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        (lambda _: {"south": None}, "south sent no report"),
+        (lambda s: {"south": s.checked("south", codes=("disk",))}, "south has too little free disk"),
+        (lambda s: {"south": s.checked("south", clock=datetime(2030, 1, 1, 1, tzinfo=UTC))}, "south has a clock more than 60 s off"),
+        (lambda s: {"south": s.checked("south", s.another())}, "is not about job"),
+        (lambda s: {"south": altered(s.checked("south"), signature=s.checked("east").signature)}, "is not that of south"),
+        (lambda s: {"south": altered(s.checked("east"), site="south")}, "is not about job"),
+        (lambda s: {"twice": s.checked("south")}, "has not"),
+    ],
+)
+def test_whatever_else_is_said_to_clear_a_job_does_not(study, changes, words):
+    with pytest.raises(PeerError, match=words):
+        study.cleared(**changes(study)).check(study.job, study.members)
+
+
+def test_an_end_is_told_in_lines_that_a_terminal_can_show():
+    made = Ended.of("a" * 32, "refused", "south", "no\n\x1b[2J basis", *["x" * 5000] * 300)
+    made.check()
+    assert made.reasons[0] == "no ?[2J basis"
+    assert (len(made.reasons), len(made.reasons[1])) == (100, 2000)
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b"[]", b'{"job": "{}", "submitter": "a", "signature": ""}', b'{"job": "' + b"[" * 5000])
+def test_an_id_that_cannot_be_read_is_none(body):
+    assert id_in(body) is None

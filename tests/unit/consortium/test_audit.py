@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from tacit.choreo.ledger import Row
 from tacit.consortium.audit import Chain, canonical, compare, verify
 from tacit.consortium.chain import Reading
-from tacit.consortium.comparison import signer
+from tacit.consortium.comparison import STOPPED, UNCONFIRMED, signer
 from tacit.errors import LocalError
 
 PARTIES = ("north", "south", "hub")
@@ -231,6 +231,22 @@ def test_a_message_that_one_end_left_blank_is_no_difference(files):
     rows = view("hub", run())
     rows[0] = view("south", run())[0]
     assert against(files, "hub", rows) == []
+
+
+@pytest.mark.parametrize("rows", [0, 5, 12])
+def test_a_file_of_an_attempt_that_stopped_may_end_early_and_must_agree_until_there(tmp_path, files, rows):
+    about = {**ABOUT, "attempt": "1", **STOPPED}
+    files["hub"] = written(tmp_path, "hub", view("hub", run())[:rows], "stopped.jsonl", about=about)
+    assert compare(list(files.values()), KEYS) == []
+
+
+def test_what_a_stopped_attempt_sent_last_is_in_its_file_and_other_rows_must_agree(tmp_path, files):
+    about, rows = {**ABOUT, "attempt": "1", **STOPPED}, view("hub", run())
+    last = canonical(replace(run()[8][0], tells=UNCONFIRMED))
+    files["hub"] = written(tmp_path, "hub", [*rows[:8], last], "stopped.jsonl", about=about)
+    assert compare(list(files.values()), KEYS) == []
+    files["hub"] = written(tmp_path, "hub", [*rows[:3], rows[4]], "lying.jsonl", about=about)
+    assert told(compare(list(files.values()), KEYS))[-1].startswith("row 4: from here on")
 
 
 def test_files_of_different_jobs_unknown_parties_and_two_of_one_are_found(files, tmp_path):

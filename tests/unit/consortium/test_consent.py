@@ -143,10 +143,11 @@ def test_damaged_files_are_named(consent, job):
         consent.pending(NOW)
 
 
-def test_a_job_that_is_over_is_forgotten_with_its_votes(consent, job):
+def test_a_job_that_is_over_waits_no_longer_and_what_people_said_stays(consent, job):
     consent.approve(job.id, "dr-lee", NOW)
-    consent.remove(job.id)
-    assert list(consent.folder.iterdir()) == []
+    Consent.close(consent.folder, job.id)
+    assert consent.pending(NOW) == []
+    assert [file.name for file in consent.folder.iterdir()] == [f"{job.id}.dr-lee.vote"]
 
 
 def test_nothing_pends_where_nothing_was_proposed(tmp_path, policy):

@@ -142,13 +142,16 @@ def test_a_site_finds_its_jobs_in_order_and_overlooks_what_is_none(tmp_path, stu
 def test_how_far_a_job_is_follows_from_its_files(study, folder):
     states = [state_of(folder)]
     for name, word in (
+        ("checked", study.checked("north")), ("cleared", study.cleared()),
         ("answer", study.answer("north")), ("start", study.start()), ("finished", finished(study, ok=False)),
         ("start", altered(study.start(), attempt=2)), ("finished", altered(finished(study), attempt=2)),
     ):  # fmt: skip
         setattr(folder, name, word)
         states.append(state_of(folder))
     folder.hear("closed", "clearing", finished(study).dump())
-    assert [*states, state_of(folder)] == ["pending", "accepted", "running", "stopped", "running", "ended", "finished"]
+    assert [*states, state_of(folder)] == [
+        "proposed", "checked", "pending", "accepted", "running", "stopped", "running", "through", "finished"
+    ]  # fmt: skip
 
 
 def test_a_job_that_nobody_starts_any_more_is_refused_or_expired(tmp_path, study, folder):
