@@ -14,7 +14,7 @@ from organisations.relay import COORDINATOR, Meeting, Relay
 from tacit.choreo import encode
 from tacit.errors import PeerError
 from tacit.runtimes import nats
-from tacit.runtimes.nats import framed
+from tacit.runtimes.framing import framed
 
 PLACE = "/somewhere/Masked"
 ALTERED = "altered, or is of another run"

@@ -28,7 +28,8 @@ from tacit.consortium.names import CONTROL_STREAM, LETTERED, SPOKEN_TO, Kind, co
 from tacit.consortium.notices import Notices
 from tacit.crypto.envelope import Sealer
 from tacit.errors import LocalError, PeerError, TacitError
-from tacit.runtimes.nats import FETCH, SEALED_CHUNK, Broker
+from tacit.runtimes.framing import SEALED_CHUNK
+from tacit.runtimes.nats import FETCH, Broker
 
 if TYPE_CHECKING:
     from nats.aio.msg import Msg

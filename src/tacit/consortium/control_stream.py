@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING
 
 from tacit.consortium.members import Member, Members
 from tacit.consortium.names import CONTROL_STREAM, LETTERED, control_subject
-from tacit.runtimes.nats import PENDING, SEALED_CHUNK, ensure_stream
+from tacit.runtimes.framing import SEALED_CHUNK
+from tacit.runtimes.nats import PENDING, ensure_stream
 
 if TYPE_CHECKING:
     from nats.js.api import StreamConfig

@@ -23,9 +23,10 @@ import msgspec
 
 from tacit.choreo.codec import Frames
 from tacit.crypto.envelope import Sealer
-from tacit.errors import LocalError, PeerError
+from tacit.errors import LocalError
 from tacit.runtimes.apart import StoppedError, shown
 from tacit.runtimes.dialling import dial
+from tacit.runtimes.framing import CHUNK, Head, decoded, framed, parted
 
 if TYPE_CHECKING:
     from nats.aio.client import Client
@@ -35,8 +36,6 @@ if TYPE_CHECKING:
 
     PullSubscription = JetStreamContext.PullSubscription
 
-CHUNK = 511 * 1024  # with its head a step of 512 KiB
-SEALED_CHUNK = 512 * 1024 + 28  # that step with nonce and tag
 WINDOW, PENDING, BATCH = 8, 64, 16
 BEAT, GREET = 5.0, 0.5
 FETCH = 1.0  # seconds after which a request is made again: one that a server took with it is never answered
@@ -44,7 +43,6 @@ POSTING = 10.0  # seconds for a last word to reach the broker
 RETRY = 0.1
 DIFFERENT = 10058  # the server's word for: there is such a stream, and its configuration is another
 T = TypeVar("T")
-Head = tuple[str, str, int, int]
 
 log = logging.getLogger("tacit")
 
@@ -482,28 +480,8 @@ class NatsCourier:
         return [p for p in self._tokens if p != self._me]
 
 
-def framed(head: Head, body: bytes | memoryview = b"") -> bytes:
-    """A letter's head and body as bytes."""
-    header = msgspec.msgpack.encode(head)
-    return b"".join((len(header).to_bytes(4, "little"), header, body))
-
-
-def parted(plain: bytes, sender: str) -> tuple[Head, memoryview]:
-    """Head and body of a letter of this sender."""
-    view = memoryview(plain)
-    size = int.from_bytes(view[:4], "little")
-    return _decoded(view[4 : 4 + size], tuple[str, str, int, int], sender), view[4 + size :]
-
-
 def _cause(body: memoryview, sender: str) -> tuple[str, str, str]:
-    return _decoded(body, tuple[str, str, str], sender)
-
-
-def _decoded(data: memoryview, kind: type[T], sender: str) -> T:
-    try:
-        return msgspec.msgpack.decode(data, type=kind)
-    except (ValueError, RecursionError):
-        raise PeerError(f"{sender} sent a malformed letter: does it run the same version?") from None
+    return decoded(body, tuple[str, str, str], sender)
 
 
 def _is_timeout(error: Exception) -> bool:

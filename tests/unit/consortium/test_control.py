@@ -17,7 +17,8 @@ from tacit.consortium.names import CONTROL_STREAM, control_subject
 from tacit.consortium.notices import Notices
 from tacit.consortium.server import find_server
 from tacit.errors import LocalError, MissingExtraError, PeerError
-from tacit.runtimes.nats import SEALED_CHUNK, Broker, framed
+from tacit.runtimes.framing import SEALED_CHUNK, framed
+from tacit.runtimes.nats import Broker
 
 pytest.importorskip("nats", reason="needs the extra 'nats'")
 try:

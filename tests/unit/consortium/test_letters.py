@@ -12,7 +12,7 @@ from tacit.consortium.letters import FORGET, UNFINISHED, Desk, chunks_of, cut
 from tacit.consortium.names import control_subject, question_subject
 from tacit.consortium.notices import LINES, LONGEST_LINE, PERIOD, SHOWN, Notices
 from tacit.errors import PeerError
-from tacit.runtimes.nats import CHUNK, framed
+from tacit.runtimes.framing import CHUNK, framed
 
 MIB = 1 << 20
 
