@@ -22,8 +22,8 @@ SETTING = {"C": 2.0, "gamma": 0.2, "tol": 1e-8}
 class Data:
     """One table, and how it is split: by columns (of overlapping patients too), by rows, and cell by cell."""
 
-    def __init__(self) -> None:
-        self.X, self.y = make_classification(OLD + NEW, 6, n_informative=4, flip_y=0.1, random_state=3)
+    def __init__(self, seed: int = 3) -> None:
+        self.X, self.y = make_classification(OLD + NEW, 6, n_informative=4, flip_y=0.1, random_state=seed)
         rng = np.random.default_rng(1)
         self.owner = rng.integers(0, 3, self.X.shape)
         self.order = {site: rng.permutation(OLD)[: OLD - 2 * i] for i, site in enumerate(SITES)}
@@ -79,7 +79,13 @@ def data():
 
 
 @pytest.fixture(scope="module")
-def made(data, tmp_path_factory):
+def patients():
+    """Those of the dataset `clinic`: the same records under two names would be refused by the register."""
+    return Data(seed=4)
+
+
+@pytest.fixture(scope="module")
+def made(data, patients, tmp_path_factory):
     old, new, names = slice(0, OLD), slice(OLD, None), [f"x{j}" for j in range(6)]
     folder = tmp_path_factory.mktemp("asked")
     with one_machine(folder, {s: data.columns(i, old) for i, s in enumerate(SITES)}, data.y[:OLD], keep=True) as made:
@@ -89,10 +95,11 @@ def made(data, tmp_path_factory):
             text = text.replace("min_records = 10", "min_records = 3")
             policy.write_text("\n".join(['protocols = "any"', *text.splitlines()[1:]]))
             offer(made, site, "new", [f"{site}_0", f"{site}_1"], data.columns(i, new))
-            mine = data.order[site]
-            offer(made, site, "clinic", [f"{site}_a", f"{site}_b"], data.columns(i, mine), y=data.y[mine] if i == 0 else None, ids=mine)
+            mine = patients.order[site]
+            labels = patients.y[mine] if i == 0 else None
+            offer(made, site, "clinic", [f"{site}_a", f"{site}_b"], patients.columns(i, mine), y=labels, ids=mine)
             mine = np.roll(np.arange(OLD + i, OLD + NEW), i)
-            offer(made, site, "clinic-new", [f"{site}_b", f"{site}_a"], data.columns(i, mine)[:, ::-1], ids=mine)
+            offer(made, site, "clinic-new", [f"{site}_b", f"{site}_a"], patients.columns(i, mine)[:, ::-1], ids=mine)
             offer(made, site, "cells", names, data.cells(i, old), y=data.y[:OLD] if i == 0 else None)
             offer(made, site, "cells-new", names, data.cells(i, new))
             offer(made, site, "rows", names, data.X[:OLD][i::3], y=data.y[:OLD][i::3])
@@ -133,18 +140,18 @@ def test_new_records_are_answered_at_the_asker_only_until_the_quota_is_used_up(d
     assert "policy policy.toml: predictions = 20, of which 6 are left under models of 'cohort', the job asks about more" in more.output
 
 
-def test_records_of_overlapping_patients_are_aligned_trained_on_and_named_in_the_answers(data, made):
+def test_records_of_overlapping_patients_are_aligned_trained_on_and_named_in_the_answers(patients, made):
     federation = connected(made, "clinic", dataset='dataset = "clinic"')
     model = tacit.GramSVC(**SETTING).fit(federation.aligned(min_records=20))
-    common = sorted(set.intersection(*(set(order.tolist()) for order in data.order.values())))
-    central = tacit.GramSVC(**SETTING, n_parties=1).fit(data.X[common], data.y[common])
+    common = sorted(set.intersection(*(set(order.tolist()) for order in patients.order.values())))
+    central = tacit.GramSVC(**SETTING, n_parties=1).fit(patients.X[common], patients.y[common])
     assert len(model.support_) == len(central.support_)
 
     found = model.predict(federation.on("clinic-new").aligned(min_records=3))
     lines = answers(made, "north", found.job)
-    patients = [int(line["record"].removeprefix("p")) for line in lines]
-    assert sorted(patients) == list(range(OLD + 2, OLD + NEW))
-    np.testing.assert_allclose(decisions(lines), central.decision_function(data.X[patients]), atol=1e-6)
+    asked = [int(line["record"].removeprefix("p")) for line in lines]
+    assert sorted(asked) == list(range(OLD + 2, OLD + NEW))
+    np.testing.assert_allclose(decisions(lines), central.decision_function(patients.X[asked]), atol=1e-6)
 
 
 def test_rows_are_trained_on_and_every_hospital_is_answered_about_its_own(data, made):
