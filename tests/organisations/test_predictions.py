@@ -92,7 +92,7 @@ def made(data, patients, tmp_path_factory):
         for i, site in enumerate(SITES):
             policy = made.folder(site) / "policy.toml"
             text = policy.read_text().replace("predictions = 100", "predictions = 20").replace("minimum_rows = 50", "minimum_rows = 15")
-            text = text.replace("min_records = 10", "min_records = 3")
+            text = text.replace("min_records = {least = 10}", "min_records = {least = 3}")
             policy.write_text("\n".join(['protocols = "any"', *text.splitlines()[1:]]))
             offer(made, site, "new", [f"{site}_0", f"{site}_1"], data.columns(i, new))
             mine = patients.order[site]
