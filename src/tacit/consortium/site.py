@@ -318,7 +318,7 @@ class Site:
         live = self.live.get(job.id)
         try:
             sign_stopped(folder, job, self.identity, start.attempt, None if live is None else live["run"].ledger.rows)
-        except (TacitError, OSError) as trouble:
+        except Exception as trouble:  # noqa: BLE001 - how the run came out must be told in any case
             self.complain(job.id, trouble)
 
     def _cause(self, job: Job, error: BaseException) -> dict[str, str]:

@@ -89,7 +89,8 @@ def test_every_command_explains_itself_with_an_example(tacit, command):
 def test_help_lists_the_commands_and_version_is_one_line(tacit):
     assert tacit().out == tacit("--help").out
     assert re.findall(r"^  (\w+)  +\w", tacit().out, flags=re.MULTILINE) == [
-        "demo", "train", "predict", "report", "attack", "coordinator", "submit", "resume", "status", "purge", "keys", "party", "audit",
+        "demo", "train", "predict", "report", "attack", "coordinator", "submit", "resume", "withdraw", "status", "purge",
+        "keys", "party", "audit",
     ]  # fmt: skip
     assert re.fullmatch(r"tacit \d+\.\d+\.\d+\n", tacit("--version").out)
 

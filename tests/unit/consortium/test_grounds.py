@@ -28,7 +28,7 @@ def test_a_job_that_builds_on_nothing_has_no_grounds(tmp_path):
 @pytest.mark.parametrize(
     ("earlier", "asked", "words"),
     [
-        ({"started": False}, {}, "is pending at this site: build on one that has finished"),
+        ({"started": False}, {}, "is proposed at this site: build on one that has finished"),
         ({"ok": False}, {}, "is stopped at this site: build on one that has finished"),
         ({"days": 31}, {}, "the retention of job .*, 30 days, is over: what it left may not be used; run it anew"),
         ({}, {"parties": ("south", "north", "east")}, "was vertical, between north, south, east, coordinated by clearing: build on it"),

@@ -3,10 +3,12 @@
 import io
 import json
 import logging
-from types import SimpleNamespace
 
 import pytest
+from consortium_study import Study
 
+from tacit.consortium.comparison import verify
+from tacit.consortium.folder import folder_of
 from tacit.consortium.logs import setup_logging
 from tacit.consortium.site import Site
 from tacit.errors import LocalError
@@ -71,16 +73,20 @@ def test_other_libraries_are_quiet_and_a_second_setup_replaces_the_first():
     assert len(second.getvalue().splitlines()) == 1
 
 
-def test_the_text_of_a_steps_error_is_logged_here_and_told_to_nobody():
-    site = object.__new__(Site)
-    site.name, site.live = "north", {}
+def test_the_text_of_a_steps_error_is_logged_here_and_told_to_nobody(tmp_path):
+    study, site = Study(tmp_path / "study"), object.__new__(Site)
+    site.name, site.live, site.identity = "north", {}, study.sites["north"]
+    folder = folder_of(tmp_path, study.job.id)
+    folder.propose(study.proposal())
 
     def failing(*_):
         raise LocalError("cell 42 of patient 7 is no number: correct it")
 
     site._run, site.admit = failing, lambda _: None
     stream = logged("text")
-    told = site._outcome(None, SimpleNamespace(id="0123abcd" * 4), SimpleNamespace(attempt=1)).dump()
+    told = site._outcome(folder, study.job, study.start()).dump()
     assert "patient 7" in stream.getvalue()
     assert b"patient" not in told
     assert b'"kind":"LocalError"' in told
+    assert verify(folder.path / "audit-1.jsonl", study.members.member("north").key) == []
+    assert "patient" not in (folder.path / "audit-1.jsonl").read_text()
