@@ -32,7 +32,9 @@ party_timeout = {party_timeout}                  # seconds of silence before a r
 
 [datasets.{dataset}]
 path = {quoted(path)}
-{columns}"""
+{columns}# largest = 1000.0                       # no value is larger: needed for jobs with a feature_range
+# ranges = {{ age = [0, 120] }}            # checked by this site before every job; never told
+"""
 
 
 def example_coordinator(

@@ -63,7 +63,7 @@ class Job(Part, frozen=True, kw_only=True):
     params: of the protocol, without those of the secure sums; dictionaries as {"pairs": [[key, value], ...]}.
     columns: what each party brings, by name, or "all" it offers.
     rows: how many records each party is expected to bring; None where that is not agreed.
-    classes, ranges: labels and the range of columns, where agreed; each party checks its own.
+    classes: labels, where agreed; each party checks its own.
     disclosure: the ledger template of the protocol. Each party rehearses it and compares.
     cost: an estimate; None if no rows are declared.
     builds_on: ids of earlier jobs whose results the sites bring along: a model to ask, or an alignment of the records.
@@ -81,7 +81,6 @@ class Job(Part, frozen=True, kw_only=True):
     rows: dict[str, int | None]
     protection: Protection
     classes: tuple[Label, ...] | None
-    ranges: dict[str, tuple[float, float]]
     disclosure: str
     cost: Cost | None
     purpose: str
@@ -98,11 +97,6 @@ class Job(Part, frozen=True, kw_only=True):
         _check_names(self)
         _check_split(self)
         _check_texts(self)
-        for column, (low, high) in self.ranges.items():
-            if not (math.isfinite(low) and math.isfinite(high) and low <= high):
-                raise LocalError(
-                    f"the job declares for column {column!r} the range {low} to {high}: give two finite numbers, the lower first"
-                )
 
     @staticmethod
     def from_toml(path: str | os.PathLike[str], *, submitter: str, state: Path | None = None, now: datetime | None = None) -> Job:

@@ -271,7 +271,8 @@ class Party(Site):
             return Answer.of(record, self.identity)
         part = self.part(job)
         expires = None if self.identity.certificate is None else self.identity.certificate.not_valid_after_utc
-        problems = local_checks(job, part, now, party=self.name, certificate_expires=expires, state=self.state)
+        declared = self.settings.datasets.get(job.dataset)
+        problems = local_checks(job, part, now, party=self.name, declared=declared, certificate_expires=expires, state=self.state)
         warnings = concerns(job)
         if problems or warnings:
             log.log(logging.ERROR if problems else logging.WARNING, render(problems, warnings))
