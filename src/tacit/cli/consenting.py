@@ -1,4 +1,4 @@
-"""What `tacit party pending`, `approve` and `refuse` do."""
+"""What `tacit party pending`, `asked`, `approve` and `refuse` do."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import typer
 from tacit.choreo import Opened
 from tacit.cli.output import console, print_json, table
 from tacit.cli.summary import known
+from tacit.consortium.asked import Asked
 from tacit.consortium.consent import Consent, Pending
 from tacit.consortium.decision import disclosure_digest
 from tacit.consortium.job import Job
@@ -21,7 +22,7 @@ from tacit.consortium.settings import PartySettings
 from tacit.consortium.unusual import unusual, written
 from tacit.consortium.values import is_default, values_of
 from tacit.protocols.parameters import PARAMETERS
-from tacit.report.words import human_bytes, listing
+from tacit.report.words import clean, human_bytes, listing
 
 Lines = list[tuple[str, str]]
 
@@ -46,6 +47,18 @@ def show(settings: PartySettings, *, as_json: bool) -> None:
             markup=False,
             soft_wrap=True,
         )
+
+
+def show_asked(settings: PartySettings, *, as_json: bool) -> None:
+    """All jobs that were tried on the data."""
+    lines = list(Asked(settings.state / "registers").lines())
+    if as_json:
+        print_json({"party": settings.name, "asked": msgspec.to_builtins(lines)})
+    elif not lines:
+        typer.echo(f"{settings.name}: no job was tried on the data here")
+    else:
+        rows = [(f"{one.at:%Y-%m-%d %H:%M}", one.submitter, one.job[:8], one.about, one.answer, clean(one.found)) for one in lines]
+        console().print(table("when (UTC)", "submitter", "job", "about", "answer", "what did not fit", rows=rows))
 
 
 def approve(settings: PartySettings, job: str, person: str) -> None:
@@ -101,7 +114,6 @@ def _facts(job: Job, party: str) -> Lines:
         *((f"columns of {p}", _columns(job.columns[p])) for p in others),
         ("rows", listing(f"{p} {job.rows[p] or 'not declared'}" for p in job.parties)),
         ("classes", "not declared" if job.classes is None else listing(map(str, job.classes))),
-        ("ranges", listing(f"{column} {low:g} to {high:g}" for column, (low, high) in job.ranges.items()) or "not declared"),
         ("protection", f"{job.protection.method} sums, {job.protection.fraction_bits} fraction bits"),
         *([("cost for us", f"{job.cost.rounds} rounds, {human_bytes(job.cost.bytes[party])}")] if job.cost else []),
         ("made by", f"tacit {job.version}, source {job.source[:16]}"),

@@ -51,6 +51,19 @@ def pending(
     consenting.show(settings_of(config or ctx.obj, PartySettings), as_json=as_json)
 
 
+@party.command(epilog="Example: tacit party asked --config north.toml")
+def asked(
+    ctx: typer.Context,
+    *,
+    config: Config = None,
+    as_json: Annotated[bool, Option("--json", help="Print all of it as one JSON object.")] = False,
+) -> None:
+    """Show which jobs were tried on the data here, for whom, and what was answered."""
+    from tacit.cli import consenting  # noqa: PLC0415 - as above
+
+    consenting.show_asked(settings_of(config or ctx.obj, PartySettings), as_json=as_json)
+
+
 @party.command(epilog="Example: tacit party approve 3fa2 --as dr-lee --config north.toml")
 def approve(ctx: typer.Context, job: JobId, *, person: Person, config: Config = None) -> None:
     """Say yes to a job, for one approver."""

@@ -42,11 +42,15 @@ class Facts:
 
 @dataclass(frozen=True)
 class Problem:
-    """A rule that a job does not meet. `reason` may be sent; `detail` stays here."""
+    """A rule that a job does not meet. `reason` may be sent; `detail` stays here, and so does whatever depends on the data."""
 
     rule: str
     reason: str
     detail: str = ""
+
+
+DATA: Literal["data"] = "data"  # the rule of all that depends on the data: one reason, whatever the matter is
+UNFIT = "the data of this site does not fit the job, or an earlier one on the same records: ask that party, whose log says how"
 
 
 @dataclass(frozen=True)
@@ -137,9 +141,7 @@ def _limits(c: _Case) -> Iterator[Problem]:
     if declared is not None and declared < policy.minimum_rows:
         yield _limit(policy, "minimum_rows", declared, "propose it on more records")
     elif c.facts is not None and len(c.facts.rows) < policy.minimum_rows:
-        yield Problem(
-            "minimum_rows", f"policy {policy.file}: minimum_rows = {policy.minimum_rows}, the dataset has fewer: use a larger one"
-        )
+        yield Problem(DATA, UNFIT, f"policy {policy.file}: minimum_rows = {policy.minimum_rows}, the dataset has fewer")
 
 
 def _holders(job: Job, policy: Policy) -> int:
@@ -274,9 +276,10 @@ def _unlike_earlier(c: _Case) -> Iterator[Problem]:
     own = named_columns(c.job, c.party, c.facts)
     found = c.register.objection(c.job, own, c.party, c.facts.rows, c.policy.minimum_rows)
     if found:
-        reason, earlier = found
-        text = f"register of {c.job.dataset}: the job differs from an earlier one {reason}: repeat that one, or change more of it"
-        yield Problem("register", text, f"the earlier one is job {earlier.id} of {earlier.at:%Y-%m-%d}")
+        close, earlier = found
+        which = f"the earlier one is job {earlier.id} of {earlier.at:%Y-%m-%d}"
+        text = f"register: the job differs from an earlier one {close.words}: repeat that one, or change more of it"
+        yield Problem(DATA, UNFIT, f"{text}; {which}") if close.of_records else Problem("register", text, which)
 
 
 RULES: tuple[Callable[[_Case], Iterator[Problem]], ...] = (

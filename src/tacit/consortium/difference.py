@@ -35,7 +35,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from tacit.consortium.job import Columns
 from tacit.data.checks import FEWEST
@@ -69,16 +69,23 @@ class Footprint:
     rows: Rows
 
 
-def too_close(before: Footprint, after: Footprint, minimum_rows: int) -> str | None:
-    """By what (1) is broken, in words without any figure of the records; None if it is not."""
+class Closeness(NamedTuple):
+    """By what (1) is broken, in words without any figure of the records, and whether that depends on the records."""
+
+    words: str
+    of_records: bool
+
+
+def too_close(before: Footprint, after: Footprint, minimum_rows: int) -> Closeness | None:
+    """By what (1) is broken; None if it is not."""
     if before.rows.ids.isdisjoint(after.rows.ids) and before.rows.contents.isdisjoint(after.rows.contents):
         return None
     holders = {*before.columns, *after.columns}
     differing = sorted(p for p in holders if _named(before.columns.get(p)) != _named(after.columns.get(p)))
     if 0 < len(differing) < FEWEST:
-        return f"by {' and '.join(differing)} only, and fewer than {FEWEST} holders hide nobody"
+        return Closeness(f"by {' and '.join(differing)} only, and fewer than {FEWEST} holders hide nobody", of_records=False)
     few = any(0 < len(b ^ a) < minimum_rows for b, a in zip(_views(before.rows), _views(after.rows), strict=True))
-    return f"by fewer than {minimum_rows} of this party's records" if few else None
+    return Closeness(f"by fewer than {minimum_rows} of this party's records", of_records=True) if few else None
 
 
 def _named(columns: Columns | None) -> object:

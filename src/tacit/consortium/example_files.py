@@ -32,7 +32,9 @@ party_timeout = {party_timeout}                  # seconds of silence before a r
 
 [datasets.{dataset}]
 path = {quoted(path)}
-{columns}"""
+{columns}# largest = 1000.0                       # no value is larger: needed for jobs with a feature_range
+# ranges = {{ age = [0, 120] }}            # checked by this site before every job; never told
+"""
 
 
 def example_coordinator(
@@ -76,6 +78,7 @@ minimum_parties = 3
 minimum_rows = 50                        # of ours in a job; also by how many two jobs must differ
 maximum_retention_days = 365
 secure_sums = ["pairwise", "ring", "threshold"]
+preflights_per_day = 20                  # jobs of one submitter that are tried on our data, whether people agree to them or not
 predictions = 100                        # new records that models of one dataset may be asked about, by all together
 accept_risk = false                      # true: a job may open what a known attack makes use of, or what one site alone can invert
 other_parameters = "default"             # those that [parameters] does not list must have their default; or "any"

@@ -78,7 +78,7 @@ class Job(Part, frozen=True, kw_only=True):
     params: of the protocol, without those of the secure sums; dictionaries as {"pairs": [[key, value], ...]}.
     columns: what each party brings, by name, or "all" it offers.
     rows: how many records each party is expected to bring; None where that is not agreed.
-    classes, ranges: labels and the range of columns, where agreed; each party checks its own.
+    classes: labels, where agreed; each party checks its own.
     disclosure: the ledger template of the protocol. Each party rehearses it and compares.
     cost: an estimate; None if no rows are declared.
     builds_on: ids of earlier jobs whose results the sites bring along: a model to ask, or an alignment of the records.
@@ -97,7 +97,6 @@ class Job(Part, frozen=True, kw_only=True):
     rows: Annotated[dict[Name, Rows | None], msgspec.Meta(max_length=PARTIES)]
     protection: Protection
     classes: Annotated[tuple[Label, ...], msgspec.Meta(min_length=1, max_length=CLASSES)] | None
-    ranges: Annotated[dict[Column, tuple[float, float]], msgspec.Meta(max_length=COLUMNS)]
     disclosure: Annotated[str, msgspec.Meta(max_length=100_000)]
     cost: Cost | None
     purpose: Line
@@ -203,9 +202,6 @@ def _check_columns(job: Job) -> None:
             raise LocalError(f"the job's columns of {party} are {shown(list(names))}: name at least one, each once, or leave the party out")
     if job.classes is not None and len(set(job.classes)) != len(job.classes):
         raise LocalError("the job names a class twice: correct classes")
-    for column, (low, high) in job.ranges.items():
-        if not (math.isfinite(low) and math.isfinite(high) and low <= high):
-            raise LocalError(f"the job declares for column {column!r} the range {low} to {high}: give two finite numbers, the lower first")
 
 
 def _check_time(job: Job) -> None:

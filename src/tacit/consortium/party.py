@@ -16,8 +16,9 @@ import msgspec
 import numpy as np
 
 from tacit.consortium.answers import Answer, Checked, Cleared, Ended, Finished, Proposal, Start, check_sites, read
+from tacit.consortium.asked import FITS, Asked
 from tacit.consortium.consent import Consent, Record, automatic
-from tacit.consortium.decision import Decision, Facts, decide, named_columns, question_of
+from tacit.consortium.decision import DATA, UNFIT, Decision, Facts, decide, named_columns, question_of
 from tacit.consortium.difference import record_marks
 from tacit.consortium.folder import Folder, Used, folder_of, state_of
 from tacit.consortium.grounds import Grounds, GroundsError, grounds_of
@@ -26,7 +27,7 @@ from tacit.consortium.job import Job
 from tacit.consortium.members import Members
 from tacit.consortium.opened import Opened
 from tacit.consortium.policy import Policy
-from tacit.consortium.preflight import Problem, Report, concerns, local_checks, render, report_of
+from tacit.consortium.preflight import Problem, Report, concerns, local_checks, render, report_of, told
 from tacit.consortium.register import Register
 from tacit.consortium.settings import PartySettings
 from tacit.consortium.site import Site, known
@@ -37,12 +38,18 @@ from tacit.data.ids import digests, taken
 from tacit.data.part import Part, part_of
 from tacit.data.readers import read as read_table
 from tacit.data.table import check_finite
-from tacit.errors import LocalError, PeerError
+from tacit.errors import LocalError, MissingExtraError, PeerError
 from tacit.protocols.atoms import Past
 from tacit.registry import kind_of
-from tacit.runtimes.nats import Broker
+from tacit.runtimes.apart import StoppedError
+from tacit.runtimes.nats import Broker, InterruptedRunError
 
 log = logging.getLogger("tacit")
+OWN_PART = "its own part"  # where a run stopped over this site's data, as others hear it
+
+
+class BusyError(LocalError):
+    """Another run has to end first; the text names jobs only."""
 
 
 class Party(Site):
@@ -52,6 +59,7 @@ class Party(Site):
         super().__init__(identity, members, settings.state, broker, timeout=settings.party_timeout, admin=False)
         self.settings = settings
         self.opened = Opened(settings.state / "registers")
+        self.asked = Asked(settings.state / "registers")
         self._policy = Watched(settings.policy, Policy.from_toml)
         self._shown = ""  # the digest of the policy that the log names last
         self._tables = {name: Watched(offered.path, partial(self._read, name)) for name, offered in settings.datasets.items()}
@@ -59,7 +67,7 @@ class Party(Site):
         self._known: dict[str, tuple[int, str, Facts]] = {}  # by dataset
         self._marked: tuple[str, int, tuple[list[bytes], list[bytes]]] | None = None  # of the job at hand
         self._owed: set[str] = set()  # jobs that the coordinator ended, and has still to hear that they are over here
-        self._summing: dict[str, str] = {}  # by dataset, the job whose run sums its rows
+        self._summing = ""  # the job whose run sums rows
         self._summing_lock = threading.Lock()
         self._policy.now()  # a site whose policy cannot be read does not begin
 
@@ -143,12 +151,11 @@ class Party(Site):
         return dataclasses.replace(part, past=past)
 
     def _alone(self, job: Job) -> None:
-        """Refuse to sum records that another run is summing: groups of two runs at a time could have a few rows in common."""
+        """Refuse to sum records while another run does: groups of two runs at a time could have a few rows in common, under any name."""
         with self._summing_lock:
-            other = self._summing.get(job.dataset)
-            if other not in (None, job.id) and self._playing[other].is_alive():
-                raise LocalError(f"job {other[:8]} is summing the same records: take this one up again when that is through")
-            self._summing[job.dataset] = job.id
+            if self._summing not in ("", job.id) and self._is_playing(self._summing):
+                raise BusyError(f"job {self._summing[:8]} is summing records of this site: take this one up again when that is through")
+            self._summing = job.id
 
     def keep(self, job: Job, value: Past) -> None:
         """Write down what a run has opened, before it says anything more."""
@@ -360,13 +367,15 @@ class Party(Site):
         said: Checked | Answer | None
         try:
             policy = self.policy
-            doing = "read its dataset and register"
+            doing = "read what it was asked before"
+            left = self.asked.left(job, policy.preflights_per_day, now)
+            doing = "read its register, or what the job builds on"
             grounds = grounds_of(self.state, job, now)
-            facts, register = self._facts(job, grounds)
-            doing = "judge the job"
-            decision = decide(job, policy, facts, register, party=self.name, now=now, grounds=grounds)
-            doing = "prepare its part"
-            said = self._decided(folder, job, decision, now) if cleared or decision.verdict == "refuse" else self._checked(job, now)
+            if not left:
+                said = self._refusal(job, "preflights_per_day", _tomorrow(job, policy))
+            else:
+                doing = "judge the job"
+                said = self._answer_from_data(folder, job, grounds, now, cleared=cleared)
         except GroundsError as error:
             said = self._refusal(job, "builds_on", str(error))
         except Exception as error:  # noqa: BLE001 - whatever its files are like
@@ -380,6 +389,33 @@ class Party(Site):
             log.info("job %s of %s: %s (%s)", job.id[:8], job.submitter, record.verdict, record.rule or ", ".join(record.by))
         if said is not None:
             self.wake(folder.id)
+
+    def _answer_from_data(self, folder: Folder, job: Job, grounds: Grounds, now: datetime, *, cleared: bool) -> Checked | Answer | None:
+        """What this site says of a job after a look at its data, which is written down before it is said."""
+        try:
+            facts, register = self._facts(job, grounds)
+        except GroundsError:
+            raise
+        except Exception as error:  # noqa: BLE001 - a table that cannot be read may have gaps, or texts among its numbers
+            self.complain(job.id, error)
+            self.asked.note(job, DATA, type(error).__name__, now)
+            return self._refusal(job, DATA, UNFIT)
+        decision = decide(job, self.policy, facts, register, party=self.name, now=now, grounds=grounds)
+        details = "; ".join(p.detail for p in decision.problems if p.detail)
+        if decision.verdict == "refuse" and decision.rule != DATA:  # by a rule that no value bears upon
+            return self._decided(folder, job, decision, now)
+        if decision.rule == DATA:
+            log.error("job %s does not fit the data here: %s", job.id[:8], details)
+            self.asked.note(job, DATA, details, now)
+            return self._decided(folder, job, decision, now)
+        return self._decided(folder, job, decision, now) if cleared else self._checked(job, now)
+
+    def _cause(self, job: Job, error: BaseException) -> dict[str, str]:
+        """Of what this site's own data may have caused, others hear only that it does not fit: a job could choose where and how."""
+        if isinstance(error, (StoppedError, PeerError, InterruptedRunError, MissingExtraError, BusyError, GroundsError)):
+            return super()._cause(job, error)
+        self.asked.note(job, DATA, type(error).__name__, datetime.now(UTC))
+        return {"party": self.name, "place": OWN_PART, "kind": DATA}
 
     def _out(self, job: Job, start: Start, kind: str) -> Finished:
         """Say that this site takes no part in an attempt, and why in one word."""
@@ -402,12 +438,15 @@ class Party(Site):
         warnings = concerns(job)
         if problems or warnings:
             log.log(logging.ERROR if problems else logging.WARNING, render(problems, warnings))
+        found = [p for p in problems if told(p.code) == DATA]
+        self.asked.note(job, DATA if found else FITS, "; ".join(p.detail for p in found), now)
         return Checked.of(job, report, self.identity)
 
     def _preflight(self, job: Job, now: datetime) -> tuple[list[Problem], Report]:
         part = self.part(job)
         expires = None if self.identity.certificate is None else self.identity.certificate.not_valid_after_utc
-        problems = local_checks(job, part, now, party=self.name, certificate_expires=expires, state=self.state)
+        declared = self.settings.datasets.get(job.dataset)
+        problems = local_checks(job, part, now, party=self.name, declared=declared, certificate_expires=expires, state=self.state)
         return problems, report_of(job, self.name, part, now, problems)
 
     def _decided(self, folder: Folder, job: Job, decision: Decision, now: datetime) -> Answer | None:
@@ -436,3 +475,8 @@ class Party(Site):
         if facts is not None:
             own, question = named_columns(job, self.name, facts), question_of(job, facts, grounds, self.policy)
             register.admit(job, own, self.name, facts.rows, self.policy.minimum_rows, now, question)
+
+
+def _tomorrow(job: Job, policy: Policy) -> str:
+    rule = f"policy {policy.file}: preflights_per_day = {policy.preflights_per_day}"
+    return f"{rule}, and as many jobs of {job.submitter} were looked at in the last 24 hours: submit it tomorrow, or ask that party"

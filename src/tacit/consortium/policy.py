@@ -83,6 +83,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     never: phrases that may not be opened, by reader: coordinator, holder, labeller, asker or anyone.
     minimum_rows: of this party in a job; also by how many rows two jobs must differ.
     accept_risk: whether a job may set accept_risk, which lets a protocol open what a known attack makes use of.
+    preflights_per_day: how many jobs of one submitter are looked at beside the data in a day, whatever comes of them.
     predictions: new records that may be asked about under all models of one dataset together, whoever asks; for good.
     parameters: which values a job may give to parameters of protocols. Those that say how many records a landmark or a sum stands for
         have a least value also where the file does not list them.
@@ -97,6 +98,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     automatic: bool = False
     minimum_parties: Count = FEWEST
     minimum_rows: Count = 50
+    preflights_per_day: Count = 20
     predictions: Annotated[int, msgspec.Meta(ge=0)] = 100
     parameters: dict[str, Bounds | Values] = {}
     other_parameters: Literal["default", "any"] = "any"

@@ -45,7 +45,6 @@ def propose(
     columns: Mapping[str, Sequence[str] | Literal["all"]] | None = None,
     rows: Mapping[str, int] | None = None,
     classes: Sequence[Label] | None = None,
-    ranges: Mapping[str, tuple[float, float]] | None = None,
     retention_days: int = 30,
     expires: datetime | None = None,
     allow_two_parties: bool = False,
@@ -71,7 +70,6 @@ def propose(
         rows={**dict.fromkeys(names), **declared},
         protection=Protection(**{name: value for name, value in params.items() if name in PROTECTED_BY}),
         classes=None if classes is None else tuple(classes),
-        ranges={c: (float(low), float(high)) for c, (low, high) in (ranges or {}).items()},
         disclosure="",
         cost=None,
         purpose=purpose,
@@ -136,7 +134,6 @@ class JobFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     columns: dict[str, tuple[str, ...] | Literal["all"]] = {}
     rows: dict[str, int] = {}
     classes: tuple[Label, ...] | None = None
-    ranges: dict[str, tuple[float, float]] = {}
     retention_days: int = 30
     expires: Moment | None = None
     allow_two_parties: bool = False
@@ -162,7 +159,7 @@ def job_of_file(path: Path, *, submitter: str, state: Path | None = None, now: d
         return propose(
             protocol, params, partition=partition, parties=file.parties, coordinator=file.coordinator, dataset=file.dataset,
             submitter=submitter, purpose=file.purpose, legal_basis=file.legal_basis, labeller=file.labeller, asker=file.asker,
-            columns=file.columns, rows=file.rows, classes=file.classes, ranges=file.ranges, retention_days=file.retention_days,
+            columns=file.columns, rows=file.rows, classes=file.classes, retention_days=file.retention_days,
             expires=file.expires, allow_two_parties=file.allow_two_parties, accept_risk=file.accept_risk,
             builds_on=file.builds_on, now=now,
         )  # fmt: skip

@@ -22,7 +22,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from tacit.consortium.difference import Footprint, Marks, Rows, rows_of, too_close
+from tacit.consortium.difference import Closeness, Footprint, Marks, Rows, rows_of, too_close
 from tacit.consortium.job import Columns, Job
 from tacit.consortium.register_file import LINES, RECORDS, Entry, RegisterFile
 from tacit.data.part import Part
@@ -66,7 +66,7 @@ class Register:
         earlier = {file.name: rows_of(file.salt, part, ids) for file in self._earlier()}
         return replace(rows_of(self._site.salt, part, ids), earlier=earlier)
 
-    def objection(self, job: Job, own: Columns, party: str, rows: Rows, minimum_rows: int) -> tuple[str, Entry] | None:
+    def objection(self, job: Job, own: Columns, party: str, rows: Rows, minimum_rows: int) -> tuple[Closeness, Entry] | None:
         """Return by what the job comes too close to an earlier one, and to which; `own` are this party's columns by name."""
         columns, kind = {**job.columns, party: own}, kind_of(job.protocol)
         if kind not in COMPARED:
@@ -95,8 +95,8 @@ class Register:
                 return known[0]
             found = self.objection(job, own, party, rows, minimum_rows)
             if found:
-                reason, earlier = found
-                raise LocalError(f"register: the job differs from job {earlier.id} on {earlier.dataset} {reason}: refuse it")
+                close, earlier = found
+                raise LocalError(f"register: the job differs from job {earlier.id} on {earlier.dataset} {close.words}: refuse it")
             model, asked = ("", 0) if question is None else (question.model, self._checked(question))
             entry = Entry(
                 job=job.digest, id=job.id, protocol=job.protocol, parties=job.parties, columns={**job.columns, party: own},

@@ -33,12 +33,29 @@ MADE_BY = {  # what to do about a file that is not there
 
 
 class Dataset(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A table that a party offers: its file, the column with labels, columns that are no features, and the records' ids."""
+    """A table that a party offers: its file, the column with labels, columns that are no features, and the records' ids.
+
+    largest: no value is larger, in size; what a job's feature_range is compared with.
+    ranges: the least and the largest value of columns. The table is checked against both before every job, here and by nobody else.
+    """
 
     path: Path
     label: str | None = None
     drop: tuple[str, ...] = ()
     id: str | None = None
+    largest: Annotated[float, msgspec.Meta(gt=0)] | None = None
+    ranges: dict[str, tuple[float, float]] = {}
+
+    def check(self, where: str) -> None:
+        """Refuse ranges that no value is in."""
+        for column, (low, high) in self.ranges.items():
+            if not low <= high:
+                raise LocalError(f"{where}.ranges: column {column!r} goes from {low} to {high}: give two numbers, the lower first")
+
+    def bounds(self, features: Sequence[str]) -> dict[str, tuple[float, float]]:
+        """Within what these columns are declared to lie, for those of which something is declared."""
+        everywhere = {} if self.largest is None else dict.fromkeys(features, (-self.largest, self.largest))
+        return {**everywhere, **{name: limits for name, limits in self.ranges.items() if name in features}}
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -134,9 +151,10 @@ class PartySettings(Settings, frozen=True, kw_only=True):
         check_dialling(file, self.servers, self.proxy)
         if not self.datasets:
             raise LocalError(f"{file}: datasets is empty: add a table such as [datasets.cohort] with path = 'cohort.csv'")
-        for name in self.datasets:
+        for name, dataset in self.datasets.items():
             if not file_safe(name):
                 raise LocalError(f"{file}: dataset {name!r} needs letters, digits, '.', - and _ only: rename it")
+            dataset.check(f"{file}: datasets.{name}")
 
     def wanted(self) -> dict[str, Path]:
         """As every site; policy and data."""

@@ -2,6 +2,7 @@
 
 import errno
 import os
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from tacit.consortium.folder import Used, folder_of
 from tacit.consortium.preflight import local_checks
 from tacit.consortium.register import Register
 from tacit.consortium.server import find_server
-from tacit.consortium.settings import PartySettings
+from tacit.consortium.settings import Dataset, PartySettings
 from tacit.errors import LocalError, MissingExtraError
 
 pytest.importorskip("nats", reason="needs the extra 'nats'")
@@ -137,9 +138,9 @@ def test_a_blank_is_another_partys_cell_where_cells_are_split_and_missing_elsewh
     part = party.part(cells)
     assert part.owned.sum() == 119
     assert (part.X[3].tolist(), part.owned[3].tolist()) == ([0.0, 3.5], [False, True])
-    assert local_checks(altered(cells, ranges={"age": (1.0, 59.0), "dose": (0.0, 9.0)}), part, NOW, party="north")[0].code == "ranges"
-    gapped = altered(cells, ranges={"dose": (0.5, 9.0), "age": (0.0, 59.0)})
-    assert "ranges" not in {p.code for p in local_checks(gapped, part, NOW, party="north")}
+    narrow, gapped = (Dataset(path=Path("cohort.csv"), ranges={"age": (low, 59.0), "dose": (0.5, 9.0)}) for low in (1.0, 0.0))
+    assert [p.code for p in local_checks(cells, part, NOW, party="north", declared=narrow)] == ["cells"]
+    assert not local_checks(cells, part, NOW, party="north", declared=gapped)
 
 
 def test_two_jobs_on_two_snapshots_that_differ_by_a_row_are_not_both_accepted(north, tmp_path):

@@ -1,6 +1,7 @@
 from collections import namedtuple
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
+from pathlib import Path
 
 import msgspec
 import numpy as np
@@ -10,6 +11,7 @@ from threadpoolctl import threadpool_limits
 from tacit.consortium import preflight
 from tacit.consortium.preflight import CODES, Problem, combine, concerns, local_checks, render, report_of
 from tacit.consortium.proposal import propose
+from tacit.consortium.settings import Dataset
 from tacit.data.part import part_of
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
@@ -21,7 +23,7 @@ def proposed():
     return propose(
         "gram_vertical", {"kernel": "linear", "gamma": 1.0, "degree": 3, "coef0": 0.0, "C": 1.0}, partition="vertical", parties=PARTIES,
         coordinator="clearing", dataset="cohort", submitter="analyst", purpose="readmission", legal_basis="consent", labeller="north",
-        rows=dict.fromkeys(PARTIES, 10), classes=("no", "yes"), ranges={"age": (0, 120)},
+        rows=dict.fromkeys(PARTIES, 10), classes=("no", "yes"),
         columns={"north": ("age", "bmi")}, now=NOW,
     )  # fmt: skip
 
@@ -41,8 +43,11 @@ def one_thread():
         yield
 
 
-def codes(proposal=None, part=None, now=NOW, **site):
-    return [p.code for p in local_checks(proposal or job(), part or table(), now, party="north", **site)]
+DECLARED = Dataset(path=Path("cohort.csv"), ranges={"age": (0, 120)})
+
+
+def codes(proposal=None, part=None, now=NOW, *, declared=DECLARED, **site):
+    return [p.code for p in local_checks(proposal or job(), part or table(), now, party="north", declared=declared, **site)]
 
 
 def reports(**changes):
@@ -61,12 +66,12 @@ def test_a_site_in_order_has_no_problem(tmp_path):
     ("change", "code"),
     [
         ({"part": table(features=("age", "height"))}, "features"),
-        ({"part": table(n=11)}, "rows"),
-        ({"part": table(low=110.0)}, "ranges"),
-        ({"part": table(y=("no", "perhaps"))}, "labels"),
+        ({"part": table(n=11)}, "records"),
+        ({"part": table(low=110.0)}, "cells"),
+        ({"part": table(y=("no", "perhaps"))}, "classes"),
         ({"part": table(y=None)}, "labels"),
         ({"part": table(y=(0, 1))}, "dtypes"),
-        ({"part": table(low=np.nan), "proposal": job(ranges={})}, "dtypes"),
+        ({"part": table(low=np.nan), "declared": None}, "cells"),
         ({"proposal": job(version="9.9")}, "version"),
         ({"proposal": job(source="0" * 64)}, "source"),
         ({"asked": NOW - timedelta(seconds=61)}, "clock"),
@@ -87,7 +92,7 @@ def test_only_the_labeller_needs_labels():
 
 
 def test_undeclared_columns_and_rows_are_not_checked():
-    assert codes(job(columns=dict.fromkeys(PARTIES, "all"), rows=dict.fromkeys(PARTIES), ranges={}), table(n=7, features=("u",))) == []
+    assert codes(job(columns=dict.fromkeys(PARTIES, "all"), rows=dict.fromkeys(PARTIES)), table(n=7, features=("u",))) == []
 
 
 def test_a_full_disk_is_found(tmp_path, monkeypatch):
@@ -110,18 +115,40 @@ def test_a_coordinator_checks_its_own_site_only():
 
 def test_a_report_holds_codes_and_no_value():
     part = table(n=4321, low=98765.0, y=("secret-class", "yes"))
-    problems = local_checks(job(), part, NOW, party="north")
-    assert {p.code for p in problems} == {"rows", "ranges", "labels"}
+    problems = local_checks(job(), part, NOW, party="north", declared=DECLARED)
+    assert {p.code for p in problems} == {"records", "cells", "classes"}
     report = report_of(job(), "north", part, NOW, problems)
+    assert report.codes == ("data",)
     sent = msgspec.json.encode(report).decode().replace(report.source, "").replace(report.features, "")  # digests may have any digits
     assert not any(word in sent for word in ("4321", "98765", "secret-class", "age", "bmi"))
 
 
+def test_whatever_is_wrong_with_the_data_the_report_is_the_same():
+    wrong = [table(n=11), table(low=110.0), table(y=("no", "perhaps")), table(low=np.nan), table(n=3, low=500.0, y=("a", "b"))]
+    told = [report_of(job(), "north", part, NOW, local_checks(job(), part, NOW, party="north", declared=DECLARED)) for part in wrong]
+    assert {report.codes for report in told} == {("data",)}
+
+
+def with_range(value):
+    return job(params={**job().params, "feature_range": value})
+
+
+def test_halving_the_range_of_a_job_finds_no_value():
+    """Once 28 proposals gave a party's largest value exactly: answers must not depend on values, whatever a job says of their range."""
+    small, large = table(low=1.0), table(low=1e6)
+    answers = [[codes(with_range(2.0**i), part, declared=None) for i in range(-10, 40)] for part in (small, large)]
+    assert answers[0] == answers[1]
+    declared = Dataset(path=Path("cohort.csv"), largest=2e6)
+    answers = [[codes(with_range(2.0**i), part, declared=declared) for i in range(-10, 40)] for part in (small, large)]
+    assert answers[0] == answers[1]
+    assert answers[0] == [["bounds"]] * 31 + [[]] * 19
+
+
 def test_one_report_has_every_problem_of_every_party():
     found = combine(
-        job(), reports(north={"codes": ("rows", "ranges")}, south={"version": "0.0.1"}, east={"clock": NOW + timedelta(minutes=5)})
+        job(), reports(north={"codes": ("disk", "data")}, south={"version": "0.0.1"}, east={"clock": NOW + timedelta(minutes=5)})
     )
-    assert found == [Problem("north", "rows"), Problem("north", "ranges"), Problem("south", "version"), Problem("east", "clock")]
+    assert found == [Problem("north", "disk"), Problem("north", "data"), Problem("south", "version"), Problem("east", "clock")]
     text = render(found)
     assert text.splitlines()[0] == "preflight: 4 problems, nothing was started"
     assert "  east has a clock more than 60 s off: set it by network time (NTP)" in text.splitlines()
@@ -160,7 +187,7 @@ def test_a_code_of_a_later_version_does_not_hide_the_report():
 
 def test_the_own_site_reads_the_details():
     text = render(local_checks(job(), table(n=11), NOW, party="north"))
-    assert "north has another number of records than the job declares (11 here, 10 in the job): correct [rows]" in text
+    assert "north has another number of records than the job declares, or room for (11 records here, 10 in the job): correct [rows]" in text
 
 
 def test_every_code_says_what_and_what_to_do():

@@ -126,7 +126,7 @@ def test_records_written_anew_with_another_column_are_known_by_their_ids(registe
     wider = part_of(np.arange(57.0).reshape(19, 3), None, None, (*OWN, "pulse"))
     found = register.objection(job(number=1), OWN, "north", register.rows_of(wider, range(19)), 5)
     assert found
-    assert found[0] == "by fewer than 5 of this party's records"
+    assert found[0].words == "by fewer than 5 of this party's records"
 
 
 def test_one_of_two_equal_records_is_missed():

@@ -76,6 +76,8 @@ def test_absolute_paths_stay_as_they_are(folder, party):
         ('"north.key"', '"south.key"', r"key: there is no file .*south.key; make it with `tacit keys new`"),
         ('"policy.toml"', '"none.toml"', r"policy: there is no file .*; write down what this site accepts"),
         ("[datasets.cohort]", '[datasets."a/b"]', "dataset 'a/b' needs letters, digits"),
+        ("# ranges = { age = [0, 120] }", "ranges = { age = [120, 0] }", "datasets.cohort.ranges: column 'age' goes from 120.0 to 0.0"),
+        ("# largest = 1000.0", "largest = 0", "largest.*Expected float > 0.0"),
         ("name =", "name", "is not TOML: .*line 1.*; correct that line"),
     ],
 )
