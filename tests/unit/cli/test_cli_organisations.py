@@ -451,8 +451,8 @@ def test_audits_that_are_not_there_are_one_line(refused, machine):
     assert "there is no file nowhere.jsonl" in refused("audit", "verify", "nowhere.jsonl", "--ca", machine.fingerprint)
 
 
-@pytest.mark.parametrize("command", ["coordinator", "party", "party pending", "party approve", "party refuse", "submit", "resume", "withdraw", "status",
-                                     "audit verify", "purge", "demo"])  # fmt: skip
+@pytest.mark.parametrize("command", ["coordinator", "party", "party pending", "party approve", "party refuse", "submit", "resume",
+                                     "withdraw", "status", "audit verify", "purge", "demo"])  # fmt: skip
 def test_every_help_has_an_example(tacit, command):
     shown = tacit(*command.split(), "--help").out
     assert "Example" in shown
