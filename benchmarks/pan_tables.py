@@ -142,7 +142,6 @@ def _splittable(svm: dict[str, float]) -> dict[str, Callable[[int | None], Learn
         "Fourier, as many as 35 %": of(landmarks=0.35, landmark_source="fourier", **SINGLE),
         "PAN 15 %, min_cluster=5": of(landmarks=0.15, **SINGLE),
         "PAN 20 %, min_cluster=5": of(landmarks=0.2, **SINGLE),
-        GROUPS: of(),
         "PAN 45 %, joint, min_cluster=1": of(landmarks=0.45, landmark_source="joint", **AS_THE_PAPER),
         "PAN 60 %, min_cluster=1": of(landmarks=0.6, **AS_THE_PAPER),
         CONSENSUS: lambda by: partial(_consensus, svm=svm, by=by),

@@ -10,11 +10,12 @@ import pytest
 from tacit import attacks
 from tacit.attacks.catalogue import ATTACKS
 
+OF_OTHERS = {"empty_holders"}  # that use the code of another attack
 HELPERS = {"catalogue", "coordinator", "gram_studies", "gram_view", "inversion", "pairwise_rule", "study"}
 
 
 def test_every_attack_of_the_package_is_in_the_catalogue():
-    assert {m.name for m in pkgutil.iter_modules(attacks.__path__)} - HELPERS == set(ATTACKS)
+    assert {m.name for m in pkgutil.iter_modules(attacks.__path__)} - HELPERS == set(ATTACKS) - OF_OTHERS
 
 
 def test_the_page_on_attacks_names_every_one():

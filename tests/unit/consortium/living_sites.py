@@ -135,7 +135,7 @@ class House(ControlNetwork):
         """Let the sites work until something is true."""
         end = time.monotonic() + seconds
         while not true():
-            assert time.monotonic() < end, {name: site.control.refused for name, (site, _) in self.at.items()}
+            assert time.monotonic() < end, {name: site.control.notices for name, (site, _) in self.at.items()}
             self.tick()
             time.sleep(0.02)
 

@@ -26,7 +26,7 @@ PARTIES = ("north", "south", "east")
 KERNEL = {"kernel": "linear", "gamma": 1.0, "degree": 3, "coef0": 0.0, "C": 1.0}
 GIVEN = {"partition": "vertical", "parties": PARTIES, "coordinator": "clearing", "dataset": "cohort", "submitter": "analyst",
          "purpose": "a test", "legal_basis": "consent", "labeller": "north", "now": NOW}  # fmt: skip
-HONEST = propose("gram_vertical", KERNEL, rows=dict.fromkeys(PARTIES, 100), ranges={"age": (0, 120)}, classes=(0, 1), **GIVEN)
+HONEST = propose("gram_vertical", KERNEL, rows=dict.fromkeys(PARTIES, 100), classes=(0, 1), **GIVEN)
 
 
 def letter(**changes):
@@ -101,7 +101,6 @@ def test_the_coordinator_is_no_data_holder_whatever_made_the_job():
         ({"columns": {**dict.fromkeys(PARTIES, "all"), "north": [f"x{i}" for i in range(10_001)]}}, "columns"),
         ({"classes": list(range(1001))}, "Expected `array` of length <= 1000"),
         ({"classes": [1, 1]}, "names a class twice"),
-        ({"ranges": {"age": [1, 0]}}, "range 1.0 to 0.0"),
         ({"builds_on": ["a" * 32] * 11}, "Expected `array` of length <= 10"),
         ({"purpose": "x" * 1001}, "Expected `str` of length <= 1000"),
         ({"cost": {"rounds": 1, "bytes": {"north": 1}}}, "cost is not that of its sites"),

@@ -88,5 +88,5 @@ def test_the_text_of_a_steps_error_is_logged_here_and_told_to_nobody(tmp_path):
     assert "patient 7" in stream.getvalue()
     assert b"patient" not in told
     assert b'"kind":"LocalError"' in told
-    assert verify(folder.path / "audit-1.jsonl", study.members.member("north").key) == []
+    assert verify(folder.path / "audit-1.jsonl", [study.members.member("north").key]) == []
     assert "patient" not in (folder.path / "audit-1.jsonl").read_text()

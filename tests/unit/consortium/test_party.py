@@ -11,6 +11,7 @@ from earlier_jobs import NOW, job, put, question
 
 from tacit.choreo import Coordinator
 from tacit.consortium.answers import Proposal
+from tacit.consortium.decision import UNFIT
 from tacit.consortium.example_files import example_party, example_policy
 from tacit.consortium.folder import Used, folder_of
 from tacit.consortium.preflight import local_checks
@@ -77,10 +78,7 @@ def test_a_dataset_that_cannot_be_read_is_a_refusal_without_a_word_of_it(north, 
         party.tick()
     answer = folder.answer
     assert not answer.accepts
-    assert answer.record.rule == "site"
-    assert answer.record.reason.startswith(
-        "this site cannot read its dataset and register (LocalError), and its log says why: submit the job again"
-    )
+    assert (answer.record.rule, answer.record.reason) == ("data", UNFIT)
     assert not [word for word in ("seventeen", "age", "dose", "cohort.csv") if word in answer.record.reason]
     assert [line.levelname for line in caplog.records] == ["ERROR"]
     answer.check(folder.job, party.members)
@@ -90,7 +88,7 @@ def test_what_nobody_foresaw_is_a_refusal_too(north, caplog, monkeypatch):
     party, folder = north(WHOLE)
     monkeypatch.setattr(party, "_facts", lambda *_: 1 / 0)
     party.tick()
-    assert "this site cannot read its dataset and register (ZeroDivisionError)" in folder.answer.record.reason
+    assert folder.answer.record.reason == UNFIT
     assert "Traceback" in caplog.text
 
 
@@ -133,7 +131,7 @@ def test_a_blank_is_another_partys_cell_where_cells_are_split_and_missing_elsewh
     whole = job()
     party, folder = north(gaps, whole)
     party.tick()
-    assert "this site cannot read its dataset" in folder.answer.record.reason
+    assert folder.answer.record.reason == UNFIT
     cells = altered(whole, id="c" * 32, partition="arbitrary")
     part = party.part(cells)
     assert part.owned.sum() == 119
@@ -147,7 +145,7 @@ def test_two_jobs_on_two_snapshots_that_differ_by_a_row_are_not_both_accepted(no
     first = job()
     party, folder = north(WHOLE, first)
     party.tick()
-    assert folder.answer.accepts
+    assert folder.checked is not None
     party.admit(first)
     party, folder = north(WHOLE, second := job(dataset="snapshot"))
     (tmp_path / "snapshot.csv").write_text(WHOLE.rstrip("\n").rpartition("\n")[0] + "\n")
@@ -156,8 +154,10 @@ def test_two_jobs_on_two_snapshots_that_differ_by_a_row_are_not_both_accepted(no
     settings.write_text(settings.read_text() + '\n[datasets.snapshot]\npath = "snapshot.csv"\nlabel = "label"\n')
     party = Party(PartySettings.from_toml(settings, files=False), party.identity, party.members, party.broker)
     party.tick()
-    assert (folder.answer.accepts, folder.answer.record.rule) == (False, "register")
-    assert "by fewer than" in folder.answer.record.reason
+    assert (folder.answer.accepts, folder.answer.record.rule) == (False, "data")
+    assert [line.found.partition(": ")[2].partition(":")[0] for line in party.asked.lines() if line.answer == "data"] == [
+        "the job differs from an earlier one by fewer than 50 of this party's records"
+    ]
     with pytest.raises(LocalError, match=f"differs from job {first.id} on cohort by fewer than"):
         party.admit(second)
 

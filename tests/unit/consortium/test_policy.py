@@ -90,7 +90,7 @@ def test_what_must_wait_where_nobody_may_approve_is_refused(judge):
             "policy north.toml: minimum_parties = 4, the job has 3: propose it with more parties that bring as many rows",
         ),
         ({"rows": {"north": 60, "south": 60, "east": 60}}, "minimum_rows = 61", "minimum_rows", "minimum_rows = 61, the job has 60"),
-        ({}, "minimum_rows = 61", "minimum_rows", "minimum_rows = 61, the dataset has fewer: use a larger one"),
+        ({}, "minimum_rows = 61", "data", "the data of this site does not fit the job, or an earlier one on the same records"),
         ({"retention_days": 366}, "", "maximum_retention_days", "maximum_retention_days = 365, the job has 366"),
         ({}, 'protocols = ["elm_vertical"]', "protocols", "protocols = elm_vertical; the job has 'gram_vertical'"),
         ({}, 'submitters = ["dr-who"]', "submitters", "submitters = dr-who; the job has 'analyst'"),
