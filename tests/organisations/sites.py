@@ -81,7 +81,7 @@ class Sites:
         data = np.column_stack([columns, self.y]) if i == 0 else columns
         np.savetxt(self.home(name) / "cohort.csv", data, delimiter=",", header=",".join(head), comments="", fmt="%.17g")
         (self.home(name) / "site.toml").write_text(example_party(name, label="label" if i == 0 else None, **settings))
-        (self.home(name) / "policy.toml").write_text(example_policy(automatic=True))
+        (self.home(name) / "policy.toml").write_text(example_policy(automatic=True, preflights=1000))
 
     def _study(self) -> str:
         return (

@@ -70,7 +70,9 @@ log_format = "text"                      # or "json"
 """
 
 
-def example_policy(dataset: str = "cohort", approvers: tuple[str, ...] = ("dr-lee", "dpo"), *, automatic: bool = False) -> str:
+def example_policy(
+    dataset: str = "cohort", approvers: tuple[str, ...] = ("dr-lee", "dpo"), *, automatic: bool = False, preflights: int = 20
+) -> str:
     """A policy file to start from."""
     return f"""\
 protocols = ["align", "gram_vertical", "gram_predict", "pan_svm", "elm_horizontal"]
@@ -78,7 +80,7 @@ minimum_parties = 3
 minimum_rows = 50                        # of ours in a job; also by how many two jobs must differ
 maximum_retention_days = 365
 secure_sums = ["pairwise", "ring", "threshold"]
-preflights_per_day = 20                  # jobs of one submitter that are tried on our data, whether people agree to them or not
+preflights_per_day = {preflights}                  # jobs of one submitter that are tried on our data, whether people agree to them or not
 predictions = 100                        # new records that models of one dataset may be asked about, by all together
 accept_risk = false                      # true: a job may open what a known attack makes use of, or what one site alone can invert
 other_parameters = "default"             # those that [parameters] does not list must have their default; or "any"

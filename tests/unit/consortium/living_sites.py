@@ -67,7 +67,7 @@ class House(ControlNetwork):
             return
         label = {"label": "label"} if name == "north" else {}
         (home / "site.toml").write_text(example_party(name, ca_fingerprint=self.fingerprint, party_timeout=20.0, **label))
-        (home / "policy.toml").write_text(example_policy(automatic=True))
+        (home / "policy.toml").write_text(example_policy(automatic=True, preflights=1000))
         (home / "cohort.csv").write_text(table(label=name == "north"))
 
     def open_site(self, name):
@@ -146,4 +146,4 @@ class House(ControlNetwork):
             raise AssertionError(f"{self.states(job)} {error}") from None
 
     def set_policy(self, name, **kwargs):
-        (self.home(name) / "policy.toml").write_text(example_policy(**kwargs))
+        (self.home(name) / "policy.toml").write_text(example_policy(preflights=1000, **kwargs))
