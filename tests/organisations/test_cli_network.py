@@ -189,7 +189,7 @@ def test_a_refusal_of_people_reaches_the_analyst_with_its_reason(site):
     [
         ("[rows] ", UNKNOWN, "south refuses: policy policy.toml: columns does not offer 'age' of 'cohort'"),
         ("retention_days = 30", "retention_days = 999", "policy policy.toml: maximum_retention_days = 365, the job has 999"),
-        ("south = 60", "south = 61", "south has another number of records than the job declares"),
+        ("south = 60", "south = 61", "south has data that does not fit the job"),
     ],
 )  # fmt: skip
 @pytest.mark.timeout(60)

@@ -65,7 +65,7 @@ def test_jobs_one_after_the_other_give_what_a_simulation_that_remembers_gives_bi
 
 
 def test_single_rows_need_a_risk_that_the_policy_refuses(analyst):
-    with pytest.raises(tacit.PeerError, match=r"h[123] refuses: policy policy.toml: parameters.min_count = at least 5, the job has 1"):
+    with pytest.raises(tacit.PeerError, match=r"h[123] refuses: policy policy.toml: accept_risk = false, the job needs it"):
         tacit.PanSVC(kernel="linear", min_count=1, accept_risk=True).fit(tacit.Federation.connect(analyst))
     with pytest.raises(tacit.PeerError, match=r"h[123] refuses: policy policy.toml: accept_risk = false, the job needs it"):
         tacit.PanSVC(landmarks=40, min_count=5, accept_risk=True).fit(tacit.Federation.connect(analyst))
