@@ -27,9 +27,11 @@ def main() -> int:
             _git("worktree", "remove", "--force", str(other))
     differing = [name for name in before if name in after and before[name] != after[name]]
     for name in differing:
-        print(f"differs: {name}: {before[name]} was, {after[name]} is")
-    print(f"{len(set(before) & set(after))} runs in both, {len(differing)} differ")
-    print(f"only in {reference}: {sorted(set(before) - set(after)) or 'none'}; only here: {sorted(set(after) - set(before)) or 'none'}")
+        sys.stdout.write(f"differs: {name}: {before[name]} was, {after[name]} is" + "\n")
+    sys.stdout.write(f"{len(set(before) & set(after))} runs in both, {len(differing)} differ" + "\n")
+    sys.stdout.write(
+        f"only in {reference}: {sorted(set(before) - set(after)) or 'none'}; only here: {sorted(set(after) - set(before)) or 'none'}" + "\n"
+    )
     return 1 if differing else 0
 
 

@@ -123,7 +123,7 @@ def main() -> int:
         found[f"case {name}"] = _tried(lambda case=case: case_digest(case))
     for name, run in estimator_runs().items():
         found[name] = _tried(lambda run=run: digest(run()))
-    print(json.dumps(found, indent=1))
+    sys.stdout.write(json.dumps(found, indent=1) + "\n")
     return 0
 
 
