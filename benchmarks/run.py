@@ -35,6 +35,7 @@ SUITES = (
     "elm",
     "consensus",
     "network",
+    "letters",
     "spark",
     "preparing",
     "metrics",

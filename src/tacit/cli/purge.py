@@ -89,9 +89,9 @@ def _tried(settings: Settings, path: Path, *, audits: bool) -> str | None:
 
 def _sweep(settings: Settings) -> None:
     """Remove what an earlier purge, cut short, has left."""
-    from tacit.consortium.folder import Folder  # noqa: PLC0415 - as above
+    from tacit.consortium.folder import PURGED, Folder  # noqa: PLC0415 - as above
 
-    for aside in settings.state.glob(".purged-*"):
+    for aside in settings.state.glob(f"{PURGED}*"):
         with suppress(TacitError, OSError):  # a journal that is in use still: the next purge removes it
             Folder(aside).purge()
 
@@ -102,10 +102,7 @@ def _remove(settings: Settings, path: Path, *, audits: bool) -> None:
     for audit in [] if audits else Folder(path).audits:
         (settings.state / "audits").mkdir(exist_ok=True)
         audit.replace(settings.state / "audits" / f"{path.name}{audit.name.removeprefix('audit')}")
-    # out of the daemon's sight first: it must not meet half a folder
-    aside = settings.state / f".purged-{path.name}"
-    path.replace(aside)
-    Folder(aside).purge()
+    Folder(path).discard()
     for file in (settings.state / "consent").glob(f"{path.name}.*"):
         file.unlink(missing_ok=True)
 

@@ -27,8 +27,9 @@ from tacit.consortium.states import Ending
 from tacit.errors import PeerError, TacitError
 
 CONSENT, HELLO, PROPOSAL, PREFLIGHT = "consent", "key of a run", "proposal", "preflight"
-LONGEST = 2000  # characters of one reason, and
+LONGEST = 2000  # characters of one reason, or of a place, and
 MOST = 100  # reasons that an end may have
+Words = Annotated[str, msgspec.Meta(max_length=LONGEST)]
 T = TypeVar("T", bound=msgspec.Struct)
 
 
@@ -162,9 +163,9 @@ class Finished(Struct, frozen=True, kw_only=True):
     site: str
     attempt: int
     ok: bool
-    party: str = ""
-    place: str = ""
-    kind: str = ""
+    party: Words = ""
+    place: Words = ""
+    kind: Words = ""
     rounds: int = 0
     bytes: int = 0
     seconds: float = 0.0

@@ -11,17 +11,21 @@ import secrets
 import threading
 import time
 from collections.abc import Callable
+from typing import Annotated
 
 import msgspec
 
 TOLD = "told"
 AGAIN, LONGEST = 1.0, 8.0  # seconds until a question is asked again: the first time, and at most
+NUMBER = 16  # bytes of a question's number
+Numbered = tuple[Annotated[bytes, msgspec.Meta(max_length=NUMBER)], bytes]
 Say = Callable[[str, str, bytes], None]
 
 
 def numbered(body: bytes) -> tuple[bytes, bytes]:
     """Number and content of a question or a reply."""
-    return msgspec.msgpack.decode(body, type=tuple[bytes, bytes])
+    number, content = msgspec.msgpack.decode(body, type=Numbered)
+    return number, content
 
 
 def reply(say: Say, asker: str, number: bytes, content: bytes) -> None:
@@ -48,7 +52,7 @@ class Asking:
 
     def ask(self, who: str, kind: str, content: bytes, patience: float) -> bytes | None:
         """The reply of a member; None if none came in time."""
-        number, end, pause = secrets.token_bytes(16), time.monotonic() + patience, AGAIN
+        number, end, pause = secrets.token_bytes(NUMBER), time.monotonic() + patience, AGAIN
         question = msgspec.msgpack.encode((number, content))
         with self._changed:
             self._open[number] = who

@@ -26,6 +26,7 @@ from tacit.consortium.answers import (
     Withdrawal,
     check_sites,
     id_in,
+    one_line,
     read,
 )
 from tacit.consortium.asking import numbered, reply
@@ -77,17 +78,22 @@ class Clearing(Site):
         self._first: dict[str, float] = {}  # when a site was first heard to refuse
         self._turned_away: dict[tuple[str, str], News] = {}  # by submitter and job, of proposals that were not kept
 
+    @property
+    def ended_jobs(self) -> int:
+        """As the settings say."""
+        return self.settings.ended_jobs
+
     def hear(self, sender: str, kind: str, body: bytes) -> None:
         """Proposals and questions of submitters, checks, answers and ends of parties."""
         match kind:
             case "propose":
                 self._proposed(sender, body)
             case "checked":
-                self._checked(sender, read(body, Checked), body)
+                self._checked(sender, read(body, Checked))
             case "answer":
-                self._answered(sender, read(body, Answer), body)
+                self._answered(sender, read(body, Answer))
             case "finished":
-                self._finished(sender, read(body, Finished), body)
+                self._finished(sender, read(body, Finished))
             case "over":
                 self._heard_over(sender, body.decode())
             case "ask":
@@ -107,9 +113,9 @@ class Clearing(Site):
         except Exception as error:
             told = str(error) if isinstance(error, TacitError) else f"it cannot be read ({type(error).__name__})"
             if (name := id_in(body)) is not None and known(self.state, name) is None:
-                self._remember_refusal(sender, News(job=name, state="refused", reasons=(f"{self.name} refuses: {told}",)))
+                self._remember_refusal(sender, News(job=name, state="refused", reasons=(one_line(f"{self.name} refuses: {told}"),)))
             raise
-        if folder.ended is not None:
+        if folder.proposal is not None:
             return
         folder.propose(proposal)
         self.wake(folder.id)
@@ -153,33 +159,33 @@ class Clearing(Site):
             return None
         return folder
 
-    def _checked(self, sender: str, checked: Checked, body: bytes) -> None:
+    def _checked(self, sender: str, checked: Checked) -> None:
         folder = self._open(sender, checked.job)
         if folder is not None and sender == checked.site and state_of(folder) in BEFORE_A_RUN:
             checked.check(folder.job, self.members)
             if folder.cleared is None:
-                folder.hear("checked", sender, body)
+                folder.hear("checked", sender, checked.dump())
             self.wake(folder.id)
             self.hurry(sender, "cleared", folder.id)
 
-    def _answered(self, sender: str, answer: Answer, body: bytes) -> None:
+    def _answered(self, sender: str, answer: Answer) -> None:
         folder = self._open(sender, answer.job)
         if folder is None or sender != answer.site or state_of(folder) not in BEFORE_A_RUN:
             return
         answer.check(folder.job, self.members)
         if answer.accepts and folder.cleared is None:
             raise PeerError(f"{sender} accepts job {folder.id} before all checks of it are done: does it run the same version?")
-        folder.hear("answers", sender, body)
+        folder.hear("answers", sender, answer.dump())
         self.wake(folder.id)
 
-    def _finished(self, sender: str, finished: Finished, body: bytes) -> None:
+    def _finished(self, sender: str, finished: Finished) -> None:
         folder = self._open(sender, finished.job)
         if folder is None or sender != finished.site:
             return
         if folder.finished is not None and folder.heard("closed", Finished):
             self.control.send(sender, "closed", folder.finished.dump())  # it has not heard yet
         else:
-            folder.hear("finished", sender, body)
+            folder.hear("finished", sender, finished.dump())
         self.wake(folder.id)
 
     def _heard_over(self, sender: str, job: str) -> None:
@@ -198,7 +204,8 @@ class Clearing(Site):
     def _asked(self, sender: str, number: bytes, job: bytes) -> None:
         """News, to whoever submitted it: of all jobs of the sender whose ids begin like that, in one answer."""
         begins = job.decode()
-        found = [folder for folder in folders(self.state) if folder.id.startswith(begins) and folder.job.submitter == sender]
+        likely = folders(self.state, lambda name: name.startswith(begins) and self._never_ran.submitter(name) in (None, sender))
+        found = [folder for folder in likely if folder.job.submitter == sender]
         away = [news for (who, name), news in self._turned_away.items() if who == sender and name.startswith(begins)]
         reply(self.control.say, sender, number, msgspec.json.encode([*(self.news(folder) for folder in found), *away]))
 

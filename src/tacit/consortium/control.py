@@ -42,7 +42,8 @@ RETRY, LONGEST_RETRY = 0.1, 5.0  # seconds until the next attempt to send: the f
 GIVE_UP = 600.0  # seconds for which a broker may refuse one chunk: its receiver is away, and is told anew later
 BATCH = 16
 LARGEST: dict[Kind, int] = {"coordinator": 256 << 20, "party": 16 << 20, "analyst": 16 << 20}  # bytes of a letter, by its sender
-WAITING = 2  # how many largest letters' bytes may wait for one receiver
+WAITING = 2  # how many largest letters' bytes may wait for one receiver, and
+LETTERS_WAITING = 1000  # how many letters: whoever makes a site reply to it and takes no reply costs no more than these
 SPEAKING = 64  # questions and replies under way at a time; more are dropped, and asked for again
 OVERHEARD = 256  # chunks of questions that wait to be opened; more are dropped
 NOBODY = "nobody in the list"
@@ -124,7 +125,8 @@ class Control:
         largest = self._largest(self._me)
         if size > largest:
             raise LocalError(f"a letter of {size} bytes to {receiver} is too large: no more than {largest} may be sent, so shorten the job")
-        if sum(waiting for (other, *_), (_, waiting) in self._sending.items() if other == receiver) + size > WAITING * largest:
+        waiting = [n for (other, *_), (_, n) in self._sending.items() if other == receiver]
+        if len(waiting) >= LETTERS_WAITING or sum(waiting) + size > WAITING * largest:
             raise LocalError(f"too many letters to {receiver} wait: it takes none; see whether it runs")
 
     def _delivered(self, key: tuple[str, str, bytes], done: Future[None]) -> None:

@@ -30,6 +30,7 @@ from tacit.errors import LocalError, PeerError
 from tacit.files import write_whole
 
 T = TypeVar("T", bound=msgspec.Struct)
+PURGED = ".purged-"  # how the names of folders begin that are being removed
 LATEST = ("ended.json", "finished.json", "answer.json", "proposal.json")  # what a job is as old as
 
 
@@ -207,6 +208,12 @@ class Folder:
         """All audits of this job: of attempts that stopped, and of the one that finished."""
         return sorted(self.path.glob("audit*.jsonl"))
 
+    def discard(self) -> None:
+        """Take it out of the sight of the site's process, which must not meet half a folder; then remove all of it."""
+        aside = self.path.parent.parent / f"{PURGED}{self.id}"
+        self.path.replace(aside)
+        Folder(aside).purge()
+
     def purge(self) -> None:
         """Remove all of it, the journal's secrets first."""
         if (self.path / "journal" / "journal.sqlite").exists():
@@ -252,12 +259,12 @@ def _unanswered(folder: Folder) -> JobState:
     return "proposed" if folder.checked is None else "checked"
 
 
-def folders(state: Path, wanted: Callable[[str], bool] = lambda _: True) -> Iterator[Folder]:
-    """All jobs of a site whose ids are `wanted`, in order; the others cost next to nothing."""
+def folders(state: Path, wanted: Callable[[str], bool] = lambda _: True, order: Callable[[str], Any] = str) -> Iterator[Folder]:
+    """All jobs of a site whose ids are `wanted`, ordered by what `order` makes of their ids; the others cost next to nothing."""
     jobs = state / "jobs"
-    for path in sorted(path for path in (jobs.iterdir() if jobs.is_dir() else ()) if wanted(path.name)):
-        if (path / "proposal.json").is_file():
-            yield Folder(path)
+    for name in sorted(filter(wanted, (path.name for path in jobs.iterdir()) if jobs.is_dir() else ()), key=order):
+        if (jobs / name / "proposal.json").is_file():
+            yield Folder(jobs / name)
 
 
 def folder_of(state: Path, job: str) -> Folder:

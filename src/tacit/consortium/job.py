@@ -30,6 +30,7 @@ from tacit.registry import BY_COLUMNS, INPUTS
 
 LARGEST = 1_000_000  # bytes of a proposal
 PARTIES = 100
+QUOTED = 1000  # characters of an error that quotes a proposal
 YEARS = (2000, 2999)  # in which a job may expire: arithmetic with times near year 1 or 9999 overflows
 
 Name = Annotated[str, msgspec.Meta(min_length=1, max_length=100)]
@@ -129,7 +130,8 @@ class Job(Part, frozen=True, kw_only=True):
         try:
             job = msgspec.json.decode(data, type=Job)
         except (msgspec.MsgspecError, ValueError) as error:
-            raise PeerError(f"the proposal is no job of this version: {error}; ask its author to submit it again") from None
+            told = shortened(str(error))
+            raise PeerError(f"the proposal is no job of this version: {told}; ask its author to submit it again") from None
         except RecursionError:
             raise PeerError("the proposal is no job of this version: it is nested too deeply; ask its author to submit it again") from None
         if job.canonical() != data:
@@ -247,6 +249,11 @@ def _check_texts(job: Job) -> None:
         text = getattr(job, field)
         if not text.strip() or not text.isprintable():
             raise LocalError(f"the job's {field} is {shown(text)}: write one line of text")
+
+
+def shortened(text: str) -> str:
+    """Return the beginning of a text that may quote whatever somebody sent."""
+    return text if len(text) <= QUOTED else f"{text[:QUOTED]} ..."
 
 
 def is_id(text: str) -> bool:

@@ -233,6 +233,11 @@ class Party(Site):
 
     # Letters
 
+    @property
+    def ended_jobs(self) -> int:
+        """As the settings say."""
+        return self.settings.ended_jobs
+
     def hear(self, sender: str, kind: str, body: bytes) -> None:
         """From the coordinator of a job only."""
         match kind:
@@ -243,8 +248,9 @@ class Party(Site):
             case "start":
                 self._start(sender, read(body, Start))
             case "closed":
-                folder = self._of(sender, read(body, Finished).job)
-                folder.hear("closed", sender, body)
+                closed = read(body, Finished)
+                folder = self._of(sender, closed.job)
+                folder.hear("closed", sender, closed.dump())
                 self.wake(folder.id)
             case "ended":
                 self._ended(sender, read(body, Ended))
@@ -261,7 +267,7 @@ class Party(Site):
             raise PeerError(f"{sender} proposed job {job.id}, which names {job.roles.coordinator} as coordinator: refuse it")
         folder = folder_of(self.state, job.id)
         if folder.proposal is None and (turned := self._turned_away(job)) is not None:
-            log.info("job %s of %s: refuse (%s)", job.id[:8], job.submitter, turned.record.rule)
+            self.control.notices.refuse(job.submitter, f"job {job.id[:8]} of {job.submitter} ({turned.record.rule})")
             self.control.send(sender, "answer", turned.dump())
             return
         folder.propose(proposal)
@@ -348,6 +354,11 @@ class Party(Site):
             self.control.send(job.roles.coordinator, "over", folder.id.encode())
             self._owed.discard(folder.id)
         return True
+
+    def discard(self, folder: Folder) -> None:
+        """As every site, and it waits for people no more; what they said stays, should it be proposed again."""
+        Consent.close(self.state / "consent", folder.id)
+        super().discard(folder)
 
     def give_up(self, folder: Folder, job: Job, error: Exception) -> None:
         """Before a run, refuse; in one, stop."""

@@ -135,6 +135,7 @@ class PartySettings(Settings, frozen=True, kw_only=True):
     """Who holds data: dials out, listens nowhere but, on request, for metrics on loopback.
 
     open_jobs: how many jobs of one submitter may be under way here; more are refused.
+    ended_jobs: how many jobs of one submitter that ended before they started are kept; the oldest are removed first.
     """
 
     servers: tuple[str, ...]
@@ -144,6 +145,7 @@ class PartySettings(Settings, frozen=True, kw_only=True):
     metrics_port: Port | None = None
     party_timeout: Seconds = 300.0
     open_jobs: Count = 100
+    ended_jobs: Count = 200
 
     def check(self, file: str) -> None:
         """As every site; its addresses, and that it offers something."""
@@ -167,6 +169,7 @@ class CoordinatorSettings(Settings, frozen=True, kw_only=True):
 
     submitters: whose jobs are passed on; "any" member's by default.
     open_jobs: how many jobs of one submitter may be under way; more are refused.
+    ended_jobs: how many jobs of one submitter that ended before they started are kept; the oldest are removed first.
     """
 
     store_dir: Path
@@ -177,6 +180,7 @@ class CoordinatorSettings(Settings, frozen=True, kw_only=True):
     party_timeout: Seconds = 300.0
     submitters: tuple[str, ...] | Literal["any"] = "any"
     open_jobs: Count = 100
+    ended_jobs: Count = 200
 
     def check(self, file: str) -> None:
         """As every site; where it listens."""

@@ -29,13 +29,14 @@ from tacit.choreo import At, State, decode, encode, entries_of
 from tacit.consortium.account import sign_finished, sign_stopped
 from tacit.consortium.answers import Ended, Finished, Start, check_sites
 from tacit.consortium.control import Control
+from tacit.consortium.ended_jobs import EndedJobs
 from tacit.consortium.folder import Folder, Used, folder_of, folders, state_of
 from tacit.consortium.grounds import SOLE, Grounds, grounds_of
 from tacit.consortium.identity import Identity
 from tacit.consortium.job import Job
 from tacit.consortium.journal import Journal, Opening, purge
 from tacit.consortium.members import Members
-from tacit.consortium.states import BEFORE_A_RUN, OVER, JobState
+from tacit.consortium.states import BEFORE_A_RUN, ENDINGS, OVER, JobState
 from tacit.consortium.store import NAME
 from tacit.crypto.agreement import public_key
 from tacit.crypto.entropy import RootEntropy
@@ -50,6 +51,7 @@ from tacit.runtimes.nats import Broker, InterruptedRunError, NatsCourier
 log = logging.getLogger("tacit")
 STATE = "state"  # the key under which the codec's bytes stand in a public result
 AGAIN, LONGEST = 5.0, 300.0  # seconds after which a letter that nobody answered is sent again: the first time, and at most
+LONGEST_TICK = 0.025  # seconds after which a tick begins with no further job
 ASIDE = "aside"  # the folder of jobs whose files cannot be read
 RESTS: dict[JobState, float] = {  # seconds between looks at a job that waits for a letter, which ends the wait, or for people
     "checked": AGAIN / 5, "pending": 0.5, "accepted": AGAIN / 5, "stopped": AGAIN / 5, "through": AGAIN / 5, "refused": AGAIN / 5,
@@ -70,6 +72,7 @@ class Site:
         self._playing: dict[str, threading.Thread] = {}
         self._sent: dict[str, dict[tuple[str, ...], tuple[float, float]]] = {}  # by job and letter: when, and how long until the next
         self._said: dict[str, set[str]] = {}  # complaints about each job that are in the log
+        self._never_ran = EndedJobs()
         self._rests: dict[str, float] = {}  # until when there is nothing to do for a job, unless a letter about it comes
         threadpool_limits(1)  # the same model bit for bit, and a core for every party that shares this machine
 
@@ -89,6 +92,11 @@ class Site:
         """Refuse or stop a job over which this site stumbles; of the error others hear its class, since its text can contain data."""
         raise NotImplementedError
 
+    @property
+    def ended_jobs(self) -> int:
+        """How many jobs of one submitter that ended before they started are kept."""
+        raise NotImplementedError
+
     def in_force(self) -> dict[str, str]:
         """What a person should know of the rules that this site goes by now."""
         return {}
@@ -96,14 +104,24 @@ class Site:
     # Jobs
 
     def tick(self) -> None:
-        """Look after every job by itself: whatever happens to one, the others go on."""
+        """Look after every job by itself: whatever happens to one, the others go on.
+
+        Those that waited longest come first. What a tick has no time for is left to the next one, so that thousands of jobs that nobody
+        needs, as after a start, keep no other work waiting.
+        """
         now = time.monotonic()
-        for folder in folders(self.state, lambda job: self._rests.get(job, 0.0) <= now):
+        for folder in folders(self.state, lambda job: self._due(job) <= now, self._due):
+            if time.monotonic() - now > LONGEST_TICK:
+                self.control.due.set()
+                return
             self._look(folder)
 
+    def _due(self, job: str) -> float:
+        return self._rests.get(job, 0.0)
+
     def wake(self, job: str) -> None:
-        """Something was heard about a job: look after it at once."""
-        self._rests.pop(job, None)
+        """Something was heard about a job: look after it at once, before others."""
+        self._rests[job] = -1.0
 
     def _look(self, folder: Folder) -> None:
         try:
@@ -118,6 +136,8 @@ class Site:
             self._rests[folder.id] = time.monotonic() + RESTS.get(state, 0.0)
             self._handle(folder, job, state, ended)
             self._said.pop(folder.id, None)
+            if state in ENDINGS:
+                self._make_room(folder, job)
         except (TacitError, OSError) as error:  # a full disk, or a server that is away: the next look may succeed
             self.complain(folder.id, error)
         except Exception as error:  # noqa: BLE001 - whatever is in the job
@@ -174,8 +194,22 @@ class Site:
             return
         self.account(folder, job)
         self.retire(folder)
-        if self.conclude(folder, job, ended):
-            self._rests[folder.id] = math.inf
+        self._rests[folder.id] = math.inf if self.conclude(folder, job, ended) else self._next_letter(folder.id)
+
+    def _make_room(self, folder: Folder, job: Job) -> None:
+        """Remove the oldest jobs of a submitter that ended and never started, beyond those that this site keeps."""
+        if folder.start is None and not folder.audits:
+            self._never_ran.add(folder.id, job.submitter, folder.since)
+        for surplus in self._never_ran.surplus(job.submitter, self.ended_jobs):
+            self.discard(folder_of(self.state, surplus))
+
+    def discard(self, folder: Folder) -> None:
+        """Remove a job that ended before it started, and all that is remembered of it."""
+        self._never_ran.drop(folder.id)
+        with contextlib.suppress(FileNotFoundError):  # it was purged meanwhile
+            folder.discard()
+        for kept in (self._rests, self._sent, self._said):
+            kept.pop(folder.id, None)
 
     def _stumble(self, folder: Folder, job: Job, error: Exception) -> None:
         try:
@@ -201,7 +235,7 @@ class Site:
     def open_of(self, submitter: str) -> int:
         """How many jobs of a submitter are not over here."""
         found = 0
-        for folder in folders(self.state, lambda job: self._rests.get(job) != math.inf):
+        for folder in folders(self.state, lambda job: self._due(job) != math.inf and self._never_ran.submitter(job) is None):
             with contextlib.suppress(TacitError, OSError):
                 found += folder.job.submitter == submitter and state_of(folder) not in OVER
         return found
@@ -401,6 +435,10 @@ class Site:
         if now - sent >= pause:
             letters[key] = (now, min(max(AGAIN, 2 * pause), LONGEST))
             self.control.send(receiver, kind, body)
+
+    def _next_letter(self, job: str) -> float:
+        """When the next letter about a job is due again."""
+        return min((sent + pause for sent, pause in self._sent.get(job, {}).values()), default=0.0)
 
     def hurry(self, receiver: str, kind: str, job: str, *about: str) -> None:
         """Let the next letter of this kind go at once."""
