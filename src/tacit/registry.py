@@ -107,6 +107,11 @@ INPUTS: dict[str, dict[str, Brought]] = {
     "gram_linear_predict": {**TABLE, "weights": Brought(Holder, "earlier")},
 }
 
+# of these, which open what a known attack turns into records, whatever their parameters are
+ATTACKED = {
+    "consensus_horizontal": "the averages of a consensus give single records to all its parties, under parameters that a job may choose"
+}
+
 # of these, which would go wrong on anything but columns of the same records
 BY_COLUMNS = ("gram_predict", "align")
 

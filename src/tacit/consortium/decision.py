@@ -20,7 +20,7 @@ from tacit.consortium.job import Job
 from tacit.consortium.policy import READERS, Policy, Some
 from tacit.consortium.register import Question, Register
 from tacit.consortium.rehearsal import disclosure_of
-from tacit.consortium.risks import refuse_alone
+from tacit.consortium.risks import refuse_risky
 from tacit.consortium.values import chosen_values, is_default
 from tacit.errors import LocalError, TacitError
 from tacit.protocols.parameters import PARAMETERS
@@ -177,7 +177,7 @@ def _risk(c: _Case) -> Iterator[Problem]:
 def _alone(c: _Case) -> Iterator[Problem]:
     own = {} if c.facts is None else {c.party: len(named_columns(c.job, c.party, c.facts))}
     try:
-        refuse_alone(c.job, own)
+        refuse_risky(c.job, own)
     except LocalError as error:
         yield Problem("accept_risk", str(error))
 

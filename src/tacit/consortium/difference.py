@@ -10,6 +10,16 @@ and the job is refused unless each of these differences is nothing at all or lar
 
     holders that differ = 0 or >= 3,       rows that differ = 0 or >= minimum_rows                    (1)
 
+Any number of results can be combined, so the same holds of all jobs on the same records together. With a column of M for every column of
+every holder and a line for every job, 1 where the job uses it, a combination c of the results is about c M, and
+
+    no c M is other than zero at one or two holders only,  that is  rank M = rank M without any two holders,          (2)
+
+unless all jobs use the same columns. In a gram matrix over rows or cells a column is the same at all holders, so there the columns of
+one holder stand for themselves: those that no job tells apart are
+
+    none, or at least 3 of them.                                                                                      (3)
+
 An earlier job on none of the same records is no neighbour: there is nothing to subtract. Which dataset the records were offered in makes
 no difference: a snapshot under another name holds the same ones.
 
@@ -19,14 +29,16 @@ Decided here, and why:
 * Other columns count as a differing holder. In a vertical split one party's columns are its data: with one column less
   at one party the difference of two gram matrices is that column. In a horizontal split columns change at everybody, and
   three holders or more are enough.
-* Each party knows its own records only and checks those exactly. "all" columns of another party are compared as that
-  word, so "all" beside a list counts as different.
+* Each party knows its own records only and checks those exactly. "all" columns of another party are compared as that word, so "all"
+  beside a list counts as different in (1). In (2) it has the columns that are listed elsewhere, and others that may be none: what
+  may be none hides nobody. Over rows and cells all holders bring the same columns, so that "all" is known.
 * Records are compared twice, by their id and by their content: a corrected value under an old id is a new record, and a
   table written anew with one more column still holds the old ones. (1) must hold in both views.
 * "all" columns of another party are the same word in two datasets too. So a job on another dataset of the same records, with other columns
   here, is refused unless it lists the columns of at least two other holders, and they are others as well.
 
-Not protected: differences that need three or more results to be combined; what others did with data they have elsewhere.
+Not protected: combinations of three or more results over other records each, where (1) holds for every two of them; what a combination
+about three columns says to who knows three records; what others did with data they have elsewhere.
 """
 
 from __future__ import annotations
@@ -35,7 +47,10 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import combinations
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from tacit.consortium.job import Columns
 from tacit.data.checks import FEWEST
@@ -43,6 +58,7 @@ from tacit.data.part import Part
 
 MARK = 16  # bytes of a salted hash
 Marks = frozenset[bytes]
+Uses = tuple[bool, ...]  # of a column: whether each of the jobs uses it
 
 
 @dataclass(frozen=True, repr=False)
@@ -78,7 +94,7 @@ class Closeness(NamedTuple):
 
 def too_close(before: Footprint, after: Footprint, minimum_rows: int) -> Closeness | None:
     """By what (1) is broken; None if it is not."""
-    if before.rows.ids.isdisjoint(after.rows.ids) and before.rows.contents.isdisjoint(after.rows.contents):
+    if not overlap(before, after):
         return None
     holders = {*before.columns, *after.columns}
     differing = sorted(p for p in holders if _named(before.columns.get(p)) != _named(after.columns.get(p)))
@@ -86,6 +102,49 @@ def too_close(before: Footprint, after: Footprint, minimum_rows: int) -> Closene
         return Closeness(f"by {' and '.join(differing)} only, and fewer than {FEWEST} holders hide nobody", of_records=False)
     few = any(0 < len(b ^ a) < minimum_rows for b, a in zip(_views(before.rows), _views(after.rows), strict=True))
     return Closeness(f"by fewer than {minimum_rows} of this party's records", of_records=True) if few else None
+
+
+def overlap(before: Footprint, after: Footprint) -> bool:
+    """Whether the two are about some of the same records of this party."""
+    return not (before.rows.ids.isdisjoint(after.rows.ids) and before.rows.contents.isdisjoint(after.rows.contents))
+
+
+def about_few_holders(jobs: Sequence[Mapping[str, Columns]]) -> tuple[str, ...]:
+    """The one or two holders that some combination of the jobs' results is about by (2); nobody if there is none."""
+    sure, perhaps = _uses_by_holder(jobs)
+    if len({uses for of in (*sure.values(), *perhaps.values()) for uses in of}) <= 1:
+        return ()
+    alike = Counter(map(frozenset, sure.values()))
+    rare = [p for p in sorted(sure) if perhaps[p] or alike[frozenset(sure[p])] < FEWEST]  # of three that are alike one always remains
+    for few in (*((p,) for p in rare), *combinations(rare, 2)):
+        outside = {uses for p, of in sure.items() if p not in few for uses in of}
+        inside = {uses for p in few for uses in sure[p] | perhaps[p]}
+        if _rank(outside | inside) > _rank(outside):
+            return few
+    return ()
+
+
+def about_few_columns(jobs: Sequence[Iterable[str]]) -> bool:
+    """Whether some combination of gram matrices of these columns may be about fewer columns than (3) allows."""
+    uses = Counter(tuple(name in columns for columns in jobs) for name in {name for columns in jobs for name in columns})
+    return len(uses) > 1 and min(uses.values()) < FEWEST
+
+
+def _uses_by_holder(jobs: Sequence[Mapping[str, Columns]]) -> tuple[dict[str, set[Uses]], dict[str, set[Uses]]]:
+    """By holder, how its columns are used; and how columns are that it may have or not, since "all" may be more than the listed ones."""
+    sure: dict[str, set[Uses]] = {}
+    perhaps: dict[str, set[Uses]] = {}
+    for party in {party for job in jobs for party in job}:
+        brought = [job.get(party, ()) for job in jobs]
+        listed = {name for columns in brought if columns != "all" for name in columns}
+        rest = {tuple(columns == "all" for columns in brought)} if "all" in brought else set()
+        sure[party] = {tuple(columns == "all" or name in columns for columns in brought) for name in listed} or rest
+        perhaps[party] = rest if listed else set()
+    return sure, perhaps
+
+
+def _rank(lines: set[Uses]) -> int:
+    return int(np.linalg.matrix_rank(np.array(sorted(lines), dtype=np.float64))) if lines else 0
 
 
 def _named(columns: Columns | None) -> object:

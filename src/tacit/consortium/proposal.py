@@ -15,7 +15,7 @@ import numpy as np
 from tacit.consortium.job import LARGEST, Job, Label, Moment, Partition, Protection, Roles, plain, source_hash
 from tacit.consortium.questions import between, following, known_job
 from tacit.consortium.rehearsal import check_params, cost_of, disclosure_of, takes
-from tacit.consortium.risks import refuse_alone
+from tacit.consortium.risks import refuse_risky
 from tacit.consortium.settings import converted, toml_of
 from tacit.data import Federation
 from tacit.data.part import part_of
@@ -85,7 +85,7 @@ def propose(
     )
     if job.expired(now):
         raise LocalError(f"the job expired at {job.expires:%Y-%m-%d %H:%M} UTC: set expires to a time that is still to come")
-    refuse_alone(job)
+    refuse_risky(job)
     return _rehearsed(job)
 
 

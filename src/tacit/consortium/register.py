@@ -16,15 +16,26 @@ none.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from tacit.consortium.difference import Closeness, Footprint, Marks, Rows, rows_of, too_close
+from tacit.consortium.difference import (
+    Closeness,
+    Footprint,
+    Marks,
+    Rows,
+    about_few_columns,
+    about_few_holders,
+    overlap,
+    rows_of,
+    too_close,
+)
 from tacit.consortium.job import Columns, Job
 from tacit.consortium.register_file import LINES, RECORDS, Entry, RegisterFile
+from tacit.consortium.risks import GRAMS
 from tacit.data.part import Part
 from tacit.errors import LocalError
 from tacit.registry import kind_of
@@ -68,16 +79,19 @@ class Register:
 
     def objection(self, job: Job, own: Columns, party: str, rows: Rows, minimum_rows: int) -> tuple[Closeness, Entry] | None:
         """Return by what the job comes too close to an earlier one, and to which; `own` are this party's columns by name."""
-        columns, kind = {**job.columns, party: own}, kind_of(job.protocol)
+        columns, kind, near = {**job.columns, party: own}, kind_of(job.protocol), []
         if kind not in COMPARED:
             return None
         for file, entry in self._all():
             if entry.job == job.digest or kind_of(entry.protocol) != kind:
                 continue
-            reason = too_close(file.footprint(entry), Footprint(columns, self._under(file, rows)), minimum_rows)
+            before, after = file.footprint(entry), Footprint(columns, self._under(file, rows))
+            reason = too_close(before, after, minimum_rows)
             if reason:
                 return reason, entry
-        return None
+            near += [entry] if overlap(before, after) else []
+        combined = _combined(job, columns, party, near)
+        return None if combined is None else (combined, near[-1])
 
     def left(self, question: Question) -> int:
         """About how many new records may still be asked, under all models that know of the same records."""
@@ -101,7 +115,7 @@ class Register:
             entry = Entry(
                 job=job.digest, id=job.id, protocol=job.protocol, parties=job.parties, columns={**job.columns, party: own},
                 rows=len(rows), order=rows.order, ids=self._site.keep(rows.ids), contents=self._site.keep(rows.contents),
-                opens=job.disclosure, at=now, dataset=job.dataset, model=model, asked=asked,
+                opens=job.disclosure, at=now, dataset=job.dataset, partition=job.partition, model=model, asked=asked,
             )  # fmt: skip
             self._site.append(entry)
             return entry
@@ -136,3 +150,22 @@ class Register:
                 marks[entry.dataset] = marks.get(entry.dataset, frozenset()) | rows.ids | rows.contents
             found |= {other for other, theirs in marks.items() if not theirs.isdisjoint(marks.get(dataset, frozenset()))}
         return found
+
+
+def _combined(job: Job, columns: Mapping[str, Columns], party: str, near: Sequence[Entry]) -> Closeness | None:
+    """By what the job and all earlier ones on the same records together break the rules for columns; None if they do not."""
+    jobs = [(job.protocol, _brought(columns, party, job.partition)), *((e.protocol, _brought(e.columns, party, e.partition)) for e in near)]
+    few = about_few_holders([brought for _, brought in jobs])
+    if few:
+        words = f"so that it and all earlier ones on the same records can be combined to what {' and '.join(few)} alone brought"
+        return Closeness(words, of_records=False)
+    grams = [brought[party] for protocol, brought in jobs if protocol in GRAMS and party in brought]
+    if job.partition != "vertical" and job.protocol in GRAMS and about_few_columns(grams):
+        words = "so that their gram matrices can be combined to those of fewer than 3 columns"
+        return Closeness(words, of_records=False)
+    return None
+
+
+def _brought(columns: Mapping[str, Columns], party: str, partition: str) -> Mapping[str, Columns]:
+    """Return whose columns a job used; over rows and cells everybody brings the same ones."""
+    return columns if partition in {"", "vertical"} or party not in columns else dict.fromkeys(columns, columns[party])

@@ -33,6 +33,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """One job's line. `ids` and `contents` name files of marks.
 
     dataset: under which name the records were offered. Lines of version 0.1 lack it: there each dataset had a file of its own.
+    partition: how the records were split. Lines of version 0.1 lack it.
     model: of a question, the dataset that the model was trained on.
     asked: about how many new records it is.
     """
@@ -49,6 +50,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     opens: str
     at: datetime
     dataset: str = ""
+    partition: str = ""
     model: str = ""
     asked: int = 0
 

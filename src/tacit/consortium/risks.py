@@ -9,6 +9,7 @@ import numpy as np
 from tacit.consortium.job import Job
 from tacit.data.exposure import Exposure, exposed_if, exposures
 from tacit.errors import LocalError
+from tacit.registry import ATTACKED
 
 GRAMS = ("gram_vertical", "gram_arbitrary", "gram_search")  # protocols that show the coordinator a gram matrix
 Widths = Mapping[str, int]
@@ -28,8 +29,13 @@ def exposures_of(job: Job, own: Widths | None = None) -> list[Exposure]:
     return exposures({p: np.full(width, n) for p, n in job.rows.items()}, sum(n or 0 for n in job.rows.values()), site)
 
 
-def refuse_alone(job: Job, own: Widths | None = None) -> None:
+def refuse_risky(job: Job, own: Widths | None = None) -> None:
     """Refuse a job by which one site, with nobody's help, could work out records, unless the job accepts that."""
+    if job.protocol in ATTACKED and not job.accept_risk:
+        raise LocalError(
+            f"{ATTACKED[job.protocol]} (docs/threat-model.md): use another protocol, or say accept_risk = true, which every party's policy"
+            " must allow"
+        )
     alone = [found for found in exposures_of(job, own) if found.who == "alone"]
     if alone and not job.accept_risk:
         raise LocalError(f"{alone[0].text}; or say accept_risk = true, which every party's policy must allow")

@@ -32,6 +32,7 @@ ACTIVATIONS: dict[str, Callable[[F64], F64]] = {
 }
 CUTOFF = 1e-9  # of A's largest eigenvalue: below, sums in fixed point say nothing
 RIDGES = 4.0 ** np.arange(-5, 11)  # tried by cross-validation
+NEAR = 0.1  # of the largest distance from the median: rows that are no nearer hide each other
 BLOCK = 1 << 22  # entries of H at a time
 
 
@@ -72,6 +73,17 @@ def activate(S: F64, activation: str) -> F64:
 def hidden(X: F64, W: F64, b: F64, activation: str) -> F64:
     """H of whole records."""
     return activate(reach(X, W, b, activation, X.shape[1]), activation)
+
+
+def lone_nodes(X: F64, weight: F64 | None, W: F64, b: F64, activation: str, least: float) -> NDArray[np.bool_]:
+    """Which nodes are `NEAR` as far from their median as they ever are for fewer than `least` rows."""
+    found, step = np.zeros(len(b), bool), max(1, BLOCK // max(1, len(X)))
+    for j in range(0, len(b) if len(X) else 0, step):
+        nodes = slice(j, j + step)
+        H = hidden(X, W[:, nodes], b[nodes], activation)
+        distance = np.abs(H - np.median(H, axis=0)) * (1.0 if weight is None else np.sqrt(weight)[:, None])
+        found[nodes] = (distance >= NEAR * distance.max(axis=0)).sum(axis=0) < least
+    return found
 
 
 def targets_of(codes: I64, classes: int) -> F64:

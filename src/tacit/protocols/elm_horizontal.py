@@ -24,10 +24,19 @@ Why L. With fewer rows than nodes A is singular, and h(x) is orthogonal to its n
 who guesses a record can check it, and a search finds it. The same holds of A_new by itself. Records of classes that are too small take
 no part. With accept_risk L is not looked at, and new rows of three holders or more may be fewer than min_rows.
 
+Why nodes that single out rows do not count. Where a node j is at rest for all rows but one, A_jk = h_j(x) h_k(x) for all k, which is that row,
+and whoever chooses the public seed chooses such nodes. So a holder takes as zero, for all its rows, every node whose distances d from their
+median are large for too few of them:
+
+    h_j = 0   where fewer than m rows have  d_ij >= max_i d_ij / 10,   m = min(min_rows, rows of the holder / 10)    (5)
+
+With accept_risk (5) is not looked at.
+
 Roles. Holder: records with targets. Coordinator: holds no data; opens the sums, keeps them for (3).
 Threat. Semi-honest; coalitions as `secure_sum`: all holders but one, with the coordinator, have that one's own sums.
 Not protected: A and B are L (L + 1) / 2 + L K numbers; where these are more than the numbers in the records, they determine the records
-in principle, though no way to compute them is known for more than a few. What the model itself reveals.
+in principle, though no way to compute them is known for more than a few; combinations of nodes that single out a row where no node does, as
+there are in one or two columns; targets, of who knows the other columns of as many rows as nodes. What the model itself reveals.
 Source: 003, section 6, names it as future work (docs/methods/elm.md).
 """
 
@@ -41,7 +50,7 @@ import numpy as np
 from tacit.choreo import F64, Array, At, Coordinator, Everyone, Holder, Message, Run, State, choreography
 from tacit.errors import LocalError
 from tacit.numeric.draws import public_words
-from tacit.numeric.elm import ACTIVATIONS, blockwise, hidden, layer_of, solve, targets_of, words_needed
+from tacit.numeric.elm import ACTIVATIONS, blockwise, hidden, layer_of, lone_nodes, solve, targets_of, words_needed
 from tacit.numeric.fixed_point import FixedPoint
 from tacit.protocols.atoms import LAYER, Past, digest_of, past_of
 from tacit.protocols.feature_map import Records
@@ -50,6 +59,7 @@ from tacit.protocols.secure_sum import protect, secure_sum
 
 NODES = 200  # at most, where their number is left open
 FINE = 20  # more fraction bits for the sums
+SMALL = 10  # of so many rows at a holder, one may stand out by chance
 FEWEST = 3  # new holders whose sum hides each one's own
 
 
@@ -129,7 +139,8 @@ def elm_horizontal(
     used = enough(sizes, classes, 1 if lenient else min_rows, first=kept is None)
     layer = Layer(activation, columns, nodes_of(n_hidden, int(sizes[used].sum()), accept_risk=accept_risk), scale, seed)
     run.keep(run.local(Holder, count_nodes, data, layer, int(sizes[used].sum()), accept_risk, run.who(Holder)))
-    held = run.local(Holder, in_two, run.local(Holder, sums_of, data, layer, classes, used, ridge == "gcv"), fraction_bits)
+    least = 0 if accept_risk else min_rows
+    held = run.local(Holder, in_two, run.local(Holder, sums_of, data, layer, classes, used, ridge == "gcv", least), fraction_bits)
     opened = secure_sum(run, held, to=Coordinator, by=by, fixed=fixed, what="sums of the hidden layer")  # (2)
     sums = run.local(Coordinator, add, opened, kept, ridge == "gcv")
     found = run.publish(OutputWeights, run.local(Coordinator, fit, sums, layer, outputs_of(classes), ridge))
@@ -250,14 +261,15 @@ def count(part: Records, classes: tuple[Any, ...]) -> F64:
     return np.bincount(codes_of(part, classes)[use], minlength=len(classes)).astype(np.float64)
 
 
-def sums_of(part: Records, layer: Layer, classes: tuple[Any, ...], used: Array, squares: bool) -> F64:  # noqa: FBT001 - a step
-    """(1) and this holder's part of (2)."""
+def sums_of(part: Records, layer: Layer, classes: tuple[Any, ...], used: Array, squares: bool, least: int) -> F64:  # noqa: FBT001 - a step
+    """(1), (5) and this holder's part of (2)."""
     rows, codes = counting(part), codes_of(part, classes)
     T = targets_of(codes, len(classes)) if classes else numbers_of(part)
     rows = rows & used[codes] if classes else rows
     W, b = layer_weights(layer)
     X, weight = (part.X, part.weight) if rows.all() else (part.X[rows], None if part.weight is None else part.weight[rows])
-    total = blockwise(X, T[rows], weight, lambda block: hidden(block, W, b, layer.activation), layer.nodes)
+    counts = ~lone_nodes(X, weight, W, b, layer.activation, min(least, len(X) / SMALL))  # (5)
+    total = blockwise(X, T[rows], weight, lambda block: hidden(block, W, b, layer.activation) * counts, layer.nodes)
     if not squares:
         total[-1 - T.shape[1] : -1] = 0.0
     return total
