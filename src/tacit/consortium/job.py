@@ -160,7 +160,8 @@ class Job(Part, frozen=True, kw_only=True):
         """What the protocol is called with."""
         known = takes(self.protocol)
         protection = {k: v for k, v in msgspec.structs.asdict(self.protection).items() if v is not None and k in known}
-        return {**{name: restored(value) for name, value in self.params.items()}, **protection}
+        declared = {"records": self.records} if "records" in known and self.partition == "horizontal" else {}
+        return {**{name: restored(value) for name, value in self.params.items()}, **protection, **declared}
 
     @property
     def records(self) -> int | None:

@@ -309,9 +309,11 @@ SCRIPTS: dict[str, Script] = {
         {"C": 1.0, "tol": 1e-3, "max_iter": -1, "class_weight": None},
         partial(_multiplied, "gram_arbitrary", gram_traffic, 2),
     ),
-    "gram_arbitrary_predict": Script(new_cells, {}, partial(_multiplied, "gram_arbitrary_predict", dots_traffic, 1)),
+    "gram_arbitrary_predict": Script(new_cells, {"records": None}, partial(_multiplied, "gram_arbitrary_predict", dots_traffic, 1)),
     "gram_weights": Script(linear_model, {"problems": 2}, partial(_multiplied, "gram_weights", weights_traffic, 1)),
-    "gram_linear_predict": Script(new_linear, {"problems": 2}, partial(_multiplied, "gram_linear_predict", linear_traffic, 1)),
+    "gram_linear_predict": Script(
+        new_linear, {"problems": 2, "records": None}, partial(_multiplied, "gram_linear_predict", linear_traffic, 1)
+    ),
     "align": Script(ids, {"min_records": 1}, _matched),
     "pan_svm": Script(
         by_rows,

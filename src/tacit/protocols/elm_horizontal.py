@@ -24,9 +24,9 @@ Why L. With fewer rows than nodes A is singular, and h(x) is orthogonal to its n
 who guesses a record can check it, and a search finds it. The same holds of A_new by itself. Records of classes that are too small take
 no part. With accept_risk L is not looked at, and new rows of three holders or more may be fewer than min_rows.
 
-Why nodes that single out rows do not count. Where a node j is at rest for all rows but one, A_jk = h_j(x) h_k(x) for all k, which is that row,
-and whoever chooses the public seed chooses such nodes. So a holder takes as zero, for all its rows, every node whose distances d from their
-median are large for too few of them:
+Why nodes that single out rows do not count. Where a node j is at rest for all rows but one, A_jk = h_j(x) h_k(x) for all k, which is that
+row, and whoever chooses the public seed chooses such nodes. So a holder takes as zero, for all its rows, every node whose distances d from
+their median are large for too few of them:
 
     h_j = 0   where fewer than m rows have  d_ij >= max_i d_ij / 10,   m = min(min_rows, rows of the holder / 10)    (5)
 

@@ -251,12 +251,14 @@ def gram_arbitrary_predict(
     feature_range: float | None = None,
     method: str = "pairwise",
     segments: int = 1,
+    records: int | None = None,
 ) -> At[Any]:
     """Decision values of new records, at the asker, or by rows at their holders. `squares`: whether the kernel needs z . z."""
     multiply, me = Multiply(engine, key_bits, feature_bits, feature_range), run.who(Holder)
     run.local(Holder, check_way, data, "product", multiply, me)
     run.local(Holder, check_cells, data, feature_range, None, me)
     new, support = ownership(run, data, partition), ownership(run, columns, partition)
+    check_declared_records(new, records)
     by = protect(run, to=Coordinator, method=method, segments=segments)
     cells = multiply.cells(agreed_range(run, [data, columns], feature_range, by), new.shape[1])
     Z, A = (run.local(Holder, integers, held, cells, me) for held in (data, columns))
@@ -320,6 +322,12 @@ def check_cells(part: Held, declared: float | None, fixed: FixedPoint | None, me
         raise LocalError(f"{me} has a value in a cell that it does not own: give cells of others as missing")
     if fixed is not None:
         fixed.encode(cell_sum(part), f"sum of the cells of {me}")
+
+
+def check_declared_records(new: Owners, declared: int | None) -> None:
+    """Refuse more questions than the parties agreed to answer, before any answer is computed."""
+    if declared is not None and new.shape[0] > declared:
+        raise LocalError(f"the parties bring {new.shape[0]} new records, and the job declares {declared}: declare them all in [rows]")
 
 
 def check_fit(owners: Owners, how: str, multiply: Multiply) -> None:

@@ -41,7 +41,7 @@ from tacit.numeric.cells import Cells
 from tacit.numeric.ownership import Owners, dots_crossing
 from tacit.numeric.ring import Ring
 from tacit.protocols.cell_products import Scheme, cell_products
-from tacit.protocols.gram_arbitrary import Held, Multiply, agreed_range, check_cells, check_way, ownership
+from tacit.protocols.gram_arbitrary import Held, Multiply, agreed_range, check_cells, check_declared_records, check_way, ownership
 from tacit.protocols.gram_model import SupportColumns
 from tacit.protocols.gram_vertical import append
 from tacit.protocols.gram_weights import FINER, WeightShare, answer_cells
@@ -78,12 +78,14 @@ def gram_linear_predict(
     engine: str = "bfv",
     key_bits: int = 2048,
     feature_range: float | None = None,
+    records: int | None = None,
 ) -> At[Any]:
     """Decision values of new records, at the asker, or by rows at their holders."""
     me = run.who(Holder)
     run.local(Holder, check_way, data, "product", Multiply(engine, key_bits), me)
     run.local(Holder, check_cells, data, feature_range, None, me)
     new, by = ownership(run, data, partition), protect(run, to=Asker)
+    check_declared_records(new, records)
     exponent = agreed_range(run, [data, run.local(Holder, reach, weights)], feature_range, by, to=Asker)
     cells = answer_cells(exponent, new.shape[1])
     ring = Ring(1 << cells.ring_bits)

@@ -117,6 +117,7 @@ PARAMETERS: dict[str, Parameter] = {each.name: each for each in (
     Parameter("squares", SWITCH, "whether the kernel needs the records' lengths", opens=True, follows=True),
     Parameter("support", Number(0, ROWS, whole=True), "how many support vectors the model has", follows=True),
     Parameter("problems", Number(1, CLASSES, whole=True), "how many problems of two classes the model has", follows=True),
+    Parameter("records", Either((NOTHING, COUNT)), "how many new records the job declares; a run about more of them stops", follows=True),
     # sums and messages
     Parameter("method", OneOf(("pairwise", "ring", "threshold")), "how sums are protected", opens=True),
     Parameter("segments", Number(1, 20, whole=True), "into how many shares a value on a ring is cut", opens=True),

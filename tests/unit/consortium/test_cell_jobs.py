@@ -10,9 +10,11 @@ import pytest
 from tacit import Federation, GramSVC
 from tacit.choreo import Coordinator, Holder, Roster
 from tacit.consortium.cell_cost import VECTORS
-from tacit.consortium.rehearsal import cost_of, disclosure_of
+from tacit.consortium.proposal import propose
+from tacit.consortium.rehearsal import SCRIPTS, cost_of, disclosure_of
 from tacit.data.ids import digests
 from tacit.data.table import as_table
+from tacit.errors import LocalError
 from tacit.registry import execute_together
 
 pytest.importorskip("tenseal")
@@ -71,6 +73,18 @@ def test_a_rehearsal_opens_what_a_run_opens_and_its_cost_is_about_that_of_the_ru
             # the support vectors of these models are a third to as many as are counted
             slack = (0.7, 1.1) if protocol == "gram_arbitrary" else (0.5, VECTORS / 10)
             assert slack[0] * moved[p] < cost.bytes[p] < slack[1] * moved[p]
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_a_holder_that_asks_about_more_records_than_the_job_declares_gets_no_answer(data, kernel):
+    *_, (protocol, params, _, roster) = runs_of(data, "horizontal", records=30, kernel=kernel)
+    sites = {"parties": roster[Holder], "coordinator": "site", "dataset": "cohort", "submitter": "analyst", "purpose": "a test",
+             "legal_basis": "consent", "partition": "horizontal", "builds_on": ("0" * 32,)}  # fmt: skip
+    job = propose(protocol, {k: v for k, v in params.items() if k != "records"}, rows=dict.fromkeys(roster[Holder], 2), **sites)
+    assert job.arguments["records"] == 6
+    inputs = SCRIPTS[protocol].inputs(roster, 30, job.arguments)
+    with pytest.raises(LocalError, match=r"bring \d+ new records, and the job declares 6: declare them all in \[rows\]"):
+        execute_together(roster, protocol, inputs, job.arguments)
 
 
 def test_an_alignment_is_rehearsed_on_equal_ids(data):

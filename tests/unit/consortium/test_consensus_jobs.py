@@ -7,6 +7,7 @@ import pytest
 
 from tacit import ConsensusSVC, Federation, LocalError
 from tacit.choreo import Asker, Coordinator, Holder, Roster
+from tacit.consortium.proposal import propose
 from tacit.consortium.rehearsal import cost_of, disclosure_of
 
 ROSTER = Roster({Holder: ("a", "b", "c", "d"), Asker: ("a",), Coordinator: ("site",)})
@@ -41,6 +42,14 @@ def test_the_cost_of_a_job_is_of_the_size_of_its_run(federation, probability):
     assert ledger.rounds / 4 < cost.rounds < 4 * ledger.rounds
     moved = sum(row.bytes for row in ledger if "a" in (row.sender, row.receiver))
     assert moved / 4 < cost.bytes["a"] < 4 * moved
+
+
+def test_a_job_says_that_it_accepts_the_risk_since_averages_give_records_away():
+    given = {"partition": "horizontal", "parties": ("a", "b", "c"), "coordinator": "site", "dataset": "cohort", "submitter": "analyst",
+             "purpose": "a test", "legal_basis": "consent"}  # fmt: skip
+    with pytest.raises(LocalError, match=r"averages of a consensus give single records .*: use another protocol, or say accept_risk"):
+        propose("consensus_horizontal", {"C": 1.0}, **given)
+    assert propose("consensus_horizontal", {"C": 1.0}, accept_risk=True, **given).accept_risk
 
 
 def test_what_would_be_kept_in_shares_is_refused_there(federation):

@@ -216,6 +216,47 @@ def test_other_columns_of_the_same_records_are_refused_unless_three_holders_list
     assert len(register.entries()) == 2
 
 
+# Combinations of columns, over any number of jobs
+
+
+def test_all_columns_and_a_list_of_all_of_them_are_the_same_columns_so_that_nobody_hides_there(admit):
+    admit(job())
+    listed = {p: ("u", "v") for p in FIVE if p != "north"}
+    with pytest.raises(LocalError, match="can be combined to what north alone brought"):
+        admit(job(number=1, **listed), own=("age",))
+
+
+def test_a_third_job_that_completes_a_combination_about_one_holder_is_refused(register, admit):
+    three = ("north", "south", "east")
+
+    def used(number, own, south, east):
+        return admit(job(three, number=number, south=south, east=east), own=own)
+
+    used(0, ("age", "bmi"), ("u", "v"), ("x", "y"))
+    used(1, ("bmi",), ("v",), ("y",))
+    with pytest.raises(LocalError, match=r"can be combined to what (north|south|east)( and (north|south|east))? alone brought: refuse it"):
+        used(2, ("age",), ("u", "v", "w"), ("x", "y", "z"))
+    used(3, ("age",), ("u",), ("x",))
+    assert len(register.entries()) == 3
+
+
+def by_rows(number, names):
+    made = job(number=number, **dict.fromkeys(FIVE, names))
+    return msgspec.structs.replace(
+        made, protocol="gram_arbitrary", partition="horizontal", params={**made.params, "partition": "horizontal"}
+    )
+
+
+def test_over_rows_gram_matrices_that_differ_by_a_column_or_two_are_refused(register, admit):
+    five = ("age", "bmi", "pulse", "sodium", "iron")
+    admit(by_rows(0, five), own=five)
+    for number, fewer in ((1, five[:4]), (2, five[:3]), (3, five[:1])):
+        with pytest.raises(LocalError, match="gram matrices can be combined to those of fewer than 3 columns: refuse it"):
+            admit(by_rows(number, fewer), own=fewer)
+    admit(by_rows(4, five), own=five)
+    assert len(register.entries()) == 2
+
+
 # Registers of version 0.1: a file for each dataset, and no word of it in the lines
 
 
@@ -225,7 +266,7 @@ def as_version_0_1(register, name):
     contents = [json.loads(line.partition(b" ")[2]) for line in (head, *lines)]
     contents[0]["register"] = name
     for content in contents[1:]:
-        del content["dataset"]
+        del content["dataset"], content["partition"]
     texts = [json.dumps(content, separators=(",", ":")).encode() for content in contents]
     folder = register.path.parent
     register.path.unlink()
