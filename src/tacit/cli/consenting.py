@@ -29,10 +29,13 @@ Lines = list[tuple[str, str]]
 
 def show(settings: PartySettings, *, as_json: bool) -> None:
     """All jobs that wait for people."""
-    waiting = _consent(settings).pending(datetime.now(UTC))
+    consent, now = _consent(settings), datetime.now(UTC)
+    waiting, damaged = consent.pending(now), consent.damaged(now)
     if as_json:
-        print_json({"party": settings.name, "pending": [_as_json(one, settings.name) for one in waiting]})
+        print_json({"party": settings.name, "pending": [_as_json(one, settings.name) for one in waiting], "damaged": damaged})
         return
+    for line in damaged:
+        typer.echo(line, err=True)
     if not waiting:
         typer.echo(f"{settings.name}: no job waits for people")
     screen = console()

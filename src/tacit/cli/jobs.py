@@ -53,11 +53,6 @@ def known_job(settings: Settings, name: str) -> Job:
     return known_folder(settings, name).job
 
 
-def standings(settings: Settings) -> list[Standing]:
-    """All jobs of the site whose files can be read."""
-    return readable(settings)[0]
-
-
 def readable(settings: Settings) -> tuple[list[Standing], list[str]]:
     """All jobs of the site whose files can be read, and a line about each of the others."""
     found, lines = [], []

@@ -27,7 +27,7 @@ RequestFile = Annotated[Path, Argument(metavar="REQUEST", help="What `tacit keys
 Name = Annotated[str, Argument(metavar="NAME", help="The member's name.", show_default=False)]
 Yes = Annotated[bool, Option("--yes", help="Ask nothing: the fingerprint was compared already.")]
 Typed = Annotated[str | None, Option(metavar="HEX", help="The fingerprint that the site read out; no question if it is equal.")]
-HAND_OUT = "hand consortium.members to every site; the coordinator applies it with its next reload"
+HAND_OUT = "hand consortium.members to every site; processes that run notice it within a second"
 
 
 @keys.callback(invoke_without_command=True)

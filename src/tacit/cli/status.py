@@ -23,7 +23,7 @@ def status(
     as_json: Annotated[bool, Option("--json", help="Print all of it as one JSON object.")] = False,
     watch: Annotated[bool, Option("--watch", help="Go on showing it until Ctrl-C.")] = False,
 ) -> None:
-    """Show parties, rounds, bytes and the time left of each job."""
+    """Show the state of each job, how far its run is, and why it ended."""
     from tacit.cli.output import print_json  # noqa: PLC0415 - rich takes time to import
 
     settings = any_settings(config)
@@ -59,16 +59,18 @@ def _from_coordinators(settings: AnalystSettings, analyst: Any) -> Iterator[Stat
 
 
 def _from_files(settings: Settings) -> Iterator[Status]:
-    from tacit.cli.jobs import standings  # noqa: PLC0415 - as above
+    from tacit.cli.jobs import readable  # noqa: PLC0415 - as above
 
     kind = {PartySettings: "party", CoordinatorSettings: "coordinator"}[type(settings)]
     while True:
         heard = _heard(settings)
         live = {line["job"]: line for line in heard.get("jobs", ())}
         running = time.time() - heard.get("at", 0.0) < STALE
-        jobs = [_line(one, live.get(one.job.id, {})) for one in standings(settings)]
+        found, damaged = readable(settings)
+        jobs = [_line(one, live.get(one.job.id, {})) for one in found]
         force = heard.get("in_force", {}) if running else {}
-        yield {"site": settings.name, "kind": kind, "running": running, "at": heard.get("at"), "in_force": force, "jobs": jobs}
+        said = {"running": running, "at": heard.get("at"), "in_force": force, "jobs": jobs, "damaged": damaged}
+        yield {"site": settings.name, "kind": kind, **said}
 
 
 def _heard(settings: Settings) -> Status:
@@ -108,15 +110,16 @@ def _shown(found: Status) -> Any:
     state = "" if "running" not in found else ", running" if found["running"] else ", not running"
     force = found.get("in_force") or {}
     state += f", policy {force['policy']} {force['digest'][:16]}".rstrip() if force else ""
+    damaged = [Text(line) for line in found.get("damaged", ())]
     rows = [(job["job"][:8], job["state"], listing(job["answers"]) if "answers" in job else "", job["says"]) for job in found["jobs"]]
     if not rows:
         silent = listing(found.get("silent", ()))
-        return Text(f"{found['site']} ({found['kind']}{state}): " + (f"no word from {silent}: does it run?" if silent else "no jobs"))
+        told = f"no word from {silent}: does it run?" if silent else "no jobs"
+        return Group(Text(f"{found['site']} ({found['kind']}{state}): {told}"), *damaged)
+    shown = table("job", "state", "sites", "how far", rows=rows)
     if not any(row[2] for row in rows):
-        return Group(
-            Text(f"{found['site']} ({found['kind']}{state})"), table("job", "state", "how far", rows=[(a, b, d) for a, b, _, d in rows])
-        )
-    return Group(Text(f"{found['site']} ({found['kind']}{state})"), table("job", "state", "sites", "how far", rows=rows))
+        shown = table("job", "state", "how far", rows=[(a, b, d) for a, b, _, d in rows])
+    return Group(Text(f"{found['site']} ({found['kind']}{state})"), shown, *damaged)
 
 
 def _console() -> Any:

@@ -61,9 +61,8 @@ def cost(rounds: int, size: int, seconds: float) -> str:
 def told(news: News) -> str:
     """How far a job is, in one line."""
     if news.state in {"proposed", "waiting"}:
-        return "waiting for " + listing(
-            f"{p} ({said})" if said == "refuses" else p for p, said in news.answers.items() if said != "accepts"
-        )
+        late = [f"{p} ({said})" if said == "refuses" else p for p, said in news.answers.items() if said != "accepts"]
+        return f"waiting for {listing(late)}" if late else "everybody accepts: about to start"
     if news.state == "finished":
         return cost(news.rounds, news.bytes, news.seconds)
     if news.state != "running":

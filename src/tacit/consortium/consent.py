@@ -12,6 +12,7 @@ always computed from the files. A vote is bound to the job's digest: a file that
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -84,9 +85,19 @@ class Consent:
             write_whole(file, job.canonical(), "the job")
 
     def pending(self, now: datetime) -> list[Pending]:
-        """All jobs that wait for people."""
-        found = [self.look(file.stem, now) for file in sorted(self.folder.glob("*.job"))]
-        return [one for one in found if one.state == "waiting"]
+        """All jobs that wait for people, as far as their files can be read."""
+        return [one for one in self._looks(now) if isinstance(one, Pending) and one.state == "waiting"]
+
+    def damaged(self, now: datetime) -> list[str]:
+        """A line about each job of which a file cannot be read."""
+        return [one for one in self._looks(now) if isinstance(one, str)]
+
+    def _looks(self, now: datetime) -> Iterator[Pending | str]:
+        for file in sorted(self.folder.glob("*.job")):
+            try:
+                yield self.look(file.stem, now)
+            except LocalError as error:
+                yield str(error)
 
     def look(self, job_id: str, now: datetime) -> Pending:
         """One job, by its id or the beginning of it."""
@@ -147,7 +158,7 @@ class Consent:
             raise LocalError(f"{len(files)} jobs begin with {job_id!r}: give the id of one of those that wait ({known})")
         try:
             return Job.from_bytes(files[0].read_bytes())
-        except PeerError:
+        except (PeerError, OSError):
             raise LocalError(f"{files[0]} holds no job: remove it, and ask the author to submit the job again") from None
 
     def _votes(self, job: Job) -> list[Vote]:

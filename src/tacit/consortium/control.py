@@ -43,7 +43,7 @@ GIVE_UP = 600.0  # seconds for which a broker may refuse one chunk: its receiver
 BATCH = 16
 LARGEST: dict[Kind, int] = {"coordinator": 256 << 20, "party": 16 << 20, "analyst": 16 << 20}  # bytes of a letter, by its sender
 WAITING = 2  # how many largest letters' bytes may wait for one receiver, and
-LETTERS_WAITING = 1000  # how many letters: whoever makes a site reply to it and takes no reply costs no more than these
+LETTERS_WAITING = 256  # how many letters: whoever makes a site reply to it and takes no reply costs no more than these
 SPEAKING = 64  # questions and replies under way at a time; more are dropped, and asked for again
 OVERHEARD = 256  # chunks of questions that wait to be opened; more are dropped
 NOBODY = "nobody in the list"
@@ -237,6 +237,8 @@ class Control:
             self._handle(sender, *letter)
         except (TacitError, msgspec.DecodeError) as error:
             self.notices.refuse(sender, f"{type(error).__name__}: {error}")
+        except UnicodeDecodeError:
+            self.notices.refuse(sender, f"{sender} sent a letter that is not written in UTF-8: does it run the same version?")
         except Exception as error:  # noqa: BLE001 - whatever is in it; its words stay out of the log
             self.notices.refuse(sender, f"{type(error).__name__} in a letter of {sender}")
         self.due.set()

@@ -184,6 +184,12 @@ def _alone(c: _Case) -> Iterator[Problem]:
 
 def _columns(c: _Case) -> Iterator[Problem]:
     offered = c.policy.columns.get(c.job.dataset)
+    if offered is not None and c.facts is None:
+        told = (
+            f"the policy offers {c.job.dataset!r}, and this site runs without it: have it add [datasets.{c.job.dataset}], and start again"
+        )
+        yield Problem("columns", told)
+        return
     if offered is None or c.facts is None:
         known = ", ".join(c.policy.columns) or "nothing"
         yield Problem(

@@ -262,13 +262,14 @@ def test_a_party_told_to_stop_ends_though_it_never_reached_the_server(tacit, nor
 
 def test_a_finished_job_is_told_with_its_figures(tacit, machine, told):
     running = news("running", done=3, total=9, bytes=2000, left=4.0)
-    told(news("waiting", answers={"north": "accepts", "south": "has not answered"}), running,
+    told(news("waiting", answers={"north": "accepts", "south": "has not answered"}),
+         news("waiting", answers={"north": "accepts", "south": "accepts"}), running,
          news("finished", rounds=15, bytes=4000, seconds=2.5))  # fmt: skip
     result = tacit("submit", machine.folder("analyst") / "job.toml", "--config", machine.config("analyst"))
     assert result.code == 0
     for words in ("gram_vertical between north, south, east", "opens to holder", "15 rounds, 4.0 kB, 2.5 s", "support vectors   3"):
         assert words in result.out
-    assert result.err.splitlines() == ["waiting for south", "running"]
+    assert result.err.splitlines() == ["waiting for south", "everybody accepts: about to start", "running"]
 
 
 def test_a_job_in_json(tacit, machine, told):
@@ -314,6 +315,10 @@ def test_status_of_a_party_that_does_not_run(tacit, north, waiting):
     assert "north (party, not running)" in shown
     assert f"{waiting.id[:8]}   pending   waits for people here" in shown
     assert tacit("status", "--config", north, "--json").json["jobs"][0]["state"] == "pending"
+    broken = north.parent / "state" / "jobs" / ("f" * 32)
+    broken.mkdir()
+    (broken / "proposal.json").write_text("{")
+    assert f"job {broken.name} of north cannot be read" in " ".join(tacit("status", "--config", north).out.split())
 
 
 def ended(machine, job, days=0):

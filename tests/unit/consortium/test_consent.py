@@ -51,6 +51,23 @@ def test_a_job_waits_until_as_many_people_as_asked_approved_it(consent, job):
     assert (record.verdict, record.by, record.job, record.party) == ("accept", ("dr-lee", "dpo"), job.digest, "north")
 
 
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("{id}.job", "holds no job: remove it, and ask the author to submit the job again"),
+        ("{id}.dpo.vote", "holds no vote: remove it, and vote again"),
+    ],
+)
+def test_a_damaged_file_hides_no_other_job(consent, job, name, words):
+    broken = msgspec.structs.replace(job, id="0" * 32)
+    consent.submit(broken)
+    (consent.folder / name.format(id=broken.id)).write_bytes(b'{"id": 5')
+    assert [p.job for p in consent.pending(NOW)] == [job]
+    (line,) = consent.damaged(NOW)
+    assert words in line
+    assert broken.id in line
+
+
 def test_one_person_counts_once(consent, job):
     for _ in range(3):
         assert consent.approve(job.id, "dr-lee", NOW).approved == ("dr-lee",)
@@ -140,7 +157,7 @@ def test_damaged_files_are_named(consent, job):
         consent.look(job.id, NOW)
     (consent.folder / f"{job.id}.job").write_bytes(b"{")
     with pytest.raises(LocalError, match=r"holds no job: remove it, and ask the author"):
-        consent.pending(NOW)
+        consent.look(job.id, NOW)
 
 
 def test_a_job_that_is_over_waits_no_longer_and_what_people_said_stays(consent, job):

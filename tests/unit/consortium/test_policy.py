@@ -122,6 +122,12 @@ def test_a_refusal_names_the_rule(judge, change, extra, rule, words):
     assert "\n" not in decision.reason
 
 
+def test_a_dataset_that_the_policy_offers_and_the_site_has_not_is_named(judge):
+    decision = judge(facts=False)
+    assert (decision.verdict, decision.rule) == ("refuse", "columns")
+    assert "this site runs without it: have it add [datasets.cohort], and start again" in decision.reason
+
+
 @pytest.mark.parametrize(
     ("params", "least", "words"),
     [
