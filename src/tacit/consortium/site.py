@@ -111,10 +111,10 @@ class Site:
         """
         now = time.monotonic()
         for folder in folders(self.state, lambda job: self._due(job) <= now, self._due):
-            if time.monotonic() - now > LONGEST_TICK:
+            self._look(folder)
+            if time.monotonic() - now > LONGEST_TICK:  # after a look, so that every tick gets on
                 self.control.due.set()
                 return
-            self._look(folder)
 
     def _due(self, job: str) -> float:
         return self._rests.get(job, 0.0)

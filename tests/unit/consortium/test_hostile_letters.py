@@ -2,12 +2,14 @@
 
 import logging
 import secrets
+import time
 
 import msgspec
 import pytest
 from hostile_letters import CLEARING, MALLORY, Hostile, HostileHouse, draw, dumped
 
 from tacit.consortium import control as control_module
+from tacit.consortium import site as site_module
 from tacit.consortium.answers import PROPOSAL, Ended, Finished, Withdrawal
 from tacit.consortium.asking import numbered
 from tacit.consortium.clearing import TURNED_AWAY
@@ -123,6 +125,19 @@ def test_a_proposal_that_is_repeated_is_one_line_of_the_log(house, hostile, capl
     for _ in range(20):
         proposed(house, hostile, job=hostile.open)
     assert not [record for record in caplog.records if "of mallory" in record.message]
+
+
+def test_a_tick_leaves_what_it_has_no_time_for_to_the_next_and_begins_with_what_was_heard(house, hostile, monkeypatch):
+    jobs = [proposed(house, hostile).id for _ in range(5)]
+    clearing, looked = house.site("clearing"), []
+    monkeypatch.setattr(site_module, "LONGEST_TICK", 0.0)
+    monkeypatch.setattr(clearing, "_look", lambda folder: (time.sleep(0.01), looked.append(folder.id)))
+    clearing._rests.update(dict.fromkeys(jobs, 0.0))
+    clearing.wake(jobs[3])
+    clearing.control.due.clear()
+    clearing.tick()
+    assert looked == [jobs[3]]
+    assert clearing.control.due.is_set()
 
 
 # Jobs that ended
