@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import msgspec
@@ -26,6 +27,7 @@ MB = 1e6
 EACH_TICK = 20  # letters between two looks of all sites
 OVER_THE_SERVER = 10  # one letter of so many travels over the server; the others go straight into the receiver's entrance
 REFUSED = 2000
+LIMIT = 0.05  # seconds of a tick
 SITES = ("clearing", "north")
 
 
@@ -156,9 +158,10 @@ def _ticks(house: Any) -> Iterator[Figure]:
         first = [_seconds(site) for _ in range(REFUSED // 5)]
         later = [_seconds(site) for _ in range(200)]
         for when, ticks in (("right after its start", first), ("later", later)):
-            clock, own = max(ticks)[0], max(spent for _, spent in ticks)
-            told = f"{clock * 1e3:.0f} ms by the clock, {own * 1e3:.0f} ms of its own time"
-            yield Figure(f"{name}, {REFUSED} refused proposals, longest tick {when}", told, "under 50 ms of its own", own < 0.05)
+            clock, own = sorted(seconds for seconds, _ in ticks), max(spent for _, spent in ticks)
+            late = sum(seconds >= LIMIT for seconds in clock)
+            told = f"{clock[-1] * 1e3:.0f} ms (median {median(clock) * 1e3:.0f}, {late} of {len(clock)} late; CPU {own * 1e3:.0f})"
+            yield Figure(f"{name}, {REFUSED} refused proposals, longest tick {when}", told, "under 50 ms", clock[-1] < LIMIT)
 
 
 def _refuse_many(house: Any, name: str, job: Any) -> None:
