@@ -117,8 +117,10 @@ class Party(Site):
         return read_table(path, offered.label, drop, allow_missing=True)
 
     def release(self, job: Job) -> None:
-        """A run is over here: the next one goes by the file as it is then."""
+        """A run is over here: the next one goes by the file as it is then, and may sum records at once."""
         self._pinned.pop(job.id, None)
+        with self._summing_lock:
+            self._summing = "" if self._summing == job.id else self._summing
 
     def part(self, job: Job) -> Part | None:
         """What the job uses of its dataset: columns as trained, or as the job names them; rows as aligned; labels if they are learnt.
