@@ -197,19 +197,20 @@ def check_dialling(file: str, servers: Sequence[str], proxy: str | None) -> None
     if not servers:
         raise LocalError(f"{file}: servers is empty: name at least one, such as tls://clearing.example:4222")
     for url in servers:
-        if urlsplit(url).scheme not in {"tls", "wss"} or not _has_port(url):
+        if not _is_address(url, "tls", "wss"):
             raise LocalError(f"{file}: servers has {url!r}: write it as tls://host:port or wss://host:port")
-    if proxy is not None and (urlsplit(proxy).scheme != "http" or not _has_port(proxy)):  # not quoted: it may hold a password
+    if proxy is not None and not _is_address(proxy, "http"):  # not quoted: it may hold a password
         raise LocalError(f"{file}: proxy needs a host and a port, and is not spoken to over TLS: write it as http://host:port")
     if proxy is not None and not all(url.startswith("wss:") for url in servers):
         raise LocalError(f"{file}: proxy carries websockets only, and servers has a tls:// address: use wss://host:443")
 
 
-def _has_port(url: str) -> bool:
+def _is_address(url: str, *schemes: str) -> bool:
+    """Whether it has one of these schemes, a host and a port."""
     try:
         parts = urlsplit(url)
-        return bool(parts.hostname and parts.port)
-    except ValueError:  # a port that is no number
+        return parts.scheme in schemes and bool(parts.hostname and parts.port)
+    except ValueError:  # a port that is no number, or half a bracket
         return False
 
 

@@ -60,6 +60,7 @@ def test_absolute_paths_stay_as_they_are(folder, party):
         ("0000 0000", "0000", "north.toml: ca_fingerprint needs 32 or 64 hex digits"),
         ("tls://clearing.example:4222", "http://clearing.example:4222", r"servers has 'http://.*': write it as tls://host:port"),
         ("tls://clearing.example:4222", "tls://clearing.example", "write it as tls://host:port or wss://host:port"),
+        ("tls://clearing.example:4222", "tls://[clearing.example:4222", "write it as tls://host:port or wss://host:port"),
         ("tls://clearing.example:4222", "tls://clearing.example:x", "write it as tls://host:port or wss://host:port"),
         ('["tls://clearing.example:4222"]', "[]", "servers is empty: name at least one"),
         ("# proxy", "proxy", "proxy carries websockets only, and servers has a tls:// address"),
