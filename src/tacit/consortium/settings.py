@@ -188,7 +188,7 @@ class CoordinatorSettings(Settings, frozen=True, kw_only=True):
         if self.servers:
             check_dialling(file, self.servers, None)
         for key, address in (("listen", self.listen), ("websocket", self.websocket)):
-            if address is not None and not _has_port(f"tls://{address}"):
+            if address is not None and not _is_address(f"tls://{address}", "tls"):
                 raise LocalError(f"{file}: {key} = {address!r} needs a host and a port: write it like 0.0.0.0:4222")
 
 
