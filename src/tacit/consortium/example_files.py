@@ -137,7 +137,7 @@ band = {{}}                                # how many numbers travel at once
 max_iter = {{}}                            # steps of the coordinator's own work
 dtype = {{}}                               # precision of our own work
 
-# a run stops at a larger cell, so everybody learns that there is one: agree on a range that no record leaves
+# the size that no cell exceeds: compared with what we declare for a dataset, as largest = ..., and never with our values
 feature_range = {{least = 1, most = 1e9, values = ["none"]}}
 
 [never]                                  # phrases that may not be opened, by reader
