@@ -1,26 +1,36 @@
 # make demo     the main job, on a fresh machine with Python 3.11 or newer
+# make demo-network  a whole study between processes of this machine, one of which is killed
 # make test     lint, types, layers, and the tests that take seconds
-# make test-all every test, those of servers, clusters and disturbed runs too
+# make test-all those tests, then the others: servers, clusters, disturbed runs
 # make bench    the figures; make bench QUICK=1 for under five minutes
+# make docs     the documentation as a site, into build/site
+# make dist     sdist and wheel, the same bytes from the same source, into dist
+# make kit      one archive that installs on a machine without a network, into dist
+# make gallery  the notebooks of docs/gallery, executed anew
+# make results  measures what the pages of the papers show, into docs/results; QUICK=1 for less, ONLY="gram elm" for some
 # make figures  drawings of papers 000, 003 and 004, into build/figures; QUICK=1 for fewer points
 
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
+NETWORK := $(VENV)/.ready-network
 TESTS  := $(VENV)/.ready-tests
 QUICK  ?=
 
-.PHONY: demo test test-all lint bench figures ledgers docs clean
+.PHONY: demo demo-network test test-all lint bench results figures ledgers docs generated gallery dist kit clean
 
 demo: $(READY)
 	$(BIN)/tacit demo
 
+demo-network: $(NETWORK)
+	$(BIN)/tacit demo --network
+
 test: $(TESTS) lint
 	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder -m "not slow"
 
-test-all: $(TESTS) lint
-	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
+test-all: test
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder -m slow
 
 lint: $(TESTS)
 	$(BIN)/ruff check .
@@ -31,10 +41,36 @@ lint: $(TESTS)
 bench: $(TESTS)
 	$(BIN)/python benchmarks/run.py $(if $(QUICK),--quick)
 
+# hours in full; a page is drawn from what was measured last, and says how
+results: $(TESTS)
+	$(BIN)/python benchmarks/run.py $(if $(QUICK),--quick) --results docs/results --only $(or $(ONLY),$$($(BIN)/python docs/measured.py))
+
 figures: $(TESTS)
-	$(BIN)/python benchmarks/drawings.py $(if $(QUICK),--quick)
-	$(BIN)/python benchmarks/elm_drawing.py build/figures $(if $(QUICK),--quick)
-	$(BIN)/python benchmarks/consensus_drawing.py build/figures $(if $(QUICK),--quick)
+	$(BIN)/python benchmarks/run.py $(if $(QUICK),--quick) --results build/figures --only drawings elm_drawing consensus_drawing
+
+# the documentation as a site, into build/site; every warning is an error
+docs: $(TESTS)
+	$(BIN)/python -m sphinx -W --keep-going -q -b html docs build/site
+	@echo "build/site/index.html"
+
+# pages that are made by asking the code; minutes
+generated: $(TESTS)
+	$(BIN)/python docs/make_states.py
+	$(BIN)/python docs/make_disclosures.py
+	$(BIN)/python docs/make_matrix.py
+	$(BIN)/python docs/make_advice.py
+
+# notebooks with their output; read the diff before you commit it
+gallery: $(TESTS)
+	$(BIN)/python tools/gallery.py
+
+# the date of the last commit is the date of every file inside, so that the same source gives the same bytes
+dist: $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'build>=1.2'
+	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct 2>/dev/null || echo 0) $(BIN)/python -m build --outdir dist
+
+kit: docs
+	$(BIN)/python tools/kit.py
 
 # golden ledgers: read the diff before you commit it, each line is a disclosure
 ledgers: $(TESTS)
@@ -50,6 +86,11 @@ $(READY): pyproject.toml
 	@$(PYTHON) -m venv $(VENV) || { echo "$(PYTHON) cannot make a virtual environment: install your system's python3-venv package"; exit 2; }
 	@echo "installing tacit into $(VENV) (once, about a minute)"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	@touch $@
+
+$(NETWORK): $(READY)
+	@echo "installing what sites need to talk to each other"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[nats]'
 	@touch $@
 
 $(TESTS): $(READY)

@@ -27,7 +27,18 @@ LARGE = {  # 3,000 rows or more; which classes stand against the others, where t
     "a9a": None,
     "cod-rna": None,
 }
-SMALL = ("heart", "liver-disorders", "ionosphere", "wdbc", "breast-cancer", "australian", "diabetes", "fourclass", "tic-tac-toe", "german")
+SMALL = (
+    "heart",
+    "liver-disorders",
+    "ionosphere",
+    "wdbc",
+    "breast-cancer",
+    "australian",
+    "diabetes",
+    "fourclass",
+    "tic-tac-toe",
+    "german",
+)
 MOST = 10_000  # records of a table
 PARTIES, FOLDS = 4, 3
 COUNTS: tuple[int | str, ...] = (1, 5, 10, 20, "auto")
@@ -48,7 +59,7 @@ class Task:
 
 
 def figures(quick: bool) -> Iterator[Figure | Step | Table]:  # noqa: FBT001 - the one switch of all benchmarks
-    """Accuracy by min_count, beside the exact solver with the maps of 0.1.0; many jobs on the same rows; cost."""
+    """Measure accuracy by min_count beside the exact solver, many jobs on the same rows, and cost."""
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield from _prices(("splice",) if quick else tuple(LARGE), large=True, judged=not quick)
@@ -59,7 +70,7 @@ def figures(quick: bool) -> Iterator[Figure | Step | Table]:  # noqa: FBT001 - t
 
 
 def task(name: str) -> Task:
-    """Standardised, and no more than `MOST` records."""
+    """Return a dataset, standardised, with no more than `MOST` records."""
     found = dataset(name)
     rows = np.random.default_rng(0).permutation(len(found.X))[:MOST]
     X, y = np.nan_to_num(found.X[rows]), found.y[rows]
@@ -68,7 +79,7 @@ def task(name: str) -> Task:
 
 
 def kinds(columns: int) -> dict[str, dict[str, object]]:
-    """What is trained; landmarks with min_count=1 are as many as 0.1.0 took."""
+    """Return what is trained; landmarks with min_count=1 are as many as 0.1.0 took."""
     return {
         "linear": {"kernel": "linear", "C": 1.0},
         "Fourier": {"C": 10.0, "gamma": 1.0 / columns, "landmark_source": "fourier", "landmarks": 400},
@@ -77,7 +88,7 @@ def kinds(columns: int) -> dict[str, dict[str, object]]:
 
 
 def accuracy(given: Task, **params: object) -> tuple[float, tacit.PanSVC]:
-    """Over the folds, and the last model."""
+    """Return the accuracy over the folds, and the last model."""
     scores = []
     for train, test in StratifiedKFold(FOLDS, shuffle=True, random_state=0).split(given.X, given.y):
         fed = tacit.Federation.simulate(given.X[train], given.y[train], parties=PARTIES, partition="horizontal", seed=0)
@@ -87,7 +98,7 @@ def accuracy(given: Task, **params: object) -> tuple[float, tacit.PanSVC]:
 
 
 def _prices(names: tuple[str, ...], *, large: bool, judged: bool) -> Iterator[Figure | Step | Table]:
-    """A table for each kind of map: a row for each dataset, a column for each min_count."""
+    """Return a table for each kind of map: a row for each dataset, a column for each min_count."""
     tasks = [task(name) for name in names]
     size = "3,000 records or more" if large else "fewer than 3,000 records"
     for kind in kinds(1):
@@ -95,7 +106,9 @@ def _prices(names: tuple[str, ...], *, large: bool, judged: bool) -> Iterator[Fi
         for i, given in enumerate(tasks):
             yield Step(f"{kind}: {given.name}", i, len(tasks))
             settings = kinds(given.X.shape[1])[kind]
-            exact, _ = accuracy(given, min_count=1, **({**settings, "landmarks": 0.15} if kind == "landmarks" else settings))
+            exact, _ = accuracy(
+                given, min_count=1, **({**settings, "landmarks": 0.15} if kind == "landmarks" else settings)
+            )
             cells = [f"{exact:.1f}"]
             for count in COUNTS[1:]:
                 auto = {"landmarks": "auto"} if kind == "Fourier" and count == "auto" else {}
@@ -106,21 +119,30 @@ def _prices(names: tuple[str, ...], *, large: bool, judged: bool) -> Iterator[Fi
                     continue
                 lost[count].append(exact - found)
                 least = next(iter(model.report_.figures.values())).split(",")[0]
-                cells.append(f"{found:.1f}" + (f" ({least} rows, {model.model_.map.size} features)" if count == "auto" else ""))
+                cells.append(
+                    f"{found:.1f}" + (f" ({least} rows, {model.model_.map.size} features)" if count == "auto" else "")
+                )
             rows.append((f"{given.name}, {given.X.shape[0]} x {given.X.shape[1]}", *cells))
-        yield Table(f"{kind}, {size}, {PARTIES} parties: accuracy in % by min_count", ("dataset", *map(str, COUNTS)), tuple(rows))
+        yield Table(
+            f"{kind}, {size}, {PARTIES} parties: accuracy in % by min_count",
+            ("dataset", *map(str, COUNTS)),
+            tuple(rows),
+        )
         for count, each in lost.items():
             bar = BARS.get((kind, count)) if large else None
             mean = float(np.mean(each)) if each else float("nan")
             told = f"{mean:.2f} points on {len(each)} of {len(tasks)} tables"
             asked = f"at most {bar}" if bar is not None and judged else ""
             yield Figure(
-                f"{kind}, {size}: lost with min_count={count}, mean", told, asked, mean <= bar if asked and bar is not None else None
+                f"{kind}, {size}: lost with min_count={count}, mean",
+                told,
+                asked,
+                mean <= bar if asked and bar is not None else None,
             )
 
 
 def _several(names: tuple[str, ...]) -> Iterator[Figure | Step]:
-    """A search, a selection and many classes: each with groups, beside the exact solver."""
+    """Measure a search, a selection and many classes, each with groups and beside the exact solver."""
     for i, name in enumerate(names):
         yield Step(f"searches and selections: {name}", i, len(names))
         given = task(name)
@@ -129,24 +151,31 @@ def _several(names: tuple[str, ...]) -> Iterator[Figure | Step]:
         for what, made in ways:
             scores = []
             for count in (1, 5, "auto"):
-                fed = tacit.Federation.simulate(given.X[:half], given.y[:half], parties=PARTIES, partition="horizontal", seed=0)
+                fed = tacit.Federation.simulate(
+                    given.X[:half], given.y[:half], parties=PARTIES, partition="horizontal", seed=0
+                )
                 try:
                     model = made(count, given.X.shape[1]).fit(fed)
-                    scores.append(f"{100 * _judged(model, given, half):.1f}")
+                    scores.append(f"{100 * _judge(model, given, half):.1f}")
                 except tacit.LocalError:
                     scores.append("too few")
             yield Figure(f"{name}, {what}: accuracy in % with min_count 1, 5, auto", ", ".join(scores))
 
 
 def _classes(names: tuple[str, ...]) -> Iterator[Figure]:
-    """Many classes, one against the rest: all problems share the groups of one run."""
+    """Train many classes, one against the rest: all problems share the groups of one run."""
     for name in names:
         found = dataset(name)
         rows = np.random.default_rng(0).permutation(len(found.X))[:MOST]
         X, y = StandardScaler().fit_transform(found.X[rows] + 0.0), found.y[rows]
         scores = []
         for count in (1, 5, "auto"):
-            settings = {"C": 10.0, "gamma": 1.0 / X.shape[1], "landmarks": 0.15 if count == 1 else "auto", "min_count": count}
+            settings = {
+                "C": 10.0,
+                "gamma": 1.0 / X.shape[1],
+                "landmarks": 0.15 if count == 1 else "auto",
+                "min_count": count,
+            }
             try:
                 scores.append(f"{accuracy(Task(name, X, y), **settings)[0]:.1f}")
             except tacit.LocalError:
@@ -164,17 +193,19 @@ def _selection(count: int | str, columns: int) -> tacit.VotedWrapperSelector:
     return tacit.VotedWrapperSelector(learner, n_features_to_select=max(1, columns // 2), step=0.25, cv=3)
 
 
-def _judged(model: object, given: Task, half: int) -> float:
-    """On the other half; of a selection, a linear SVM on what it selects."""
+def _judge(model: object, given: Task, half: int) -> float:
+    """Return the accuracy on the other half; of a selection, that of a linear SVM on what it selects."""
     if hasattr(model, "score"):
         return float(model.score(given.X[half:], given.y[half:]))
     kept = model.get_support()
-    fed = tacit.Federation.simulate(given.X[:half, kept], given.y[:half], parties=PARTIES, partition="horizontal", seed=0)
+    fed = tacit.Federation.simulate(
+        given.X[:half, kept], given.y[:half], parties=PARTIES, partition="horizontal", seed=0
+    )
     return float(tacit.PanSVC(kernel="linear").fit(fed).score(given.X[half:, kept], given.y[half:]))
 
 
 def _many_jobs(rows: int, jobs: int) -> Iterator[Figure | Step]:
-    """The cost of a fit after many others on the same rows, and of hold-back and masks over the pooled rows without either."""
+    """Measure a fit after many others on the same rows, and what groups and masks cost beside pooled rows."""
     X, y = make_classification(rows, 28, n_informative=12, flip_y=0.1, random_state=0)
     setting = {"landmark_source": "fourier", "landmarks": 200, "gamma": 0.02, "dtype": "float32", "random_state": 0}
     fed = tacit.Federation.simulate(X, y, parties=5, partition="horizontal", seed=0)
@@ -188,8 +219,8 @@ def _many_jobs(rows: int, jobs: int) -> Iterator[Figure | Step]:
                  "at most 1.1", taken[-1] <= 1.1 * fresh)  # fmt: skip
     pooled = tacit.Federation.simulate(X, y, parties=1, partition="horizontal", seed=0)
     exact = min(_cpu(pooled.forget(), C=1.0, min_count=1, accept_risk=True, **setting) for _ in range(3))
-    yield Figure(f"CPU of five parties with masks and groups, over pooled data without either ({rows} rows)", f"{fresh / exact:.2f}",
-                 "at most 1.2", fresh <= 1.2 * exact)  # fmt: skip
+    what = f"CPU of five parties with masks and groups, over pooled data without either ({rows} rows)"
+    yield Figure(what, f"{fresh / exact:.2f}", "at most 1.2", fresh <= 1.2 * exact)
 
 
 def _cpu(fed: tacit.Federation, **params: object) -> float:

@@ -1,16 +1,13 @@
-"""000's Fig. 4: how far z moves and how accurate the classifier is, by iteration, for three datasets and four variants.
-
-python benchmarks/consensus_drawing.py [FOLDER] [--quick] writes consensus_by_iteration.png.
-"""
+"""000's Fig. 4: how far z moves, and how accurate the classifier is, by iteration; three datasets, four variants."""
 
 from __future__ import annotations
 
-import argparse
 import warnings
-from pathlib import Path
+from collections.abc import Iterator
+from functools import partial
+from itertools import product
 from typing import Any
 
-import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Drawing
 from matplotlib.lines import Line2D
@@ -19,10 +16,11 @@ from threadpoolctl import threadpool_limits
 
 import tacit
 from consensus import COLUMNS, PARTIES, RHO, C, halves
-from figures import Data
-from tacit.report.canvas import MUTED, STYLE, TYPES, entitle
+from figures import Data, Picture, Step
+from picture import paint
+from tacit.report.canvas import MUTED, TYPES, entitle
 
-NAME = "consensus_by_iteration.png"
+TITLE = "Fig. 4: how far z moves and how accurate the classifier is, by iteration"
 SETS = ("wdbc", "higgs", "digits even/odd")
 VARIANTS: dict[str, dict[str, Any]] = {
     "by rows, linear": {},
@@ -30,7 +28,10 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "by columns, linear": COLUMNS,
     "by columns, RBF": {"kernel": "rbf", **COLUMNS},
 }
-SCHEMES: dict[str, dict[str, Any]] = {"default": {}, f"the paper's, rho={RHO:g}": {"rho": RHO, "over_relaxation": 1.0, "disclose": "loss"}}
+SCHEMES: dict[str, dict[str, Any]] = {
+    "default": {},
+    f"the paper's, rho={RHO:g}": {"rho": RHO, "over_relaxation": 1.0, "disclose": "loss"},
+}
 STYLES = ("-", (0, (4, 2)))
 ROUNDS, ROWS = 100, 1000
 AT = (1, 2, 3, 5, 8, 13, 20, 35, 60, 100)  # where a run over columns is cut short to be judged
@@ -38,26 +39,20 @@ MOVED = {0: "|z - z before|^2", 2: "|z - z before|^2 / |r|^2"}
 Curve = dict[int, float]
 
 
-def drawing(folder: Path, *, quick: bool = False) -> Path:
-    """Measure and draw."""
+def figures(quick: bool) -> Iterator[Picture | Step]:  # noqa: FBT001 - the one switch of all benchmarks
+    """Measure the curves and draw them."""
+    found, cells = {}, list(product(SETS, VARIANTS, SCHEMES))
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # runs are cut short
-        found = {
-            (name, variant, scheme): curves(halves(name, 300 if quick else ROWS), how | SCHEMES[scheme])
-            for name in SETS
-            for variant, how in VARIANTS.items()
-            for scheme in SCHEMES
-        }
-    path = folder / NAME
-    with mpl.rc_context(STYLE):
-        figure = Drawing(figsize=(13.0, 6.2), layout="constrained")
-        _paint(figure, found)
-        figure.savefig(path, dpi=150, bbox_inches="tight", pad_inches=0.15, facecolor="white")
-    return path
+        for done, (name, variant, scheme) in enumerate(cells):
+            yield Step(f"{name}, {variant}", done, len(cells))
+            data = halves(name, 300 if quick else ROWS)
+            found[name, variant, scheme] = curves(data, VARIANTS[variant] | SCHEMES[scheme])
+    yield paint("consensus_by_iteration.png", TITLE, (13.0, 6.2), partial(_paint, found=found))
 
 
 def curves(data: Data, how: dict[str, Any]) -> tuple[Curve, Curve]:
-    """How far z moves in each iteration, squared, and the accuracy after it."""
+    """Return how far z moves in each iteration, squared, and the accuracy after it."""
     if "partition" in how:
         return _over_columns(data, how)
     model = _model(how, ROUNDS).fit(data.X, data.y, watch=(data.Z, data.z))
@@ -66,7 +61,10 @@ def curves(data: Data, how: dict[str, Any]) -> tuple[Curve, Curve]:
 
 
 def _over_columns(data: Data, how: dict[str, Any]) -> tuple[Curve, Curve]:
-    """No party has whole records, so the accuracy is that of shorter runs; |z - z before| is known over the length of the multipliers."""
+    """No party has whole records, so the accuracy is that of shorter runs.
+
+    |z - z before| is known over the length of the multipliers.
+    """
     accuracy: Curve = {}
     for rounds in AT:
         model = _model(how, rounds).fit(data.X, data.y)
@@ -87,11 +85,18 @@ def _paint(figure: Drawing, found: dict[tuple[str, str, str], tuple[Curve, Curve
         _axes(top[k], variant, MOVED.get(k, ""), bottom[k], "" if k else "test accuracy")
         for (name, of, scheme), (moved, accuracy) in found.items():
             if of == variant:
-                look = {"color": TYPES[SETS.index(name)], "linestyle": STYLES[list(SCHEMES).index(scheme)], "linewidth": 1.3}
+                look = {
+                    "color": TYPES[SETS.index(name)],
+                    "linestyle": STYLES[list(SCHEMES).index(scheme)],
+                    "linewidth": 1.3,
+                }
                 top[k].plot(list(moved), list(moved.values()), **look)
                 bottom[k].plot(list(accuracy), list(accuracy.values()), **look)
     entries = [Line2D([], [], color=TYPES[k], label=name) for k, name in enumerate(SETS)]
-    entries += [Line2D([], [], color=MUTED, linestyle=style, label=scheme) for style, scheme in zip(STYLES, SCHEMES, strict=True)]
+    entries += [
+        Line2D([], [], color=MUTED, linestyle=style, label=scheme)
+        for style, scheme in zip(STYLES, SCHEMES, strict=True)
+    ]
     figure.legend(handles=entries, loc="outside lower center", ncols=len(entries))
 
 
@@ -103,11 +108,3 @@ def _axes(above: Axes, title: str, moved: str, below: Axes, accuracy: str) -> No
     below.set_ylabel(accuracy)
     below.set_xlabel("iteration")
     below.set_ylim(0.45, 1.01)
-
-
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("folder", nargs="?", type=Path, default=Path())
-    parser.add_argument("--quick", action="store_true", help="fewer records")
-    asked = parser.parse_args()
-    print(drawing(asked.folder, quick=asked.quick))

@@ -15,10 +15,24 @@ from sklearn.preprocessing import MinMaxScaler
 from sklearn.svm import SVC
 
 from figures import Data, Step, dataset
-from paper004 import ADULT, AS_THE_PAPER, COD_RNA, DNA, FOURCLASS, LETTER, LEUKEMIA_3, LEUKEMIA_4, LUNG, SMALL, SPLICE, VOWEL, Task
-from tacit.numeric.feature_map import basis_of, nystroem
-from tacit.numeric.kernels import Kernel
-from tacit.numeric.landmarks import centres
+from paper004 import (
+    ADULT,
+    AS_THE_PAPER,
+    COD_RNA,
+    DNA,
+    FOURCLASS,
+    LETTER,
+    LEUKEMIA_3,
+    LEUKEMIA_4,
+    LUNG,
+    SMALL,
+    SPLICE,
+    VOWEL,
+    Task,
+)
+from tacit.numeric.features.feature_map import basis_of, nystroem
+from tacit.numeric.features.landmarks import centres
+from tacit.numeric.svm.kernels import Kernel
 from trial import Key, Learner, Results, Trial, central, cross_validated, federation, folds, measured, pan, repeated
 
 T = TypeVar("T")
@@ -51,11 +65,13 @@ QUICK = Extent((0.05, 0.25, 0.85), (0.25, 0.55, 0.85), (0.25, 0.55), (50, 100, 2
 
 
 def by_share(extent: Extent) -> Generator[Step, None, Results]:
-    """Fig. 3.5: five folds; splice by its publisher's split."""
+    """Measure Fig. 3.5: five folds; splice by its publisher's split."""
     cells: Cells = {}
     for task in (*SMALL, SPLICE):
         judge = (
-            partial(repeated, data=_split_of_splice(), seeds=1) if task == SPLICE else partial(cross_validated, data=task.load(), seeds=1)
+            partial(repeated, data=_split_of_splice(), seeds=1)
+            if task == SPLICE
+            else partial(cross_validated, data=task.load(), seeds=1)
         )
         for share in extent.shares:
             cells[task.name, f"{share:.2f}"] = partial(judge, pan(landmarks=share, **AS_THE_PAPER, **task.svm))
@@ -69,14 +85,14 @@ def _split_of_splice() -> Data:
 
 
 def by_size(extent: Extent) -> Generator[Step, None, Results]:
-    """Fig. 3.10: all rows, default landmarks; once where rows are many."""
+    """Measure Fig. 3.10: all rows, default landmarks; once where rows are many."""
     return measured("Fig. 3.10", {
         (task.name,): partial(repeated, pan(**task.svm), _rows(task, extent), 1 if task in LARGE else 3) for task in ALL
     })  # fmt: skip
 
 
 def sizes(extent: Extent) -> dict[str, tuple[int, int]]:
-    """Rows and features of the datasets of Fig. 3.10."""
+    """Return rows and features of the datasets of Fig. 3.10."""
     shapes = {task.name: _rows(task, extent).X.shape for task in ALL}
     return {name: (shape[0], shape[1]) for name, shape in shapes.items()}
 
@@ -86,7 +102,7 @@ def _rows(task: Task, extent: Extent) -> Data:
 
 
 def by_number(extent: Extent) -> Generator[Step, None, Results]:
-    """Fig. 3.11."""
+    """Measure Fig. 3.11: seconds by the number of landmarks."""
     cells: Cells = {
         (task.name, str(n)): partial(repeated, pan(landmarks=n, **AS_THE_PAPER, **task.svm), data, 1)
         for task, data in ((task, _rows(task, extent)) for task in (*LARGE, SPLICE, SMALL[3]))
@@ -97,7 +113,7 @@ def by_number(extent: Extent) -> Generator[Step, None, Results]:
 
 
 def by_procedure(extent: Extent) -> Generator[Step, None, dict[str, dict[str, float]]]:
-    """Fig. 3.12: CPU seconds of all parties, each procedure timed by itself, and the training what is left of the whole."""
+    """Measure Fig. 3.12: CPU seconds of all parties, each procedure by itself; training is the rest of the whole."""
     found = {}
     for done, task in enumerate(ALL):
         yield Step(f"Fig. 3.12: {task.name}", done, len(ALL))
@@ -109,14 +125,19 @@ def _procedures(task: Task, data: Data) -> dict[str, float]:
     whole = pan(**task.svm)(data, 0)
     parts = [part.X for part in federation(data, parties=5, by=None, seed=0).parts.values()]
     share, kernel = whole.landmarks / len(data.X), Kernel("rbf", task.gamma)
-    L, clustering = _timed(lambda: np.vstack([centres(X, max(1, round(share * len(X))), 5, 0)[0] for X in parts]))
-    basis, decomposition = _timed(lambda: basis_of(L, kernel))
-    _, mapping = _timed(lambda: [nystroem(X, L, basis, kernel) for X in parts])
+    L, clustering = _time(lambda: np.vstack([centres(X, max(1, round(share * len(X))), 5, 0)[0] for X in parts]))
+    basis, decomposition = _time(lambda: basis_of(L, kernel))
+    _, mapping = _time(lambda: [nystroem(X, L, basis, kernel) for X in parts])
     rest = max(0.0, whole.cpu - clustering - decomposition - mapping)
-    return {"k-means": clustering, "decomposition": decomposition, "Nystroem map": mapping, "training, masked sums": rest}
+    return {
+        "k-means": clustering,
+        "decomposition": decomposition,
+        "Nystroem map": mapping,
+        "training, masked sums": rest,
+    }
 
 
-def _timed(work: Callable[[], T]) -> tuple[T, float]:
+def _time(work: Callable[[], T]) -> tuple[T, float]:
     start = time.process_time()
     return work(), time.process_time() - start
 
@@ -125,13 +146,15 @@ def _timed(work: Callable[[], T]) -> tuple[T, float]:
 
 
 def of_classes(extent: Extent) -> Generator[Step, None, Results]:
-    """Figs 4.5 to 4.9: (dataset, "CV1" or "CV2", classifier, share)."""
+    """Measure Figs 4.5 to 4.9, by (dataset, "CV1" or "CV2", classifier, share)."""
     cells: Cells = {}
     for task in CLASSES:
         raw = task.raw().sample(ROWS.get(task.name))
         for share in extent.wide:
             cells[task.name, "CV1", PAN, f"{share:.2f}"] = partial(_cv1, task, raw, _pan(task, share), extent)
-            cells[task.name, "CV1", FEWER, f"{share:.2f}"] = partial(_cv1, task, raw, partial(_on_fewer, task=task, share=share), extent)
+            cells[task.name, "CV1", FEWER, f"{share:.2f}"] = partial(
+                _cv1, task, raw, partial(_on_fewer, task=task, share=share), extent
+            )
         for share in extent.narrow if task in CURVES else (BARS,):
             cells[task.name, "CV2", PAN, f"{share:.2f}"] = partial(_cv2, task, raw, _pan(task, share), extent)
         for name, way in (("CV1", _cv1), ("CV2", _cv2)):
@@ -153,19 +176,19 @@ def _on_fewer(data: Data, seed: int, *, task: Task, share: float) -> Trial:
 
 
 def _repeats(task: Task, extent: Extent) -> int:
-    """Small datasets more often."""
+    """Return how often a dataset is measured: small ones more often."""
     return extent.repeats if task in (LEUKEMIA_3, LEUKEMIA_4, LUNG) else 1
 
 
 def _cv1(task: Task, raw: Data, learner: Learner, extent: Extent) -> list[Trial]:
-    """Five folds; scaled on all rows. letter: one of the folds."""
+    """Return accuracies over five folds, scaled on all rows; of letter, over one of the folds."""
     X = MinMaxScaler((-1, 1)).fit_transform(raw.X) if task.scaled else raw.X
     parts = ((seed, part) for seed in range(_repeats(task, extent)) for part in _folds(task, Data(X, raw.y), seed))
     return [learner(part, seed) for seed, part in parts]
 
 
 def _cv2(task: Task, raw: Data, learner: Learner, extent: Extent) -> list[Trial]:
-    """A fifth apart, which takes no part in anything; judged by it: the models of five folds of the others, scaled on these."""
+    """Return accuracies on a fifth set apart, of the models of five folds of the others, scaled on these."""
     found = []
     for seed in range(_repeats(task, extent)):
         X, Z, y, z = _apart(raw, seed)

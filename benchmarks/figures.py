@@ -16,12 +16,13 @@ DATA = Path(os.environ.get("TACIT_DATA", Path(__file__).parent.parent.parent / "
 
 @dataclass(frozen=True)
 class Figure:
-    """One line of the table; `met` is None where nothing is asked."""
+    """One line of the table; `met` is None where nothing is asked, `paper` is what the paper prints, and where."""
 
     name: str
     measured: str
     asked: str = ""
     met: bool | None = None
+    paper: str = ""
 
 
 @dataclass(frozen=True)
@@ -35,18 +36,32 @@ class Step:
 
 @dataclass(frozen=True)
 class Table:
-    """Figures that are read together, such as a table of a paper; printed as it stands, nothing is asked of it."""
+    """Figures that are read together, such as a table of a paper; printed as it stands, nothing is asked of it.
+
+    paper: the heads of the columns, or the labels of the rows, that hold what the paper prints.
+    """
 
     title: str
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
+    paper: tuple[str, ...] = ()
 
 
-Figures = Callable[[bool], Iterator[Figure | Step | Table]]
+@dataclass(frozen=True)
+class Picture:
+    """A drawing of what was measured: the name of its file, what it shows, and the file's bytes."""
+
+    file: str
+    title: str
+    image: bytes = field(repr=False)
+
+
+Found = Figure | Step | Table | Picture
+Figures = Callable[[bool], Iterator[Found]]
 
 
 class MissingDataError(Exception):
-    """A dataset is not there."""
+    """A dataset is not in the data folder."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +74,7 @@ class Data:
     z: NDArray[np.str_] = field(default_factory=lambda: np.empty(0, str))
 
     def sample(self, rows: int | None) -> Data:
-        """The first so many records to learn from, of a fixed shuffle."""
+        """Return the first so many records to learn from, of a fixed shuffle."""
         if rows is None:
             return self
         kept = np.random.default_rng(0).permutation(len(self.X))[:rows]
@@ -67,11 +82,12 @@ class Data:
 
 
 def dataset(name: str, *, split: str | None = None, label: str = "label") -> Data:
-    """Features f0, f1, ... and the labels of NAME.parquet in the data folder; of one part of the publisher's split, if asked."""
+    """Return features f0, f1, ... and labels of NAME.parquet in the data folder, or of one part of its split."""
     path = DATA / f"{name}.parquet"
     if not path.exists():
         raise MissingDataError(
-            f"{path.name} is not in {DATA}: set TACIT_DATA to a folder of Parquet files with columns f0, f1, ... and label"
+            f"{path.name} is not in {DATA}: set TACIT_DATA to a folder of Parquet files with columns f0, f1, ... and"
+            " label"
         )
     table = pq.read_table(path).to_pandas()
     table = table if split is None else table[table["split"] == split]

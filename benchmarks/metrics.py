@@ -29,11 +29,12 @@ from threadpoolctl import threadpool_limits
 import tacit
 from figures import Figure, Table, dataset
 from tacit.choreo import Coordinator, Holder
-from tacit.crypto.entropy import RootEntropy
-from tacit.numeric.fixed_point import FixedPoint
-from tacit.numeric.platt import probabilities, sigmoids
-from tacit.protocols.platt import Scores, platt
-from tacit.protocols.secure_sum import protect
+from tacit.crypto.pads.entropy import RootEntropy
+from tacit.numeric.ring.fixed_point import FixedPoint
+from tacit.numeric.scores.platt import probabilities, sigmoids
+from tacit.protocols.scores.platt import Scores, platt
+from tacit.protocols.sums.secure_sum import protect
+from tacit.protocols.witness import Voice
 from tacit.runtimes.together import Together
 
 SETS = ("wdbc", "heart", "heart-disease-4sites")
@@ -52,7 +53,7 @@ class Halves:
     test: NDArray[np.bool_]
 
     def federation(self, *, test: bool, partition: str) -> tacit.Federation:
-        """One half, at the hospitals it is from, or at four; by columns at four."""
+        """Return one half, at the hospitals it is from, or at four; by columns at four."""
         rows = self.test == test
         if partition == "vertical":
             return tacit.Federation.simulate(self.X[rows], self.y[rows], parties=4, partition="vertical")
@@ -62,20 +63,28 @@ class Halves:
 
 
 def figures(quick: bool) -> Iterator[Figure | Table]:  # noqa: FBT001 - the one switch of all benchmarks
-    """How far figures, areas and probabilities are from scikit-learn's on the pooled records."""
+    """Measure how far figures, areas and probabilities are from scikit-learn's on the pooled records."""
     del quick
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a small class, a gap of the training
-        found = [(name, kind, *_judged(_halves(name), model)) for name in SETS for kind, model in _models()]
-    rows = tuple((name, kind, f"{e.accuracy:.4f}", f"{off:.0e}", _area(e.roc_auc_bounds), _area(e.average_precision_bounds),
-                  f"{1e3 * seconds:.0f} ms") for name, kind, e, off, _, seconds in found)  # fmt: skip
+        found = [(name, kind, *_judge(_halves(name), model)) for name in SETS for kind, model in _models()]
+    rows = tuple(
+        (name, kind, f"{e.accuracy:.4f}", f"{off:.0e}", _area(e.roc_auc_bounds), _area(e.average_precision_bounds),
+         f"{1e3 * seconds:.0f} ms")
+        for name, kind, e, off, _, seconds in found
+    )  # fmt: skip
     yield Table(
         f"Half of the records judged by a model of the other half; areas from {BINS} bins by rows, exact by columns",
         ("dataset", "model", "accuracy", "largest gap", "area under ROC", "average precision", "time"),
         rows,
     )
     worst = max(off for _, _, _, off, _, _ in found)
-    yield Figure("counts, rates, F1, calibration, Brier score: largest gap to scikit-learn", f"{worst:.0e}", f"{CLOSE:g}", worst <= CLOSE)
+    yield Figure(
+        "counts, rates, F1, calibration, Brier score: largest gap to scikit-learn",
+        f"{worst:.0e}",
+        f"{CLOSE:g}",
+        worst <= CLOSE,
+    )
     inside = [ok for *_, ok, _ in found]
     yield Figure("areas of scikit-learn within the bounds told", f"{sum(inside)} of {len(inside)}", "all", all(inside))
     wide = max(max(np.ptp(e.roc_auc_bounds), np.ptp(e.average_precision_bounds)) for _, _, e, *_ in found)
@@ -93,16 +102,22 @@ def _models() -> tuple[tuple[str, Any], ...]:
 
 def _halves(name: str) -> Halves:
     data = dataset(name)
-    y = (data.y != "0").astype(np.int64) if name.endswith("sites") else (data.y == np.unique(data.y)[1]).astype(np.int64)
-    site = dataset(name, label="site").y if name.endswith("sites") else np.array([f"site-{i % 4}" for i in range(len(y))])
+    y = (
+        (data.y != "0").astype(np.int64)
+        if name.endswith("sites")
+        else (data.y == np.unique(data.y)[1]).astype(np.int64)
+    )
+    site = (
+        dataset(name, label="site").y if name.endswith("sites") else np.array([f"site-{i % 4}" for i in range(len(y))])
+    )
     test = np.random.default_rng(0).permutation(len(y)) % 2 == 0
     X = make_pipeline(SimpleImputer(), StandardScaler()).fit(data.X[~test]).transform(data.X)
     return Halves(X, y, site, test)
 
 
-def _judged(data: Halves, model: Any) -> tuple[tacit.Evaluation, float, bool, float]:
-    """The evaluation, its largest gap to scikit-learn, whether both areas are within their bounds, and its time."""
-    partition = model.partition
+def _judge(data: Halves, model: Any) -> tuple[tacit.Evaluation, float, bool, float]:
+    """Return the evaluation, its largest gap to scikit-learn, whether both areas are within bounds, and its time."""
+    partition = model.partition_
     model.fit(data.federation(test=False, partition=partition))
     fed = data.federation(test=True, partition=partition)
     start = time.perf_counter()
@@ -113,7 +128,10 @@ def _judged(data: Halves, model: Any) -> tuple[tacit.Evaluation, float, bool, fl
     gaps = [abs(a - b) for a, b in _pairs(found, np.asarray(z), chosen)]
     if found.brier_score is not None:
         gaps += _of_probabilities(found, np.asarray(z), model.predict_proba(Z)[:, 1])
-    areas = ((found.roc_auc_bounds, roc_auc_score(z, values)), (found.average_precision_bounds, average_precision_score(z, values)))
+    areas = (
+        (found.roc_auc_bounds, roc_auc_score(z, values)),
+        (found.average_precision_bounds, average_precision_score(z, values)),
+    )
     return found, float(max(gaps)), all(low - CLOSE <= area <= high + CLOSE for (low, high), area in areas), seconds
 
 
@@ -127,15 +145,19 @@ def _pairs(found: tacit.Evaluation, z: NDArray[np.int64], chosen: NDArray[np.int
 
 
 def _of_probabilities(found: tacit.Evaluation, z: NDArray[np.int64], p: F64) -> list[float]:
-    """Brier score, and the bins of the calibration curve that are shown."""
+    """Return the Brier score, and the bins of the calibration curve that are shown."""
     true, predicted = calibration_curve(z, p, n_bins=10)
     share, said = found.curves[0].calibration_curve
     nearest = [int(np.abs(predicted - each).argmin()) for each in said]
-    return [abs((found.brier_score or 0.0) - brier_score_loss(z, p)), *np.abs(said - predicted[nearest]), *np.abs(share - true[nearest])]
+    return [
+        abs((found.brier_score or 0.0) - brier_score_loss(z, p)),
+        *np.abs(said - predicted[nearest]),
+        *np.abs(share - true[nearest]),
+    ]
 
 
 def _probabilities() -> Iterator[Figure]:
-    """Platt's sigmoids by secure sums, at the same scores."""
+    """Fit Platt's sigmoids by secure sums, at the same scores."""
     data = _halves("wdbc")
     fed = data.federation(test=False, partition="horizontal")
     f = np.concatenate([part.X[:, :3].sum(axis=1) for part in fed.parts.values()])
@@ -143,13 +165,20 @@ def _probabilities() -> Iterator[Figure]:
     reference = np.array([_sigmoid_calibration(f, y.astype(float))])
     held = {p: Scores(part.X[:, :3].sum(axis=1)[:, None], np.asarray(part.y)) for p, part in fed.parts.items()}
     with Together(fed.roster, job=b"platt", entropy=RootEntropy(fed.roster.parties, b"platt")) as run:
-        by, fixed = protect(run, to=Coordinator), FixedPoint(32, terms=len(held))
-        found = platt(run, run.hold(Holder, held), sizes=np.bincount(y).astype(float), by=by, fixed=fixed)
+        voice = Voice(run, protect(run, to=Coordinator), FixedPoint(32, terms=len(held)))
+        found = platt(run, run.hold(Holder, held), voice=voice, sizes=np.bincount(y).astype(float))
         tried = sum(row.type == "Masked" for row in run.ledger) // len(held)
     gap = np.abs(probabilities(f[:, None], found) - probabilities(f[:, None], reference)).max()
-    yield Figure("probabilities by secure sums, largest gap to scikit-learn's sigmoid", f"{gap:.0e}", f"{CLOSE:g}", bool(gap <= CLOSE))
+    yield Figure(
+        "probabilities by secure sums, largest gap to scikit-learn's sigmoid",
+        f"{gap:.0e}",
+        f"{CLOSE:g}",
+        bool(gap <= CLOSE),
+    )
     alone = np.abs(probabilities(f[:, None], sigmoids(f[:, None], y)) - probabilities(f[:, None], reference)).max()
-    yield Figure("the same where one party has all scores; secure sums that were opened before", f"{alone:.0e}, {tried}")
+    yield Figure(
+        "the same where one party has all scores; secure sums that were opened before", f"{alone:.0e}, {tried}"
+    )
 
 
 def _area(bounds: tuple[float, float]) -> str:

@@ -24,29 +24,31 @@ from threadpoolctl import threadpool_limits
 
 import tacit
 from figures import Figure, Step
-from tacit.choreo import F64, At, Coordinator, Everyone, Holder, Message, Roster, Run, choreography
+from tacit.arrays import F64
+from tacit.choreo import At, Coordinator, Everyone, Fact, Holder, Message, Roster, Run, choreography
 from tacit.cli.one_machine import CLEARING, OneMachine, one_machine
-from tacit.consortium.identity import Identity
-from tacit.consortium.journal import Journal, Opening
-from tacit.consortium.members import Members
-from tacit.consortium.server import start_server
-from tacit.consortium.server_config import ServerSettings
-from tacit.crypto.agreement import public_key
-from tacit.crypto.entropy import RootEntropy
-from tacit.crypto.envelope import Sealer
-from tacit.runtimes.durable import Durable
-from tacit.runtimes.nats import Broker, NatsCourier
+from tacit.consortium.broker.server import start_server
+from tacit.consortium.broker.server_config import ServerSettings
+from tacit.consortium.journal.record import Journal, Opening
+from tacit.consortium.membership.identity import Identity
+from tacit.consortium.membership.members import Members
+from tacit.crypto.pads.agreement import public_key
+from tacit.crypto.pads.entropy import RootEntropy
+from tacit.crypto.pads.envelope import Sealer
+from tacit.runtimes.nats.courier import NatsCourier
+from tacit.runtimes.nats.durable import Durable
+from tacit.runtimes.nats.network import Broker
 
 KB, MB = 1 << 10, 1 << 20
 
 
-class Payload(Message, tells="nothing: a benchmark"):
-    """So many bytes."""
+class Payload(Message, tells=Fact("tests.nothing_a_benchmark", "nobody", "nothing", "none", "nothing: a benchmark")):
+    """A message of so many bytes."""
 
     values: F64
 
 
-@choreography(opens={Everyone: "nothing: a benchmark"})
+@choreography(opens={Everyone: Fact("tests.nothing_a_benchmark", "nobody", "nothing", "none", "nothing: a benchmark")})
 def to_coordinator(run: Run, x: At, *, rounds: int) -> None:
     """Every holder sends to the coordinator, round after round."""
     s = run.carry(t=0)
@@ -60,7 +62,7 @@ def _small() -> Payload:
     return Payload(np.zeros(1))
 
 
-@choreography(opens={Everyone: "nothing: a benchmark"})
+@choreography(opens={Everyone: Fact("tests.nothing_a_benchmark", "nobody", "nothing", "none", "nothing: a benchmark")})
 def one_to_one(run: Run, x: At, *, rounds: int) -> None:
     """The first holder sends to the second."""
     first, second, *_ = run.members(Holder)
@@ -69,7 +71,7 @@ def one_to_one(run: Run, x: At, *, rounds: int) -> None:
 
 
 def figures(quick: bool) -> Iterator[Figure | Step]:  # noqa: FBT001 - the one switch of all benchmarks
-    """Latency, throughput and memory of the runtime, a whole training between processes, and what happens to runs in trouble."""
+    """Measure latency, throughput, memory, a whole training between processes, and what happens to runs in trouble."""
     with threadpool_limits(1):
         yield _latency(rounds=20 if quick else 100)
         yield _throughput(rounds=5 if quick else 40)
@@ -82,12 +84,17 @@ def figures(quick: bool) -> Iterator[Figure | Step]:  # noqa: FBT001 - the one s
 
 @contextlib.contextmanager
 def _rig(parties: int) -> Iterator[tuple[OneMachine, Members]]:
-    """A consortium whose server runs, and none of its sites as yet."""
+    """Start the server of a consortium, and none of its sites yet."""
     names = {f"h{i + 1}": np.zeros((2, 1)) for i in range(parties)}
-    with tempfile.TemporaryDirectory() as folder, one_machine(Path(folder), names, np.zeros(2, np.int64), keep=True) as made:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        one_machine(Path(folder), names, np.zeros(2, np.int64), keep=True) as made,
+    ):
         members = Members.load(made.folder(CLEARING) / "consortium.members", made.fingerprint)
         identity = Identity.load(made.folder(CLEARING) / f"{CLEARING}.key")
-        settings = ServerSettings(identity=identity, store_dir=Path(folder) / "server", listen=made.url.removeprefix("tls://"))
+        settings = ServerSettings(
+            identity=identity, store_dir=Path(folder) / "server", listen=made.url.removeprefix("tls://")
+        )
         with start_server(members, settings):
             yield made, members
 
@@ -119,7 +126,7 @@ class Spent:
 def _played(
     made: OneMachine, members: Members, play: Callable[..., None], size: int, rounds: int, *, apart: bool = False
 ) -> dict[str, Spent]:
-    """What a choreography takes each site, with all of them in a thread, or in a process, of their own."""
+    """Return what a choreography takes each site, all of them in threads or in processes of their own."""
     sites = (*made.hospitals, CLEARING)
     keys, tokens = {p: secrets.token_bytes(32) for p in sites}, {p: members.token(p) for p in sites}
     run = secrets.token_hex(16)
@@ -132,7 +139,9 @@ def _played(
 def _site(order: Order, me: str) -> Spent:
     roster = Roster({Holder: order.hospitals, Coordinator: (CLEARING,)})
     identity = Identity.load(order.root / me / f"{me}.key")
-    opening = Opening(run=order.run, party=me, roster="", protocol="", source="", data="", versions={}, blas_threads=1, job="")
+    opening = Opening(
+        run=order.run, party=me, roster="", protocol="", source="", data="", versions={}, blas_threads=1, job=""
+    )
     sealer = Sealer(me, order.keys[me], {p: public_key(k) for p, k in order.keys.items()}, b"bench")
     with (
         Broker([order.url], identity.tls(order.authority), order.tokens[me]) as broker,
@@ -142,14 +151,16 @@ def _site(order: Order, me: str) -> Spent:
         run = Durable(me, roster, journal, courier, job=b"bench", entropy=RootEntropy([me], b"bench"))
         run.publish_all(Payload, run.local(Everyone, _small))  # everybody is there
         start = time.perf_counter()
-        order.play(run, run.hold(Holder, dict.fromkeys(order.hospitals, np.zeros(order.size // 8))), rounds=order.rounds)
+        order.play(
+            run, run.hold(Holder, dict.fromkeys(order.hospitals, np.zeros(order.size // 8))), rounds=order.rounds
+        )
         seconds = time.perf_counter() - start
         courier.finish(60)
-    return Spent(seconds, _peak())
+    return Spent(seconds, peak_memory())
 
 
-def _peak(process: int | str = "self") -> float:
-    """The most megabytes a process ever had; rusage would begin with the size of the process that made it."""
+def peak_memory(process: int | str = "self") -> float:
+    """Return the most megabytes a process ever had; rusage would begin with the size of its parent."""
     status = Path(f"/proc/{process}/status").read_text()
     return int(status.partition("VmHWM:")[2].split()[0]) / 1024
 
@@ -189,12 +200,18 @@ def _training(parties: int) -> Iterator[Figure]:
 
 
 def _beside(
-    estimator: tacit.GramSVC | tacit.PanSVC, parts: list[object], held: list[np.ndarray], y: np.ndarray | dict[str, np.ndarray]
+    estimator: tacit.GramSVC | tacit.PanSVC,
+    parts: list[object],
+    held: list[np.ndarray],
+    y: np.ndarray | dict[str, np.ndarray],
 ) -> Generator[Figure, None, tuple[Any, Any]]:
-    """The same training in one process, and with a process for every site."""
+    """Measure the same training in one process, and with a process for every site."""
     names, kind = [f"h{i + 1}" for i in range(len(held))], type(estimator).__name__
-    local = clone(estimator).fit(tacit.Federation.from_parts(parts, names=names, partition=estimator.partition))
-    with tempfile.TemporaryDirectory() as folder, one_machine(Path(folder), dict(zip(names, held, strict=True)), y, keep=True) as made:
+    local = clone(estimator).fit(tacit.Federation.from_parts(parts, names=names, partition=estimator.partition_))
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        one_machine(Path(folder), dict(zip(names, held, strict=True)), y, keep=True) as made,
+    ):
         for site in made.sites:
             made.start(site)
         made.wait()
@@ -215,15 +232,19 @@ def _beside(
 def _memory(rounds: int) -> Iterator[Figure]:
     with _rig(20) as (made, members):
         spent = _played(made, members, to_coordinator, MB, rounds, apart=True)
-        server = _peak(int((made.root / "server" / "nats.pid").read_text()))
+        server = peak_memory(int((made.root / "server" / "nats.pid").read_text()))
     own = spent[CLEARING].megabytes
     told = f"{own:.0f} MB, its server {server:.0f} MB"
-    yield Figure("memory of the coordinator, 20 parties, 1 MB messages", told, "within 1 GB together", own + server < 1024)
-    yield Figure(f"the slowest of the 20, {rounds} rounds of 1 MB from each", f"{_slowest(spent):.1f} s", "completes", met=True)
+    yield Figure(
+        "memory of the coordinator, 20 parties, 1 MB messages", told, "within 1 GB together", own + server < 1024
+    )
+    yield Figure(
+        f"the slowest of the 20, {rounds} rounds of 1 MB from each", f"{_slowest(spent):.1f} s", "completes", met=True
+    )
 
 
 def _cut(seconds: float) -> Figure:
-    """The tests' own line, cut for longer."""
+    """Run the tests' own cut of a line, for longer."""
     with tempfile.TemporaryDirectory() as folder:
         found = _disturbances().cut_off(Path(folder), seconds)
     told = f"{'yes' if found.identical else 'no'}, {found.seconds:.1f} s after it"
@@ -231,7 +252,7 @@ def _cut(seconds: float) -> Figure:
 
 
 def _chaos(runs: int) -> Iterator[Figure | Step]:
-    """The tests' own disturbances, in a larger dose."""
+    """Run the tests' own disturbances, more of them."""
     name = "runs under random kill -9 that end with the identical model"
     with tempfile.TemporaryDirectory() as folder:
         for found in _disturbances().chaos(Path(folder), runs):

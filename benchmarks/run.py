@@ -1,4 +1,4 @@
-"""Print the figures: python benchmarks/run.py [--quick] [--only NAME]."""
+"""Print the figures: python benchmarks/run.py [--quick] [--only NAME ...] [--results FOLDER]."""
 
 from __future__ import annotations
 
@@ -11,22 +11,30 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.metadata import version
+from pathlib import Path
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table as RichTable
 
-from figures import Figure, MissingDataError, Step, Table
+from figures import Figure, Found, MissingDataError, Picture, Step, Table
+from results import Measured
 
 SUITES = (
+    "light",
     "secure_sum",
     "secure_product",
     "gram",
     "gram_partitions",
+    "blind",
+    "blind_network",
+    "dp",
     "align",
     "pan_tables",
     "pan_classes",
     "pan_speed",
+    "pan_scale",
+    "gpu",
     "pan_selection",
     "atoms",
     "combinations",
@@ -35,69 +43,103 @@ SUITES = (
     "elm",
     "consensus",
     "network",
+    "network_study",
+    "chaos",
+    "twenty",
     "letters",
     "spark",
     "preparing",
     "metrics",
     "study",
+    "progress",
+    "estimates",
+    "performance",
+    "defaults",
+    "gate",
+    "membership",
 )
+DRAWINGS = ("drawings", "elm_drawing", "consensus_drawing")
 
 
 def main() -> int:
-    """Every suite, or one of them; exit code 1 if a figure was missed."""
+    """Run every suite, or some of them; exit code 1 if a figure was missed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="smaller and fewer, under five minutes")
-    parser.add_argument("--only", choices=SUITES, help="one suite")
+    parser.add_argument(
+        "--only",
+        choices=(*SUITES, *DRAWINGS),
+        nargs="+",
+        default=SUITES,
+        metavar="NAME",
+        help="these suites or drawings",
+    )
+    parser.add_argument("--results", type=Path, metavar="FOLDER", help="write NAME.json and pictures of each into it")
     options = parser.parse_args()
+    if not options.results and {*options.only} & {*DRAWINGS}:
+        parser.error("drawings are files: say where to write them, --results FOLDER")
     console = Console(width=110)
     console.print(_machine())
     missed = 0
-    for name in [options.only] if options.only else SUITES:
-        missed += _suite(console, name, quick=options.quick)
+    for name in options.only:
+        missed += _suite(console, name, quick=options.quick, results=options.results)
     console.print(f"{missed} figures missed" if missed else "all figures met")
     return 1 if missed else 0
 
 
-def _suite(console: Console, name: str, *, quick: bool) -> int:
+def _suite(console: Console, name: str, *, quick: bool, results: Path | None) -> int:
     module = importlib.import_module(name)
-    start, rows, tables = time.perf_counter(), [], []
+    start, rows, tables, pictures = time.perf_counter(), [], [], []
     try:
         with _display(name) as show:
             for found in module.figures(quick):
                 rows += [found] if isinstance(found, Figure) else []
                 tables += [found] if isinstance(found, Table) else []
+                pictures += [found] if isinstance(found, Picture) else []
                 show(found)
     except MissingDataError as error:
         console.print(f"{name} left out: {error}")
+        results = None  # half a suite is no result
     finally:  # what was measured is shown, whatever comes after it
         for table in tables:
-            console.print(_printed(table), "")
-    console.print(_table(f"{name}: {module.__doc__.strip()} ({time.perf_counter() - start:.0f} s)", rows))
-    return sum(figure.met is False for figure in rows)
+            console.print(_lay_out(table), "")
+    seconds, about = time.perf_counter() - start, module.__doc__.strip()
+    console.print(_table(f"{name}: {about} ({seconds:.0f} s)", rows) if rows else f"{name}: {about} ({seconds:.0f} s)")
+    if results:
+        run = {"suite": name, "about": about, "machine": _machine(), "quick": quick, "seconds": seconds}
+        console.print(Measured(**run, figures=rows, tables=tables, pictures=pictures).write(results))
+    return sum(figure.met is not None and not figure.met for figure in rows)
 
 
 @contextmanager
-def _display(suite: str) -> Iterator[Callable[[Figure | Step | Table], None]]:
-    """A bar with the time left on a terminal; elsewhere a line for every tenth of what takes long."""
+def _display(suite: str) -> Iterator[Callable[[Found], None]]:
+    """Show a bar with the time left on a terminal; elsewhere a line for every tenth of what takes long."""
     err = Console(stderr=True, highlight=False)
     columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn(), TextColumn("left"))
     bar = Progress(*columns, console=err, transient=True, disable=not err.is_terminal, speed_estimate_period=600)
     task = bar.add_task(f"{suite} ...", total=None)
 
-    def show(found: Figure | Step | Table) -> None:
+    def show(found: Found) -> None:
         if not isinstance(found, Step):
-            bar.reset(task, description=f"{suite}, after: {found.title if isinstance(found, Table) else found.name}", total=None)
+            name = found.name if isinstance(found, Figure) else found.title
+            bar.reset(task, description=f"{suite}, after: {name}", total=None)
             return
-        bar.update(task, description=f"{suite}: {found.name}, {found.done} of {found.total}", completed=found.done, total=found.total)
+        bar.update(
+            task,
+            description=f"{suite}: {found.name}, {found.done} of {found.total}",
+            completed=found.done,
+            total=found.total,
+        )
         if bar.disable and found.done * 10 % found.total < 10:
             left = bar.tasks[0].time_remaining
-            err.print(bar.tasks[0].description, "" if left is None else f"(about {left / 60:.0f} min left)", soft_wrap=True)
+            err.print(
+                bar.tasks[0].description, "" if left is None else f"(about {left / 60:.0f} min left)", soft_wrap=True
+            )
 
     with bar:
         yield show
 
 
-def _printed(table: Table) -> RichTable:
+def _lay_out(table: Table) -> RichTable:
     printed = RichTable(title=table.title, title_justify="left", box=None, pad_edge=False)
     for i, column in enumerate(table.columns):
         printed.add_column(column, justify="right" if i else "left")
@@ -108,16 +150,18 @@ def _printed(table: Table) -> RichTable:
 
 def _table(title: str, rows: list[Figure]) -> RichTable:
     table = RichTable(title=title, title_justify="left", box=None, pad_edge=False)
-    for column in ("figure", "measured", "asked", ""):
+    for column in ("figure", "measured", "asked", "", "paper"):
         table.add_column(column, justify="right" if column == "measured" else "left")
     for figure in rows:
-        table.add_row(figure.name, figure.measured, figure.asked, {None: "", True: "met", False: "MISSED"}[figure.met])
+        met = {None: "", True: "met", False: "MISSED"}[figure.met]
+        table.add_row(figure.name, figure.measured, figure.asked, met, figure.paper)
     return table
 
 
 def _machine() -> str:
     versions = ", ".join(f"{name} {version(name)}" for name in ("numpy", "scikit-learn", "cryptography"))
-    return f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}, {versions}"
+    load = f"{os.cpu_count()} cores with a load of {os.getloadavg()[0]:.1f}"
+    return f"{platform.machine()}, {load}, Python {platform.python_version()}, {versions}"
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""On Spark, two cores of this machine: what a round costs beyond the local solves, and two million rows in 8 GB."""
+"""On Spark, two cores of this machine: what a round costs beyond the local solves, two million rows, many learners."""
 
 from __future__ import annotations
 
@@ -16,15 +16,18 @@ from sklearn.exceptions import ConvergenceWarning
 
 from figures import Figure, MissingDataError, Step, dataset
 from tacit import ConsensusSVC, Federation
+from tacit.choreo import Coordinator, Holder, Roster, entries_of
 from tacit.errors import LocalError, MissingExtraError
-from tacit.runtimes.spark_session import session, start
+from tacit.protocols.sums.secure_sum import protect, secure_sum
+from tacit.runtimes.spark.cluster import Spark
+from tacit.runtimes.spark.session import session, start
 
-CORES, LEARNERS, COLUMNS = 2, 4, 28
+CORES, LEARNERS, COLUMNS, WORDS = 2, 4, 28, 1000
 GIGABYTE = 1e9
 
 
 def figures(quick: bool) -> Iterator[Figure | Step]:  # noqa: FBT001 - called by run.py
-    """Both, in one session."""
+    """Measure both in one session."""
     try:
         spark = session(start(f"local[{CORES},4]", spark_driver_memory="2g"))
     except (LocalError, MissingExtraError) as error:
@@ -32,12 +35,13 @@ def figures(quick: bool) -> Iterator[Figure | Step]:  # noqa: FBT001 - called by
     try:
         yield overhead(rounds=10 if quick else 40)
         yield from large(spark, rows=200_000 if quick else 2_000_000)
+        yield crowd(spark, learners=100 if quick else 1000)
     finally:
         spark.stop()
 
 
 def overhead(rounds: int) -> Figure:
-    """Of a round on higgs: wall time less the steps of all learners, which share the cores."""
+    """Measure a round on higgs: wall time less the steps of all learners, which share the cores."""
     data = dataset("higgs")
     X = (data.X - data.X.mean(axis=0)) / data.X.std(axis=0)
     how = {"C": 1.0, "tol": 1e-12, "n_parties": LEARNERS, "random_state": 0, "runtime": "spark"}
@@ -48,29 +52,59 @@ def overhead(rounds: int) -> Figure:
     each = (report.seconds - start_up.seconds - solves) / (rounds - 1)
     busy = os.getloadavg()[0]
     told = f"{each:.2f} s, and {solves / (rounds - 1):.2f} s of solves (load {busy:.0f})"
-    return Figure(f"higgs {X.shape[0]} x {X.shape[1]}, {LEARNERS} learners: overhead of a round", told, "at most 0.5 s", each <= 0.5)
+    return Figure(
+        f"higgs {X.shape[0]} x {X.shape[1]}, {LEARNERS} learners: overhead of a round",
+        told,
+        "at most 0.5 s",
+        each <= 0.5,
+    )
+
+
+def crowd(spark: Any, learners: int) -> Figure:
+    """Measure one sum along a graph, after the agreement, beside Spark's own sum of the same vectors in a tree."""
+    names, sc = tuple(f"p{i + 1}" for i in range(learners)), spark.sparkContext
+    roster, x = Roster({Holder: names, Coordinator: ("coordinator",)}), np.arange(WORDS, dtype=np.uint64)
+    plain = sc.parallelize([x] * learners, learners).persist()
+    plain.count()
+    start_time = time.perf_counter()
+    plain.treeReduce(np.add)
+    peer = time.perf_counter() - start_time
+    with Spark(roster, names, sc=sc, job=b"bench") as run:
+        given, by = run.hold(Holder, dict.fromkeys(names, x)), protect(run, to=Coordinator, method="graph")
+        start_time = time.perf_counter()
+        total = secure_sum(run, given, to=Coordinator, by=by)
+        seconds = time.perf_counter() - start_time
+        right = np.array_equal(entries_of(total)["coordinator"], x * np.uint64(learners))
+    ratio = seconds / peer
+    told = f"{ratio:.1f} times treeReduce ({peer:.1f} s), {'exact' if right else 'WRONG'}"
+    return Figure(f"{learners:,} learners, one sum of {WORDS:,} words", told, "at most 3", right and ratio <= 3)
 
 
 def large(spark: Any, rows: int) -> Iterator[Figure]:
-    """Rows that are made where they stay."""
+    """Train on rows that are made where they stay."""
     start_time = time.perf_counter()
-    with watched() as peak:
+    with watch_memory() as peak:
         learners = Federation.spark(_made_up(spark, rows), label="label")
         loaded = time.perf_counter() - start_time
         model = _fit(ConsensusSVC(C=1e-3, max_rounds=50), learners)
         seconds = time.perf_counter() - start_time
     memory = f"{peak[0] / GIGABYTE:.1f} GB"
     yield Figure(
-        f"{rows:,} x {COLUMNS}, {2 * LEARNERS} learners: memory of driver, Java and workers", memory, "at most 8 GB", peak[0] < 8 * GIGABYTE
+        f"{rows:,} x {COLUMNS}, {2 * LEARNERS} learners: memory of driver, Java and workers",
+        memory,
+        "at most 8 GB",
+        peak[0] < 8 * GIGABYTE,
     )
     yield Figure("  its time", f"{loaded:.0f} s to load, {seconds - loaded:.0f} s to train in {model.n_iter_} rounds")
     Z = np.random.default_rng(0).random((10_000, COLUMNS))
-    right = np.mean(model.model_.common(Z)[:, 0] * (Z[:, : COLUMNS // 2].sum(axis=1) - Z[:, COLUMNS // 2 :].sum(axis=1)) > 0)
+    right = np.mean(
+        model.model_.common(Z)[:, 0] * (Z[:, : COLUMNS // 2].sum(axis=1) - Z[:, COLUMNS // 2 :].sum(axis=1)) > 0
+    )
     yield Figure("  its accuracy on new rows without noise", f"{100 * right:.1f} %")
 
 
 def _made_up(spark: Any, rows: int) -> Any:
-    """Uniform columns; the class says which half of them has the larger sum, with noise."""
+    """Make uniform columns; the class says which half of them has the larger sum, with noise."""
     columns = [f"rand({j}) as f{j}" for j in range(COLUMNS)]
     half = [" + ".join(f"f{j}" for j in part) for part in np.array_split(range(COLUMNS), 2)]
     frame = spark.range(rows, numPartitions=2 * LEARNERS).selectExpr(*columns)
@@ -84,8 +118,8 @@ def _fit(model: Any, *data: Any) -> Any:
 
 
 @contextmanager
-def watched() -> Iterator[list[float]]:
-    """The most memory that this process and all it started have at one time, each page counted once."""
+def watch_memory() -> Iterator[list[float]]:
+    """Return the most memory that this process and its children have at one time, each page counted once."""
     peak, over = [0.0], threading.Event()
 
     def watch() -> None:
@@ -113,7 +147,7 @@ def _family(pid: int) -> Iterator[int]:
 
 
 def _held(pid: int) -> float:
-    """Its own pages, and its share of those it has in common."""
+    """Return a process's own pages, and its share of those it has in common."""
     try:
         lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
     except OSError:  # it ended

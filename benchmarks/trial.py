@@ -1,4 +1,7 @@
-"""A trial: one classifier, trained on some rows and judged on others; and many of them, with a figure of how far they are."""
+"""A trial: one classifier, trained on some rows and judged on others.
+
+And many of them, with a figure of how far they are.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +51,7 @@ Results = dict[Key, list[Trial]]
 
 
 def central(make: Callable[[], ClassifierMixin]) -> Learner:
-    """A classifier of scikit-learn on the pooled rows."""
+    """Return a trial of a classifier of scikit-learn on the pooled rows."""
 
     def learn(data: Data, seed: int) -> Trial:  # noqa: ARG001 - nothing is drawn
         start, clock = time.process_time(), time.perf_counter()
@@ -59,13 +62,22 @@ def central(make: Callable[[], ClassifierMixin]) -> Learner:
 
 
 def pan(*, parties: int = 5, by: int | None = None, **params: Any) -> Learner:
-    """PanSVC over rows that are dealt at random, or by the value of one feature."""
+    """Return a trial of PanSVC over rows that are dealt at random, or by the value of one feature."""
 
     def learn(data: Data, seed: int) -> Trial:
         model, cpu, warned = fitted(data, parties=parties, by=by, seed=seed, **params)
         score = 100 * model.score(data.Z, data.z) if len(data.Z) else 0.0
         early = sum(issubclass(kind, ConvergenceWarning) for kind in warned)
-        return Trial(score, model.report_.seconds, cpu, busiest(model), model.n_iter_, landmarks(model), early, len(warned) - early)
+        return Trial(
+            score,
+            model.report_.seconds,
+            cpu,
+            busiest(model),
+            model.n_iter_,
+            landmarks(model),
+            early,
+            len(warned) - early,
+        )
 
     return learn
 
@@ -73,7 +85,7 @@ def pan(*, parties: int = 5, by: int | None = None, **params: Any) -> Learner:
 def fitted(
     data: Data, *, parties: int = 5, by: int | None = None, seed: int = 0, **params: Any
 ) -> tuple[tacit.PanSVC, float, list[type[Warning]]]:
-    """The model, its CPU seconds, and the kinds of its warnings, which are counted instead of shown."""
+    """Return the model, its CPU seconds, and the kinds of its warnings, which are counted instead of shown."""
     rows = federation(data, parties=parties, by=by, seed=seed)
     start = time.process_time()
     with warnings.catch_warnings(record=True) as caught:
@@ -83,24 +95,27 @@ def fitted(
 
 
 def federation(data: Data, *, parties: int, by: int | None, seed: int) -> tacit.Federation:
-    """The rows to learn from, dealt at random or by the value of one feature."""
+    """Return the rows to learn from, dealt at random or by the value of one feature."""
     how = {"split": "random"} if by is None else {"split": "range", "by": by}
     return tacit.Federation.simulate(data.X, data.y, parties=parties, seed=seed, **how)
 
 
 def busiest(model: tacit.PanSVC) -> float:
-    """CPU seconds of the busiest party and the coordinator: the time it takes where everyone has a machine, but for the network."""
+    """Return the CPU seconds of the busiest party and the coordinator.
+
+    The time it takes where everyone has a machine, but for the network.
+    """
     cpu = model.report_.cpu
     return max(seconds for party, seconds in cpu.items() if party != "coordinator") + cpu["coordinator"]
 
 
 def landmarks(model: tacit.PanSVC) -> int:
-    """Landmarks, or random features."""
+    """Return the number of landmarks, or of random features."""
     return len(model.model_.map.centres) or model.model_.map.size
 
 
 def folds(data: Data, seed: int, number: int = 5) -> Iterator[Data]:
-    """Stratified, shuffled by the seed."""
+    """Return stratified folds, shuffled by the seed."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="The least populated class")  # it is not in every fold then
         parts = list(StratifiedKFold(number, shuffle=True, random_state=seed).split(data.X, data.y))
@@ -109,17 +124,17 @@ def folds(data: Data, seed: int, number: int = 5) -> Iterator[Data]:
 
 
 def cross_validated(learner: Learner, data: Data, seeds: int) -> list[Trial]:
-    """Five folds of every seed."""
+    """Return the trials of five folds of every seed."""
     return [learner(part, seed) for seed in range(seeds) for part in folds(data, seed)]
 
 
 def repeated(learner: Learner, data: Data, seeds: int) -> list[Trial]:
-    """The same rows, dealt to the parties by every seed."""
+    """Return trials on the same rows, dealt to the parties by every seed."""
     return [learner(data, seed) for seed in range(seeds)]
 
 
 def measured(title: str, cells: dict[Key, Callable[[], list[Trial]]]) -> Generator[Step, None, Results]:
-    """All cells of a table, one after the other."""
+    """Measure all cells of a table, one after the other."""
     found: Results = {}
     for done, (key, work) in enumerate(cells.items()):
         yield Step(f"{title}: {', '.join(key)}", done, len(cells))
@@ -128,11 +143,11 @@ def measured(title: str, cells: dict[Key, Callable[[], list[Trial]]]) -> Generat
 
 
 def percent(trials: Iterable[Trial]) -> float:
-    """The mean accuracy."""
+    """Return the mean accuracy in percent."""
     return float(np.mean([trial.percent for trial in trials]))
 
 
 def early(what: str, *groups: list[Trial]) -> Figure:
-    """How often problems ended before the gap was small enough, for want of a sum that min_count lets through."""
+    """Return how often problems ended with too large a gap, for want of a sum that min_count lets through."""
     counts = ", ".join(str(sum(t.early for t in trials)) for trials in groups)
     return Figure(f"{what}: fits of PAN that warned that they ended early", f"{counts} of {len(groups[0])}")

@@ -1,4 +1,4 @@
-"""Four hospitals hold different measurements of the same patients. They train one classifier; no record leaves its hospital.
+"""Four hospitals with different measurements of the same patients train one classifier; no record leaves a hospital.
 
 Shows: a federation split by columns, training and predicting on it, and the report of who learnt what.
 """
@@ -29,5 +29,7 @@ for name, own, own_new in zip(COLUMNS, parts, new, strict=True):
 print(f"{'together':<12} {model.score(patients):.3f}")
 for opened in model.report_.opens:
     print(f"{opened.role} knows {opened.what}")
-print("differs from the centralised SVM on", model.report_.comparison["training records labelled differently"], "records")
+print(
+    "differs from the centralised SVM on", model.report_.comparison["training records labelled differently"], "records"
+)
 print("report:", model.report_.to_html("four_hospitals.html"))

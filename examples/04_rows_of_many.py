@@ -1,6 +1,7 @@
 """Five hospitals hold records of different patients. They train one non-linear classifier, and each predicts alone.
 
-Shows: a federation split by rows, PanSVC beside each hospital alone, what crossed a border, and the model for other programs.
+Shows: a federation split by rows, PanSVC beside each hospital alone, what crossed a border, and the model for other
+programs.
 """
 
 import numpy as np
@@ -15,7 +16,7 @@ X, X_new, y, y_new = train_test_split(X / 16, y, test_size=0.3, stratify=y, rand
 
 # unequal shares of the classes: dirichlet splits are what hospitals look like
 hospitals = Federation.simulate(X, y, parties=5, partition="horizontal", split="dirichlet", alpha=0.5, seed=1)
-model = PanSVC(C=5, gamma=0.03, landmarks=150).fit(hospitals)
+model = PanSVC(C=5, gamma=0.03, landmarks=150, random_state=0).fit(hospitals)
 
 for name, part in hospitals.parts.items():
     alone = SVC(C=5, gamma=0.03).fit(part.X, part.y).score(X_new, y_new) if len(np.unique(part.y)) > 1 else float("nan")
@@ -24,7 +25,10 @@ print(f"{'together':<16} {model.score(X_new, y_new):.3f}")
 print(f"{'pooled SVC':<16} {SVC(C=5, gamma=0.03).fit(X, y).score(X_new, y_new):.3f}")
 
 report = model.report_
-print(f"{report.rounds} communication rounds, {report.bytes / 1e6:.1f} MB; each landmark is the mean of at least 5 records")
+print(
+    f"{report.rounds} communication rounds, {report.bytes / 1e6:.1f} MB; each landmark is the mean of at least 5"
+    " records"
+)
 for what, figure in report.figures.items():  # whatever was opened are sums over groups of rows, and groups leave a gap
     print(f"{what}: {figure if isinstance(figure, str) else f'{figure:.2f}'}")
 same = np.array_equal(model.to_sklearn().predict(X_new), model.predict(X_new))

@@ -36,7 +36,10 @@ def main(spark: SparkSession, path: str, label: str, site: str) -> None:
     clinics = Federation.spark(path, label=label, site=site, session=spark)
     print(clinics)
     model = ConsensusSVC(C=1.0, tol=0.01).fit(clinics)
-    print(f"the learners agreed in {model.n_iter_} rounds; the driver saw {model.report_.bytes / 1e3:.0f} kB, all of it masked or public")
+    print(
+        f"the learners agreed in {model.n_iter_} rounds; the driver saw {model.report_.bytes / 1e3:.0f} kB, all of it"
+        " masked or public"
+    )
 
     # the model is public and small: it travels with the task, and the records stay where they are
     def right(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

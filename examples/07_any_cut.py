@@ -1,7 +1,7 @@
-"""The same patients at a clinic, a laboratory and a registry, who may not show each other anything: every way to cut the table.
+"""Every way to cut a table between a clinic, a laboratory and a registry, which may not show each other anything.
 
-Shows: records aligned by ids that only common patients open, cells of scattered owners, one pooled SVM in all cuts, and answers of a
-linear model of which nobody has the weights. Needs the extra `he`.
+Shows: records aligned by ids that only common patients open, cells of scattered owners, one pooled SVM in all cuts, and
+answers of a linear model of which nobody has the weights. Needs the extra `he`.
 """
 
 import numpy as np
@@ -34,7 +34,10 @@ for cut, federation in {"columns": aligned, "cells": scattered}.items():
     model = GramSVC(C=1, kernel="linear", partition=federation.partition, quota=200).fit(federation)
     pooled = SVC(C=1, kernel="linear").fit(*federation.pooled()[:2])
     agree = np.mean(model.predict(X[new]) == pooled.predict(X[new]))
-    print(f"{cut}: {100 * agree:.0f} % of {len(new)} answers are those of the pooled SVM; {model.report_.bytes / 1e6:.0f} MB to train")
+    print(
+        f"{cut}: {100 * agree:.0f} % of {len(new)} answers are those of the pooled SVM; {model.report_.bytes / 1e6:.0f}"
+        " MB to train"
+    )
     try:
         model.predict(X[new])
     except LocalError as refusal:

@@ -1,215 +1,267 @@
-"""The one table that binds protocols to runtimes: a job names both, a process looks them up here."""
+"""Protocols and runtimes by name: a job names both, a process looks them up here."""
 
 from __future__ import annotations
 
 import secrets
+import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from functools import cached_property
+from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from pkgutil import walk_packages
+from typing import Any
 
-from tacit.choreo import At, Coordinator, Entropy, Holder, Ledger, Role, Roster, Run, entries_of
-from tacit.crypto.entropy import RootEntropy
+from tacit import protocols
+from tacit.choreo import At, Entropy, Holder, Ledger, Result, Roster, Run, entries_of
+from tacit.choreo import protocol as declarations
+from tacit.choreo.declaration import Parameter
+from tacit.choreo.progress import Listener
+from tacit.choreo.protocol import Declaration, ResultKind
+from tacit.choreo.result import result_type
+from tacit.crypto.pads.entropy import RootEntropy
 from tacit.errors import LocalError
-from tacit.protocols.align import align
-from tacit.protocols.column_extremes import column_extremes
-from tacit.protocols.column_moments import column_moments
-from tacit.protocols.column_quantiles import column_quantiles
-from tacit.protocols.consensus_horizontal import consensus_horizontal
-from tacit.protocols.consensus_rest import consensus_predict
-from tacit.protocols.consensus_vertical import consensus_vertical, consensus_vertical_predict
-from tacit.protocols.elm_horizontal import elm_horizontal
-from tacit.protocols.elm_vertical import elm_predict, elm_vertical
-from tacit.protocols.fill_values import fill_values
-from tacit.protocols.gram_arbitrary import gram_arbitrary, gram_arbitrary_predict
-from tacit.protocols.gram_linear import gram_linear_predict
-from tacit.protocols.gram_search import gram_search
-from tacit.protocols.gram_vertical import gram_predict, gram_vertical
-from tacit.protocols.gram_weights import gram_weights
-from tacit.protocols.own_columns import checked_columns, own_columns
-from tacit.protocols.pan_search import pan_search
-from tacit.protocols.pan_svm import pan_svm
-from tacit.protocols.score_counts import labeller_counts, score_counts
-from tacit.protocols.select_filter import select_filter
-from tacit.protocols.select_wrapper import select_wrapper
-from tacit.protocols.shift_ring import shift_ring, shift_ring_predict
-from tacit.protocols.shift_secret import (
-    shift_secret_columns,
-    shift_secret_columns_predict,
-    shift_secret_rows,
-    shift_secret_rows_predict,
-)
-from tacit.protocols.shift_vertical import shift_vertical, shift_vertical_predict
-from tacit.runtimes.layers import Partitions
-from tacit.runtimes.spark import Spark
-from tacit.runtimes.spark_session import session
+from tacit.protocols.parameters import PARAMETERS
+from tacit.request import Protocol
+from tacit.runtimes.spark.cluster import Spark
+from tacit.runtimes.spark.layers import Partitions
+from tacit.runtimes.spark.session import session
 from tacit.runtimes.together import Together
 
-PROTOCOLS: dict[str, Callable[..., Any]] = {
-    "align": align,
-    "column_moments": column_moments,
-    "column_extremes": column_extremes,
-    "column_quantiles": column_quantiles,
-    "fill_values": fill_values,
-    "own_columns": own_columns,
-    "checked_columns": checked_columns,
-    "gram_vertical": gram_vertical,
-    "gram_predict": gram_predict,
-    "gram_arbitrary": gram_arbitrary,
-    "gram_arbitrary_predict": gram_arbitrary_predict,
-    "gram_weights": gram_weights,
-    "gram_linear_predict": gram_linear_predict,
-    "gram_search": gram_search,
-    "pan_svm": pan_svm,
-    "pan_search": pan_search,
-    "consensus_horizontal": consensus_horizontal,
-    "consensus_predict": consensus_predict,
-    "consensus_vertical": consensus_vertical,
-    "consensus_vertical_predict": consensus_vertical_predict,
-    "elm_horizontal": elm_horizontal,
-    "elm_vertical": elm_vertical,
-    "elm_predict": elm_predict,
-    "score_counts": score_counts,
-    "labeller_counts": labeller_counts,
-    "select_wrapper": select_wrapper,
-    "select_filter": select_filter,
-    "shift_ring": shift_ring,
-    "shift_ring_predict": shift_ring_predict,
-    "shift_vertical": shift_vertical,
-    "shift_vertical_predict": shift_vertical_predict,
-    "shift_secret_rows": shift_secret_rows,
-    "shift_secret_rows_predict": shift_secret_rows_predict,
-    "shift_secret_columns": shift_secret_columns,
-    "shift_secret_columns_predict": shift_secret_columns_predict,
-}
+GROUP = "tacit.protocols"  # entry points by which other packages bring protocols
+TEMPLATE = "tacit.protocols.template"  # a protocol to copy, which no job names
 
-
-@dataclass(frozen=True)
-class Brought:
-    """Who brings an input of a job, and from where: its table, the table's ids, or what an earlier job left there."""
-
-    role: Role
-    source: Literal["table", "ids", "earlier"] = "table"
-
-
-TABLE = {"data": Brought(Holder)}
-SHARES = {"dual": Brought(Coordinator, "earlier"), "columns": Brought(Holder, "earlier")}
-
-# protocols that a job between organisations may name, and what is brought along under which name
-INPUTS: dict[str, dict[str, Brought]] = {
-    **dict.fromkeys(
-        ("gram_vertical", "gram_arbitrary", "gram_search", "pan_svm", "pan_search", "elm_horizontal", "consensus_horizontal"), TABLE
-    ),
-    "align": {"ids": Brought(Holder, "ids")},
-    "gram_predict": {**TABLE, **SHARES},
-    "gram_arbitrary_predict": {**TABLE, **SHARES},
-    "gram_weights": SHARES,
-    "gram_linear_predict": {**TABLE, "weights": Brought(Holder, "earlier")},
-}
-
-# of these, which open what a known attack turns into records, whatever their parameters are
-ATTACKED = {
-    "consensus_horizontal": "the averages of a consensus give single records to all its parties, under parameters that a job may choose"
-}
-
-# of these, which would go wrong on anything but columns of the same records
-BY_COLUMNS = ("gram_predict", "align")
-
-# whose results these inputs are
-BUILDS_ON: dict[str, tuple[str, ...]] = {
-    "gram_predict": ("gram_vertical", "gram_search"),
-    "gram_arbitrary_predict": ("gram_arbitrary", "gram_search"),
-    "gram_weights": ("gram_vertical", "gram_search", "gram_arbitrary"),
-    "gram_linear_predict": ("gram_weights",),
-}
-
-Kind = Literal["records", "ids", "answers", "shares"]
-Inputs = Mapping[str, tuple[Role, Mapping[str, Any]]]
-Progress = Callable[[str, int, int], None]
+Inputs = declarations.Inputs
 Keep = Callable[[str, Any], None]
 
 
-def kind_of(protocol: str) -> Kind:
-    """Of what a job's results are made: "records" of a table, its "ids", "answers" about new records, or "shares" of a model."""
-    sources = {brought.source for brought in INPUTS.get(protocol, {}).values()}
-    if "ids" in sources:
-        return "ids"
-    if "earlier" in sources:
-        return "answers" if "table" in sources else "shares"
-    return "records"
+class Catalogue(Mapping[str, Declaration]):
+    """Declarations by name: ours, and those that installed packages bring.
+
+    One of these is loaded when it is first looked up.
+    """
+
+    def __init__(self) -> None:
+        # every module, so that the facts of all of them are known by name
+        names = [each.name for each in walk_packages(protocols.__path__, f"{protocols.__name__}.")]
+        found = [import_module(name) for name in names if name != TEMPLATE]
+        self._ours = {d.name: d for module in found for d in vars(module).values() if isinstance(d, Declaration)}
+        self._loaded: dict[str, Declaration] = {}
+
+    @property
+    def ours(self) -> tuple[Declaration, ...]:
+        """The declarations of this package, which are loaded."""
+        return tuple(self._ours.values())
+
+    @cached_property
+    def _brought(self) -> dict[str, EntryPoint]:
+        """What installed packages bring, by name; none may stand in for another."""
+        found: dict[str, EntryPoint] = {}
+        for point in entry_points(group=GROUP):
+            if point.name in self._ours or found.setdefault(point.name, point).value != point.value:
+                raise _refuse(point, "and there is another of this name")
+        return found
+
+    def __getitem__(self, name: str) -> Declaration:
+        if name in self._ours:
+            return self._ours[name]
+        if name not in self._loaded:
+            self._loaded[name] = _load(self._brought[name])
+        return self._loaded[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter((*self._ours, *self._brought))
+
+    def __len__(self) -> int:
+        return len(self._ours) + len(self._brought)
+
+    def source_of(self, name: str) -> dict[str, Path]:
+        """Return the source files of the package that brings a protocol, by name; none for ours."""
+        if name in self._ours:
+            return {}
+        self[name]  # loaded, and so its package too
+        package = self._brought[name].module.partition(".")[0]
+        origin = sys.modules[package].__file__
+        if origin is None:
+            lacking = f"{package}, which has no __init__.py that sites could compare"
+            raise LocalError(f"protocol {name!r} is brought by {lacking}")
+        top = Path(origin)
+        files = top.parent.rglob("*.py") if top.name == "__init__.py" else (top,)
+        return {file.relative_to(top.parent.parent).as_posix(): file for file in files}
+
+
+def _load(point: EntryPoint) -> Declaration:
+    """Return the declaration that a package brings, or say in one line why it is none."""
+    try:
+        found = point.load()
+    except Exception as error:  # whatever the text of another package raises
+        raise _refuse(point, f"which cannot be loaded ({error}): install it anew") from error
+    if not isinstance(found, Declaration) or found.name != point.name:
+        raise _refuse(point, f"but {point.value} is no declaration of that name: remove it")
+    own = {each.name for each in found.own}
+    clashing = [name for name in own if name in PARAMETERS]
+    unknown = [name for name in found.takes if name not in PARAMETERS and name not in own]
+    if clashing or (found.brings and unknown):
+        wrong = f"(missing: {unknown}, known already: {clashing})"
+        raise _refuse(point, f"which must declare the parameters that it alone has, and no others {wrong}")
+    return found
+
+
+def _refuse(point: EntryPoint, why: str) -> LocalError:
+    package = point.dist.name if point.dist else point.module
+    return LocalError(f"package {package} brings a protocol {point.name!r}, {why}")
+
+
+PROTOCOLS = Catalogue()
+
+
+def declared(protocol: str) -> Declaration:
+    """Return the declaration of a protocol, or refuse a name that nobody has declared."""
+    if protocol not in PROTOCOLS:
+        raise LocalError(f"unknown protocol {protocol!r}: use one of {', '.join(PROTOCOLS)}")
+    return PROTOCOLS[protocol]
+
+
+def job_protocols() -> dict[str, Declaration]:
+    """Return the protocols that a job between organisations may name."""
+    return {name: each for name, each in PROTOCOLS.items() if each.brings}
+
+
+def makers_of(protocol: str) -> tuple[str, ...]:
+    """Return the protocols that leave what this one builds on."""
+    needed = set(PROTOCOLS[protocol].builds_on)
+    return tuple(name for name, each in PROTOCOLS.items() if needed & set(each.leaves))
+
+
+def kind_of(protocol: str) -> ResultKind:
+    """Return of what a job's results are made; "records", which are guarded best, if the protocol is no longer here."""
+    return PROTOCOLS[protocol].kind if protocol in PROTOCOLS else "records"
+
+
+def known_parameters() -> dict[str, Parameter]:
+    """Return every parameter that some protocol takes; a name means the same in all of them."""
+    found = dict(PARAMETERS)
+    for protocol in PROTOCOLS.values():
+        for own in protocol.own:
+            if found.setdefault(own.name, own) != own:
+                says = f"protocol {protocol.name} declares {own.name!r} otherwise"
+                raise LocalError(f"{says} than another does: remove one of the packages")
+    return found
+
+
+def parameters_called(names: Iterable[str]) -> dict[str, Parameter]:
+    """Return the parameters of these names at least; protocols outside of this room are loaded only for their own."""
+    ours = {own.name: own for protocol in PROTOCOLS.ours for own in protocol.own} | PARAMETERS
+    return ours if all(name in ours for name in names) else known_parameters()
+
+
+def parameter_of(protocol: str, name: str) -> Parameter:
+    """Return the declaration of a protocol's parameter: shared, or its own."""
+    return {own.name: own for own in PROTOCOLS[protocol].own}.get(name) or PARAMETERS[name]
+
+
+def is_declared(protocol: str, name: str) -> bool:
+    """Return whether a protocol's parameter is declared, as all are that somebody chooses."""
+    return name in PARAMETERS or any(own.name == name for own in PROTOCOLS[protocol].own)
+
+
+def read_result(protocol: str, public: Mapping[str, Any]) -> Any:
+    """Return what is public of a protocol's result, as the record that the protocol returns if it returns one."""
+    kind = result_type(PROTOCOLS[protocol].play) if protocol in PROTOCOLS else None
+    return dict(public) if kind is None else kind.from_public(public)
 
 
 @dataclass(frozen=True, repr=False)
 class Outcome:
-    """What a run leaves behind in this process."""
+    """What a run leaves behind in this process.
+
+    result: what the choreography returned; of each value that parties hold, {party: value} of those in this process.
+    job: between organisations, the job at whose sites each party's own values stay.
+    told: between organisations, who is told the answers of a question.
+    until: between organisations, the day until which sites keep their own values at least.
+    """
 
     result: Any
     ledger: Ledger
     history: list[dict[str, Any]]
     seconds: float
     cpu: dict[str, float]
+    concerns: tuple[str, ...] = ()  # what the report has to warn of
+    job: str = ""
+    told: tuple[str, ...] = ()
+    until: str = ""
 
 
-def play(run: Run, protocol: str, inputs: Inputs, params: Mapping[str, Any]) -> Any:
-    """Bind each input to its role and play the protocol."""
-    if protocol not in PROTOCOLS:
-        raise LocalError(f"unknown protocol {protocol!r}: use one of {', '.join(PROTOCOLS)}")
+def play(run: Run, protocol: Protocol, inputs: Inputs, params: Mapping[str, Any]) -> Any:
+    """Bind each input to its role and play the protocol: a choreography, or the registered one of that name.
+
+    A registered protocol gets its parameters one by one, as a job has them.
+    """
     held = {name: run.hold(role, entries) for name, (role, entries) in inputs.items()}
-    return PROTOCOLS[protocol](run, **held, **params)
+    if not isinstance(protocol, str):
+        return protocol(run, **held, **params)
+    known = declared(protocol)
+    return known.play(run, **held, **known.arguments(params))
 
 
 def execute_together(
     roster: Roster,
-    protocol: str,
+    protocol: Protocol,
     inputs: Inputs,
     params: Mapping[str, Any],
     *,
-    progress: Progress | None = None,
+    progress: Listener | None = None,
     entropy: Entropy | None = None,
     keep: Keep = lambda _party, _value: None,
 ) -> Outcome:
     """Run a protocol with all parties in this process; `keep` gets what each of them keeps beyond it."""
     start, job = time.perf_counter(), secrets.token_bytes(16)
-    with Together(roster, job=job, entropy=entropy or RootEntropy(roster.parties, job), progress=progress, keep=keep) as run:
+    entropy = entropy or RootEntropy(roster.parties, job)
+    with Together(roster, job=job, entropy=entropy, progress=progress, keep=keep) as run:
         result = play(run, protocol, inputs, params)
-        return Outcome(opened(result), run.ledger, run.history, time.perf_counter() - start, dict(run.cpu))
+        return Outcome(open_result(result), run.ledger, run.history, time.perf_counter() - start, dict(run.cpu))
 
 
 def execute_spark(
     roster: Roster,
-    protocol: str,
+    protocol: Protocol,
     inputs: Inputs,
     params: Mapping[str, Any],
     *,
-    progress: Progress | None = None,
+    progress: Listener | None = None,
     spark: Any = None,
     keep: Keep | None = None,
 ) -> Outcome:
-    """Run a protocol with each holder at a partition and this process as its driver; what is on the cluster already stays there.
+    """Run a protocol with each holder at a partition and this process as its driver.
 
-    Nothing outlives a run there: Spark is one trust domain, and who could combine two runs has the rows anyway.
+    What is on the cluster already stays there. Nothing outlives a run: whoever could combine two runs on Spark, which
+    is one trust domain, has the rows anyway.
     """
     del keep
     simulated = not any(isinstance(entries, Partitions) for _, entries in inputs.values())
     if not simulated and params.get("method") == "ring":
-        raise LocalError("secure_sum='ring' hands values from party to party, and on Spark the driver would read them: use 'pairwise'")
+        raise LocalError("secure_sum='ring' shows values to the driver of a Spark cluster: use 'pairwise'")
     sc, start, job = session(spark).sparkContext, time.perf_counter(), secrets.token_bytes(16)
     with Spark(roster, roster[Holder], sc=sc, job=job, simulated=simulated, progress=progress) as run:
         result = play(run, protocol, inputs, params)
         run.finish()
-        found = opened(result, run.opened if simulated else run.here)
+        found = open_result(result, run.opened if simulated else run.here)
         return Outcome(found, run.ledger, run.history, time.perf_counter() - start, dict(run.cpu))
 
 
 RUNTIMES: dict[str, Callable[..., Outcome]] = {"together": execute_together, "spark": execute_spark}
 
 
-def opened(result: Any, held: Callable[[At[Any]], Mapping[str, Any]] = entries_of) -> Any:
-    """A result with every `At` replaced by {party: value}: for whoever simulates all parties."""
+def open_result(result: Any, held: Callable[[At[Any]], Mapping[str, Any]] = entries_of) -> Any:
+    """Return a result with every `At` replaced by {party: value}: for whoever simulates all parties."""
     if isinstance(result, At):
         return dict(held(result))
+    if isinstance(result, Result):
+        return type(result)(**{k: open_result(v, held) for k, v in result.as_dict().items()})
     if isinstance(result, dict):
-        return {k: opened(v, held) for k, v in result.items()}
+        return {k: open_result(v, held) for k, v in result.items()}
     if type(result) is tuple:
-        return tuple(opened(v, held) for v in result)
+        return tuple(open_result(v, held) for v in result)
     return result

@@ -12,7 +12,8 @@ from tacit import GramSVC
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 QUIET = (
-    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+    "--disable-background-networking",
     "--disable-component-update", "--disable-sync", "--enable-logging=stderr", "--v=0",
 )  # fmt: skip
 
@@ -27,12 +28,20 @@ def page(tmp_path_factory):
 
 def chromium(page, tmp_path, *arguments):
     command = [CHROMIUM, *QUIET, f"--user-data-dir={tmp_path / 'profile'}", *arguments, page.as_uri()]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)  # noqa: S603 - our own command
+    # our own command
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)  # noqa: S603
 
 
 def test_the_browser_finds_every_section_in_order(page, tmp_path):
     shown = chromium(page, tmp_path, "--dump-dom").stdout
-    sections = ["Who knows what after this run", "Every disclosure, from the ledger", "Not protected", "Result", "Cost", "Parameters"]
+    sections = [
+        "Who knows what after this run",
+        "Every disclosure, from the ledger",
+        "Not protected",
+        "Result",
+        "Cost",
+        "Parameters",
+    ]
     found = [shown.find(section) for section in sections]
     assert -1 not in found
     assert found == sorted(found)

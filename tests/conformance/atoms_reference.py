@@ -1,7 +1,8 @@
-"""Cutting planes over groups of rows, on one table and in plain loops: what the parties' training must equal, split by split.
+"""Cutting planes over groups of rows, on one table and in plain loops: what the parties' training must equal.
 
-A group is a list of row numbers, of one holder and one class; every holder has a list of them. Equations are those of `numeric.atoms`,
-`cutting_plane` and `lockstep`. Only the small quadratic programme (3) is solved by the project's own solver, which has tests of its own.
+A group is a list of row numbers, of one holder and one class; every holder has a list of them. Equations are those of
+`numeric.groups.atoms`, `cutting_plane` and `lockstep`. Only the small quadratic programme (3) is solved by the
+project's own solver, which has tests of its own.
 """
 
 from __future__ import annotations
@@ -12,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from tacit.numeric.active_set import solve
-from tacit.numeric.atoms import NOTHING
-from tacit.protocols.cutting_plane import ROUNDS
-from tacit.protocols.lockstep import FASTER, SHORTEST, SLOWER, STILL, TRIES
-from tacit.protocols.planes import BEYOND, BIAS, FIRST, FLAT, GROWTH, LEVEL, PATIENCE, SHRINK, SLACK, STEPS
+from tacit.numeric.groups.atoms import NOTHING
+from tacit.numeric.svm.active_set import solve
+from tacit.protocols.planes.allowance import ROUNDS
+from tacit.protocols.planes.lockstep import FASTER, SHORTEST, SLOWER, STILL, TRIES
+from tacit.protocols.planes.pool import BEYOND, BIAS, FIRST, FLAT, GROWTH, LEVEL, PATIENCE, SHRINK, SLACK, STEPS
 
 Groups = dict[str, list[list[int]]]  # by holder
 
@@ -58,7 +59,10 @@ def same_groups(numbers: Any, groups: Sequence[Sequence[int]], rows: Sequence[in
 
 
 def deal(groups: Groups, y: Any, number: int, least: int, seed: int) -> dict[int, int]:
-    """The fold of every row: pieces of at least `least` rows, dealt round class by class, each holder by its own draws."""
+    """The fold of every row.
+
+    Pieces of at least `least` rows, dealt round class by class, each holder by its own draws.
+    """
     fold: dict[int, int] = {}
     for name, own in groups.items():
         draw = np.random.default_rng((seed, *name.encode()))
@@ -138,8 +142,13 @@ def upper_bound(groups: Sequence[Sequence[int]], h: Any, weight: Any) -> float:
     return total
 
 
-def round_set(groups: list[list[int]], inside: Any, h: Any, least: int, slack: float) -> tuple[list[int], list[list[int]]]:
-    """A holder's rows that stand for those with h > 0, by (2) and (3), and its groups after the splits; `inside` is the problem."""
+def round_set(
+    groups: list[list[int]], inside: Any, h: Any, least: int, slack: float
+) -> tuple[list[int], list[list[int]]]:
+    """A holder's rows that stand for those with h > 0, by (2) and (3), and its groups after the splits.
+
+    `inside` is the problem.
+    """
     here = [g for g, group in enumerate(groups) if inside[group[0]]]
     tiny = NOTHING * max((abs(h[i]) for g in here for i in groups[g]), default=0.0) if least > 1 else 0.0
     whole = {g: max(0.0, sum(h[i] for i in groups[g])) for g in here}
@@ -170,13 +179,20 @@ class Pool:
 
     def __init__(self, F: Any, signs: Any, weight: Any, prices: Sequence[float], *, exact: bool) -> None:
         self.F, self.y, self.weight, self.prices = F, signs, weight, prices
-        self.cuts: list[tuple[Any, float, float, float]] = [(np.zeros(F.shape[1]), 0.0, 0.0, 1.0)]  # a, d, c, counts in the sum of (3)
+        self.cuts: list[tuple[Any, float, float, float]] = [
+            (np.zeros(F.shape[1]), 0.0, 0.0, 1.0)
+        ]  # a, d, c, counts in the sum of (3)
         if not (signs > 0).any() or not (signs < 0).any():
             self.cuts += [(np.zeros(F.shape[1]), side, -BIAS, 0.0) for side in (1.0, -1.0)]
         for side in ((signs > 0), (signs < 0), (signs != 0)):
             self.cut(np.flatnonzero(side))
         self.at, self.age, self.now = 0, 0, prices[0] if exact else FIRST * prices[0]
-        self.w, self.b, self.bound, self.found = np.zeros(F.shape[1]), 0.0, 0.0, list[tuple[Any, float, float, float, bool]]()
+        self.w, self.b, self.bound, self.found = (
+            np.zeros(F.shape[1]),
+            0.0,
+            0.0,
+            list[tuple[Any, float, float, float, bool]](),
+        )
         self.objective = prices[0] * float(weight[signs != 0].sum())
         self.minimise()
 
@@ -213,7 +229,11 @@ class Pool:
         highest = max(c - a @ self.ahead - d * b for a, d, c, e in self.cuts if e)
         slack = LEVEL * max(c for _, _, c, _ in self.cuts)
         level = max(0.0, highest) + slack
-        ends = [((c - a @ self.ahead - (level if e else slack)) / d, d) for a, d, c, e in self.cuts if abs(d) > FLAT * abs(c)]
+        ends = [
+            ((c - a @ self.ahead - (level if e else slack)) / d, d)
+            for a, d, c, e in self.cuts
+            if abs(d) > FLAT * abs(c)
+        ]
         lowest, highest_b = max(end for end, d in ends if d > 0), min(end for end, d in ends if d < 0)
         return min(max(self.b, lowest), highest_b)
 
@@ -254,7 +274,10 @@ class Alone:
 
     def move(self, groups: Groups) -> None:
         for pool in (pool for pool in self.pools if not pool.done):
-            J = [w @ w / 2 + pool.price * pool.loss(step, groups) for step, (w, _) in ((step, pool.on_line(step)) for step in STEPS)]
+            J = [
+                w @ w / 2 + pool.price * pool.loss(step, groups)
+                for step, (w, _) in ((step, pool.on_line(step)) for step in STEPS)
+            ]
             best = int(np.argmin(J))
             pool.move(STEPS[best], STEPS[best] + BEYOND * (1 - STEPS[best]) if best else 1.0)
             pool.objective, pool.age = float(J[best]), pool.age + 1
@@ -268,7 +291,10 @@ class Alone:
 
 
 class InStep:
-    """Larger groups: one number a round, or two if so many are allowed, say whether all pools move, (1) and (2) of `lockstep`."""
+    """Larger groups.
+
+    One number a round, or two if so many are allowed, say whether all pools move, (1) and (2) of `lockstep`.
+    """
 
     def __init__(self, pools: list[Pool], tol: float, max_rounds: int, bounds: int) -> None:
         self.pools, self.tol = pools, tol
@@ -295,11 +321,17 @@ class InStep:
         return loss + squares
 
     def width(self) -> float:
-        return max(0.0, self.total(self.loss, 0.0) - sum(pool.bound / (pool.price * n) for pool, n in zip(self.pools, self.n, strict=True)))
+        return max(
+            0.0,
+            self.total(self.loss, 0.0)
+            - sum(pool.bound / (pool.price * n) for pool, n in zip(self.pools, self.n, strict=True)),
+        )
 
     def move(self, groups: Groups) -> None:
         steps = [self.step * share for share in self.tries]
-        losses = [sum(pool.loss(step, groups) / n for pool, n in zip(self.pools, self.n, strict=True)) for step in steps]
+        losses = [
+            sum(pool.loss(step, groups) / n for pool, n in zip(self.pools, self.n, strict=True)) for step in steps
+        ]
         J = [self.total(loss, step) for loss, step in zip(losses, steps, strict=True)]
         best = int(np.argmin(J))
         loss, step, moves = losses[best], steps[best], J[best] < self.total(self.loss, 0.0)
@@ -345,7 +377,7 @@ def planes(
     max_rounds: int = 500,
     bounds: int = 1 << 40,
 ) -> tuple[list[Pool], Groups, int]:
-    """Every problem (a column of signs) in every table (features, prices): the pools, the groups after all splits, and the rounds.
+    """Solve every problem (a column of signs) in every table (features, prices): pools, groups after splits, rounds.
 
     `bounds`: how many on losses the holders allow.
     """

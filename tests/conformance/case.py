@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from tacit.choreo import Asker, At, Coordinator, Holder, Labeller, Role, Roster, Run
-from tacit.data.part import Part
+from tacit.choreo import Asker, At, Coordinator, Holder, Labeller, Result, Role, Roster, Run
+from tacit.choreo.protocol import Declaration
+from tacit.federation.part import Part
 
 Inputs = dict[str, tuple[Role, dict[str, Any]]]
 P1 = Role("holder", single=True, party="p1")
@@ -17,13 +19,14 @@ P1 = Role("holder", single=True, party="p1")
 
 @dataclass(frozen=True)
 class Case:
-    """`play(run, **held inputs)` must give what `check(result, inputs)` accepts."""
+    """`play(run, **held inputs)` must give what `check(result, inputs)` accepts; a long one is left to test-all."""
 
     name: str
     inputs: Callable[[Roster], Inputs]
     play: Callable[..., Any]
     check: Callable[[Any, Inputs], None]
     least: int = 2
+    long: bool = False
 
     def roster(self, parties: int) -> Roster:
         """p1.. hold the data, p1 the labels; a coordinator of its own."""
@@ -31,13 +34,27 @@ class Case:
         return Roster({Holder: names, Labeller: ("p1",), Asker: ("p1",), Coordinator: ("coordinator",)})
 
     def run(self, run: Run, inputs: Inputs) -> Any:
-        """Bind and play."""
-        return self.play(run, **{name: run.hold(role, entries) for name, (role, entries) in inputs.items()})
+        """Bind and play; a result comes back by name, as checks of all runtimes have it."""
+        return by_name(self.play(run, **{name: run.hold(role, entries) for name, (role, entries) in inputs.items()}))
+
+
+def flat(play: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a choreography as a function of its parameters one by one, as a job gives them."""
+    return lambda run, *held, **given: play(run, *held, **Declaration(play).arguments(given))
 
 
 def of_party(inputs: Inputs, party: str) -> Inputs:
     """What one party brings along."""
     return {name: (role, {p: v for p, v in entries.items() if p == party}) for name, (role, entries) in inputs.items()}
+
+
+def by_name(result: Any) -> Any:
+    """A result by name, however deep, without the fields that its protocol left out."""
+    if not isinstance(result, Result):
+        return result
+    absent = {field.name for field in dataclasses.fields(result) if field.default is None}  # type: ignore[arg-type]
+    given = {name: value for name, value in result.as_dict().items() if value is not None or name not in absent}
+    return {name: by_name(value) for name, value in given.items()}
 
 
 def merged(results: Mapping[str, Any]) -> Any:

@@ -1,4 +1,7 @@
-"""Gram SVMs over columns and over any cells, and their search, as cases: scikit-learn on the pooled table is the reference."""
+"""Gram SVMs over columns and over any cells, and their search, as cases.
+
+Scikit-learn on the pooled table is the reference.
+"""
 
 from __future__ import annotations
 
@@ -11,37 +14,58 @@ from sklearn.svm import SVC
 from conformance import cells_reference as cells
 from conformance import linear_reference as linear
 from conformance import search_reference as searching
-from conformance.case import Case, Inputs, columns, table
+from conformance.case import Case, Inputs, columns, flat, table
 from tacit.choreo import At, Holder, Roster, Run
-from tacit.protocols.gram_vertical import gram_predict, gram_vertical
+from tacit.protocols.gram.vertical import gram_predict, gram_vertical
 
 # over columns
 
 KERNEL = {"gamma": "scale", "degree": 3, "coef0": 1.0, "C": 4.0, "tol": 1e-8}
 
 
-def play_gram(run: Run, data: At[Any], *, kernel: str, probability: bool = False, **protection: Any) -> Any:
-    model = gram_vertical(run, data, kernel=kernel, band=500, **KERNEL, probability=probability, **protection)
-    answer = gram_predict(
-        run, data, model["dual"], model["columns"], squares=kernel == "rbf", support=len(model["support"]), band=300, **protection
+def play_gram(
+    run: Run,
+    data: At[Any],
+    *,
+    kernel: str,
+    probability: bool = False,
+    multi_class: str = "ovr",
+    **protection: Any,
+) -> Any:
+    how = {"probability": probability, "multi_class": multi_class}
+    model = flat(gram_vertical)(run, data, kernel=kernel, band=500, **KERNEL, **how, **protection)
+    answer = flat(gram_predict)(
+        run,
+        data,
+        model.dual,
+        model.columns,
+        squares=kernel == "rbf",
+        support=len(model.support),
+        band=300,
+        **protection,
     )
-    return {"dual": model["dual"], "support": model["support"], "decision": answer}
+    return {"dual": model.dual, "support": model.support, "decision": answer}
 
 
-def check_gram(result: Any, inputs: Inputs, *, kernel: str, classes: int = 2) -> None:
+def check_gram(result: Any, inputs: Inputs, *, kernel: str, classes: int = 2, multi_class: str = "ovr") -> None:
     del inputs
     X, y = table(classes)
+    if multi_class == "ovo":
+        svc = SVC(kernel=kernel, cache_size=10, **KERNEL).fit(X, y)
+        return np.testing.assert_allclose(result["decision"]["p1"], svc.decision_function(X), atol=1e-5)
     labels = [y] if classes == 2 else [y == k for k in range(classes)]
     reference = [SVC(kernel=kernel, cache_size=10, **KERNEL).fit(X, label).decision_function(X) for label in labels]
-    np.testing.assert_allclose(result["decision"]["p1"], np.transpose(reference), atol=1e-5)
+    return np.testing.assert_allclose(result["decision"]["p1"], np.transpose(reference), atol=1e-5)
 
 
-def gram_case(name: str, kernel: str, *, least: int = 2, classes: int = 2, **protection: Any) -> Case:
+def gram_case(
+    name: str, kernel: str, *, least: int = 2, classes: int = 2, multi_class: str = "ovr", **protection: Any
+) -> Case:
     return Case(
         f"gram_vertical_{name}",
         partial(columns, classes=classes),
-        partial(play_gram, kernel=kernel, **protection),
-        partial(check_gram, kernel=kernel, classes=classes),
+        partial(play_gram, kernel=kernel, multi_class=multi_class, **protection),
+        partial(check_gram, kernel=kernel, classes=classes, multi_class=multi_class),
         least,
     )
 
@@ -58,7 +82,9 @@ def cells_case(name: str) -> Case:
     def accepts(result: Any, given: Inputs) -> None:
         cells.check(result, given["data"][1], partition=partition, kernel=kernel, target=target)
 
-    return Case(f"gram_arbitrary_{name}", inputs, partial(cells.play, partition=partition, kernel=kernel, **how), accepts)
+    return Case(
+        f"gram_arbitrary_{name}", inputs, partial(cells.play, partition=partition, kernel=kernel, **how), accepts
+    )
 
 
 # with w in shares
@@ -85,7 +111,7 @@ def linear_case(name: str) -> Case:
 
     def accepts(found: Any, given: Inputs) -> None:
         del given
-        linear.check_answers(found, partition=partition)
+        linear.check_answers(found, partition=partition, **how)
 
     return Case(f"gram_linear_{name}", inputs, partial(linear.play_answers, partition=partition, **how), accepts)
 
@@ -96,9 +122,11 @@ def linear_case(name: str) -> Case:
 def gram_search_case(name: str, *, classes: int = 2, **params: Any) -> Case:
     def accepts(result: Any, given: Inputs) -> None:
         del given
-        searching.check_gram_search(result, *table(classes))
+        searching.check_gram_search(result, *table(classes), multi_class=params.get("multi_class", "ovr"))
 
-    return Case(f"gram_search_{name}", partial(columns, classes=classes), partial(searching.play_gram_search, **params), accepts)
+    return Case(
+        f"gram_search_{name}", partial(columns, classes=classes), partial(searching.play_gram_search, **params), accepts
+    )
 
 
 def cells_search_case(partition: str, **params: Any) -> Case:
@@ -112,7 +140,9 @@ def cells_search_case(partition: str, **params: Any) -> Case:
         assert set(result["fold"]["coordinator"]) == set(range(2 if partition == "horizontal" else 3))
         searching.check_gram_search(result, cells.table("2").X, cells.table("2").y)
 
-    return Case(f"gram_search_{partition}", inputs, partial(searching.play_cells_search, partition=partition, **params), accepts)
+    return Case(
+        f"gram_search_{partition}", inputs, partial(searching.play_cells_search, partition=partition, **params), accepts
+    )
 
 
 CASES: tuple[Case, ...] = (
@@ -120,6 +150,7 @@ CASES: tuple[Case, ...] = (
     gram_case("rbf", "rbf"),
     gram_case("poly", "poly"),
     gram_case("rbf_3_classes", "rbf", classes=3),
+    gram_case("rbf_ovo", "rbf", classes=4, multi_class="ovo"),
     gram_case("rbf_ring", "rbf", method="ring"),
     *(cells_case(name) for name in cells.CELL_CASES),
     gram_case("probability", "rbf", probability=True),
@@ -127,6 +158,7 @@ CASES: tuple[Case, ...] = (
     *(linear_case(name) for name in linear.ANSWER_CASES),
     gram_search_case("grid"),
     gram_search_case("halving_3_classes", classes=3, factor=2, method="ring"),
+    gram_search_case("ovo", classes=3, multi_class="ovo"),
     cells_search_case("horizontal"),
     cells_search_case("arbitrary", feature_range=4.0),
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
+from conformance import error_reference as errors
 from conformance import score_reference as scores
 from conformance.case import Case, Inputs
 from tacit.choreo import Holder, Roster
@@ -20,10 +21,18 @@ def counts_case(name: str, *, classes: int = 2, sites: str = "", **how: Any) -> 
 
 def alone_case(name: str, *, classes: int = 2) -> Case:
     def inputs(roster: Roster) -> Inputs:
-        return {"scored": (Holder, {p: scores.cut(scores.pooled(classes), slice(None if p == "p1" else 0)) for p in roster[Holder]})}
+        return {
+            "scored": (
+                Holder,
+                {p: scores.cut(scores.pooled(classes), slice(None if p == "p1" else 0)) for p in roster[Holder]},
+            )
+        }
 
     return Case(
-        f"labeller_counts_{name}", inputs, partial(scores.play_alone, classes=classes), partial(scores.check_alone, classes=classes)
+        f"labeller_counts_{name}",
+        inputs,
+        partial(scores.play_alone, classes=classes),
+        partial(scores.check_alone, classes=classes),
     )
 
 
@@ -31,7 +40,34 @@ def platt_case(name: str, *, classes: int = 2, **how: Any) -> Case:
     def inputs(roster: Roster) -> Inputs:
         return {"scores": (Holder, scores.score_parts(roster[Holder], classes))}
 
-    return Case(f"platt{name}", inputs, partial(scores.play_platt, classes=classes, **how), partial(scores.check_platt, classes=classes))
+    return Case(
+        f"platt{name}",
+        inputs,
+        partial(scores.play_platt, classes=classes, **how),
+        partial(scores.check_platt, classes=classes),
+    )
+
+
+def errors_case(name: str, **how: Any) -> Case:
+    def inputs(roster: Roster) -> Inputs:
+        return {"answered": (Holder, errors.parts(errors.pooled(), roster[Holder]))}
+
+    return Case(f"error_sums{name}", inputs, partial(errors.play_errors, **how), errors.check_errors)
+
+
+def shuffled_case(name: str, *, numbers: bool, **how: Any) -> Case:
+    def inputs(roster: Roster) -> Inputs:
+        return {"shuffled": (Holder, errors.parts(errors.pooled_scores(numbers=numbers), roster[Holder]))}
+
+    play = partial(errors.play_shuffled, numbers=numbers, **how)
+    return Case(f"shuffled_scores_{name}", inputs, play, partial(errors.check_shuffled, numbers=numbers))
+
+
+def labeller_case(name: str, held: str, whole: Any, play: Any, check: Any) -> Case:
+    def inputs(roster: Roster) -> Inputs:
+        return {held: (Holder, {p: errors.cut(whole, slice(None if p == "p1" else 0)) for p in roster[Holder]})}
+
+    return Case(name, inputs, play, check)
 
 
 CASES: tuple[Case, ...] = (
@@ -42,4 +78,16 @@ CASES: tuple[Case, ...] = (
     platt_case(""),
     platt_case("_3_classes", classes=3),
     platt_case("_witness", witness=True),
+    errors_case(""),
+    errors_case("_ring", method="ring"),
+    labeller_case("labeller_errors", "answered", errors.pooled(), errors.play_errors_alone, errors.check_errors),
+    shuffled_case("classes", numbers=False),
+    shuffled_case("numbers_ring", numbers=True, method="ring"),
+    labeller_case(
+        "labeller_shuffled",
+        "shuffled",
+        errors.pooled_scores(numbers=True),
+        errors.play_shuffled_alone,
+        partial(errors.check_shuffled, numbers=True),
+    ),
 )

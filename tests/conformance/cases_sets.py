@@ -8,6 +8,7 @@ from typing import Any
 from conformance import intersection_reference as intersection
 from conformance.case import Case, Inputs
 from tacit.choreo import Holder, Roster
+from tacit.protocols.align.same_records import compare_records
 
 
 def align_case(name: str, **params: Any) -> Case:
@@ -27,10 +28,24 @@ def intersection_case(partition: str) -> Case:
     def accepts(result: Any, given: Inputs) -> None:
         intersection.check_intersection(result, given["data"][1], partition=partition)
 
-    return Case(f"gram_intersection_{partition}", inputs, partial(intersection.play_intersection, partition=partition), accepts)
+    return Case(
+        f"gram_intersection_{partition}", inputs, partial(intersection.play_intersection, partition=partition), accepts
+    )
+
+
+def same_records_case() -> Case:
+    def inputs(roster: Roster) -> Inputs:
+        return {"ids": (Holder, dict.fromkeys(roster[Holder], bytes(range(32))))}
+
+    def accepts(result: Any, given: Inputs) -> None:
+        assert result is None
+        assert len(set(given["ids"][1].values())) == 1
+
+    return Case("compare_records", inputs, compare_records, accepts)
 
 
 CASES: tuple[Case, ...] = (
+    same_records_case(),
     align_case(""),
     align_case("_count", count_only=True),
     intersection_case("horizontal"),

@@ -11,9 +11,10 @@ import numpy as np
 from conformance import column_oracle as column
 from conformance import product_reference as product
 from conformance.case import P1, Case, Inputs
-from tacit.choreo import At, Coordinator, Holder, Message, Role, Roster, Run, choreography
-from tacit.numeric.fixed_point import FixedPoint
-from tacit.protocols.secure_sum import protect, secure_sum
+from tacit.choreo import At, Coordinator, Fact, Holder, Message, Role, Roster, Run, choreography
+from tacit.federation.part import part_of
+from tacit.numeric.ring.fixed_point import FixedPoint
+from tacit.protocols.sums.secure_sum import protect, secure_sum
 from tacit.protocols.template import column_means
 
 # secure_sum
@@ -27,7 +28,9 @@ def arrays(roster: Roster, shape: tuple[int, ...], *, symmetric: bool = False, w
     return {"x": (Holder, {p: a + a.T if symmetric else a for p, a in draw.items()})}
 
 
-def play_sum(run: Run, x: At[Any], *, to: Role = Coordinator, words: bool = False, symmetric: bool = False, **protection: Any) -> Any:
+def play_sum(
+    run: Run, x: At[Any], *, to: Role = Coordinator, words: bool = False, symmetric: bool = False, **protection: Any
+) -> Any:
     by = protect(run, to=to, **protection)
     fixed = None if words else FixedPoint(32, terms=len(run.roster[Holder]))
     # twice: the second sum must be as good as the first
@@ -46,8 +49,8 @@ def check_sum(result: Any, inputs: Inputs, *, to: str = "coordinator", words: bo
             assert np.abs(total - reference).max() <= len(parts) * 2.0**-33 + 1e-12
 
 
-def sum_case(name: str, shape: tuple[int, ...], *, least: int = 2, to: Role = Coordinator, symmetric: bool = False, words: bool = False,
-             **protection: Any) -> Case:  # fmt: skip
+def sum_case(name: str, shape: tuple[int, ...], *, least: int = 2, to: Role = Coordinator, symmetric: bool = False,
+             words: bool = False, **protection: Any) -> Case:  # fmt: skip
     return Case(
         f"secure_sum_{name}",
         partial(arrays, shape=shape, symmetric=symmetric, words=words),
@@ -64,15 +67,26 @@ def product_case(name: str, play: Any, check: Any, by: str) -> Case:
     def inputs(roster: Roster) -> Inputs:
         return {"x": (Holder, product.matrices(roster[Holder]))}
 
-    return Case(f"secure_product_{name}", inputs, partial(play, by=by), lambda result, given: check(result, given["x"][1]))
+    return Case(
+        f"secure_product_{name}", inputs, partial(play, by=by), lambda result, given: check(result, given["x"][1])
+    )
 
 
 # the template and a gather
 
 
 def check_means(result: Any, inputs: Inputs) -> None:
-    pooled = np.concatenate(list(inputs["rows"][1].values()))
+    pooled = np.concatenate([part.X for part in inputs["data"][1].values()])
     np.testing.assert_allclose(result, pooled.mean(axis=0), atol=1e-8)
+
+
+def ragged_parts(roster: Roster) -> Inputs:
+    return {
+        "data": (
+            Holder,
+            {p: part_of(X, None, None, ("a", "b", "c")) for p, X in ragged_rows(roster)["rows"][1].items()},
+        )
+    }
 
 
 def ragged_rows(roster: Roster) -> Inputs:
@@ -80,7 +94,10 @@ def ragged_rows(roster: Roster) -> Inputs:
     return {"rows": (Holder, {p: rng.normal(size=(4 + i, 3)) for i, p in enumerate(roster[Holder])})}
 
 
-class Count(Message, tells="how many rows the sender has"):
+class Count(
+    Message,
+    tells=Fact("tests.how_many_rows_the_sender_has", "holders", "aggregate", "all", "how many rows the sender has"),
+):
     n: int
 
 
@@ -92,7 +109,17 @@ def add_counts(messages: Mapping[str, Count]) -> int:
     return sum(m.n for m in messages.values())
 
 
-@choreography(opens={Coordinator: "the row count of everyone who answered"})
+@choreography(
+    opens={
+        Coordinator: Fact(
+            "tests.the_row_count_of_everyone_who_answered",
+            "holders",
+            "aggregate",
+            "all",
+            "the row count of everyone who answered",
+        )
+    }
+)
 def row_count(run: Run, rows: At[Any]) -> Any:
     received, present = run.gather(Count, Holder >> Coordinator, run.local(Holder, count, rows), at_least=2)
     return {"total": run.local(Coordinator, add_counts, received), "present": present}
@@ -127,10 +154,13 @@ CASES: tuple[Case, ...] = (
     sum_case("ring_segments_to_holder", (3, 4), method="ring", segments=2, to=P1, least=5),
     sum_case("threshold", (17,), method="threshold"),
     sum_case("threshold_to_holder", (4, 4), method="threshold", to=P1, symmetric=True),
+    sum_case("graph", (17,), method="graph"),
+    sum_case("graph_of_a_ring", (9,), method="graph", neighbours=2, words=True, least=5),
+    sum_case("graph_to_holder", (4, 4), method="graph", to=P1, symmetric=True),
     product_case("bfv", product.play_pair, product.check_pair, "bfv"),
     product_case("paillier", product.play_pair, product.check_pair, "paillier"),
     product_case("many", product.play_many, product.check_many, "bfv"),
-    Case("template", ragged_rows, column_means, check_means),
+    Case("template", ragged_parts, column_means, check_means),
     Case("gather", ragged_rows, row_count, check_count),
     or_case(),
 )

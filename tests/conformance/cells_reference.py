@@ -1,6 +1,7 @@
 """Gram SVMs over any cells as conformance cases: scikit-learn on the pooled table is the reference.
 
-Values are multiples of 1/64, which fixed point holds exactly, so answers are those of the pooled table to the solver's last digits.
+Values are multiples of 1/64, which fixed point holds exactly, so answers are those of the pooled table to the solver's
+last digits.
 """
 
 from __future__ import annotations
@@ -11,11 +12,12 @@ from typing import Any
 import numpy as np
 from sklearn.svm import SVC, SVR
 
+from conformance.case import flat
 from tacit.choreo import At, Run
-from tacit.data.part import Part
-from tacit.data.plan import by_cells, by_columns, by_rows
-from tacit.data.table import Table, as_table
-from tacit.protocols.gram_arbitrary import gram_arbitrary, gram_arbitrary_predict
+from tacit.federation.part import Part
+from tacit.federation.plan import by_cells, by_columns, by_rows
+from tacit.federation.table import Table, as_table
+from tacit.protocols.gram.arbitrary import gram_arbitrary, gram_arbitrary_predict
 
 RECORDS, COLUMNS = 12, 3
 NAMES = tuple(f"x{j}" for j in range(COLUMNS))
@@ -48,11 +50,13 @@ def parts(parties: Sequence[str], partition: str, target: str) -> dict[str, Part
 
 
 def play(run: Run, data: At[Any], *, partition: str, kernel: str, ask: bool = True, **how: Any) -> Any:
-    model = gram_arbitrary(run, data, partition=partition, kernel=kernel, **SETTING, **how)
-    found = {"dual": model["dual"], "support": model["support"], "classes": model["classes"]}
+    model = flat(gram_arbitrary)(run, data, partition=partition, kernel=kernel, **SETTING, **how)
+    found = {"dual": model.dual, "support": model.support, "classes": model.classes}
     if not ask:
         return found
-    answer = gram_arbitrary_predict(run, data, model["dual"], model["columns"], partition=partition, squares=kernel == "rbf")
+    answer = flat(gram_arbitrary_predict)(
+        run, data, model.dual, model.columns, partition=partition, squares=kernel == "rbf"
+    )
     return {**found, "decision": answer}
 
 
@@ -90,7 +94,12 @@ CELL_CASES: dict[str, tuple[str, str, str, dict[str, Any]]] = {
     "horizontal_rbf_3_classes": ("horizontal", "rbf", "3", {}),
     "vertical_linear": ("vertical", "linear", "2", {}),
     "cells_rbf": ("arbitrary", "rbf", "2", {"feature_range": 4.0, "band": 40}),
-    "cells_number_paillier": ("arbitrary", "linear", "number", {"engine": "paillier", "epsilon": EPSILON, "ask": False}),
+    "cells_number_paillier": (
+        "arbitrary",
+        "linear",
+        "number",
+        {"engine": "paillier", "epsilon": EPSILON, "ask": False},
+    ),
     "algorithm1": ("arbitrary", "poly", "2", {"how": "algorithm1", "ask": False}),
     "intersection": ("horizontal", "rbf", "binary", {"how": "intersection", "ask": False}),
 }

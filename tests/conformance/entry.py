@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
+
+import numpy as np
 
 from conformance.cases import CASES
 from tacit.choreo import At, decode, encode
-from tacit.choreo.role import Role
-from tacit.crypto.entropy import RootEntropy
+from tacit.crypto.pads.entropy import RootEntropy
+from tacit.federation.part import Part
 from tacit.runtimes.apart import Apart
 
 
@@ -20,8 +23,24 @@ def one(run: Apart, name: str, inputs: dict[str, tuple[str, Any]]) -> Any:
     """The party's results and its ledger."""
     own_run = Apart(run.me, run.roster, run.post, job=name.encode(), entropy=RootEntropy([run.me], name.encode()))
     own_run._waiting = run._waiting  # a quicker party may already be in the next case
-    result = CASES[name].run(own_run, {key: (Role(role), entries) for key, (role, entries) in inputs.items()})
+    roles = {role.name: role for role in run.roster.roles}
+    brought = {key: (roles[role], {p: arrive(v) for p, v in each.items()}) for key, (role, each) in inputs.items()}
+    result = CASES[name].run(own_run, brought)
     return own(result), own_run.ledger.template()
+
+
+def carry(value: Any) -> Any:
+    """What an input is on the way to its process: labels that are texts stay with a party, and have no wire form."""
+    if not isinstance(value, Part) or value.y is None or value.y.dtype.kind != "U":
+        return value
+    return {"part": dataclasses.replace(value, y=None), "labels": tuple(value.y.tolist())}
+
+
+def arrive(value: Any) -> Any:
+    """The input again."""
+    if not (isinstance(value, dict) and value.keys() == {"part", "labels"}):
+        return value
+    return dataclasses.replace(value["part"], y=np.array(value["labels"]))
 
 
 def own(result: Any) -> Any:

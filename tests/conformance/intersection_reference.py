@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from tacit.choreo import At, Coordinator, Run
-from tacit.data import Federation
-from tacit.protocols.align import align
-from tacit.protocols.gram_intersection import gram_intersection
+from tacit.federation import Federation
+from tacit.protocols.align.alignment import align
+from tacit.protocols.gram.intersection import gram_intersection
 
 
 def digested(names: Sequence[str]) -> Any:
@@ -29,7 +29,7 @@ def id_sets(parties: Sequence[str]) -> dict[str, Any]:
 
 
 def play_align(run: Run, ids: At[Any], **params: Any) -> Any:
-    return align(run, ids, block=5, **params)
+    return align(run, ids, block=128, **params)
 
 
 def check_align(result: Any, ids: dict[str, Any], *, count_only: bool = False) -> None:

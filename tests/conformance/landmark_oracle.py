@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tacit.numeric.landmarks import centres_of_cells, clusters_of_groups
+from tacit.numeric.features.landmarks import centres_of_cells, clusters_of_groups
 
 
 def rows_of(names: Iterable[str], d: int = 4) -> dict[str, Any]:
@@ -32,8 +32,13 @@ def in_order(table: Any) -> Any:
     return table[np.lexsort(np.round(table, 6).T[::-1])]
 
 
-def local_oracle(parts: Mapping[Any, Any], *, count: int, min_cluster: int, kinds: Mapping[Any, Any] | None = None, least: int = 1) -> Any:
-    """The union of what each holder finds for itself, over its groups: the rows of each kind, if these are at least so many."""
+def local_oracle(
+    parts: Mapping[Any, Any], *, count: int, min_cluster: int, kinds: Mapping[Any, Any] | None = None, least: int = 1
+) -> Any:
+    """The union of what each holder finds for itself, over its groups.
+
+    The rows of each kind, if these are at least so many.
+    """
     X, at, groups = np.concatenate(list(parts.values())), 0, {}
     for name, own in parts.items():
         kind = np.zeros(len(own), int) if kinds is None else kinds[name]
@@ -41,11 +46,18 @@ def local_oracle(parts: Mapping[Any, Any], *, count: int, min_cluster: int, kind
         groups[name] = [each for each in of_kinds if len(each) >= least]
         at += len(own)
     cluster = local_clusters(X, groups, count, max(min_cluster, least), {name: len(own) for name, own in parts.items()})
-    return in_order(np.array([X[[i for i in cluster if cluster[i] == c]].mean(axis=0) for c in sorted(set(cluster.values()))]))
+    return in_order(
+        np.array([X[[i for i in cluster if cluster[i] == c]].mean(axis=0) for c in sorted(set(cluster.values()))])
+    )
 
 
-def local_clusters(X: Any, groups: Mapping[Any, Any], count: int, least: int, rows: Mapping[Any, int]) -> dict[int, int]:
-    """The number of the landmark that each row is part of: each holder has a share of them by its rows, of its groups or their pieces."""
+def local_clusters(
+    X: Any, groups: Mapping[Any, Any], count: int, least: int, rows: Mapping[Any, int]
+) -> dict[int, int]:
+    """The number of the landmark that each row is part of.
+
+    Each holder has a share of them by its rows, of its groups or their pieces.
+    """
     found: dict[int, int] = {}
     number = 0
     for name, own in groups.items():
@@ -66,7 +78,9 @@ def joint_oracle(X: Any, size: int, min_cluster: int, rounds: int = 15, group: A
     return centres_of_cells(means, sizes, size, 0)
 
 
-def joint_cells(X: Any, size: int, min_cluster: int, rounds: int = 15, group: Any = None, least: int = 1) -> tuple[Any, Any, Any]:
+def joint_cells(
+    X: Any, size: int, min_cluster: int, rounds: int = 15, group: Any = None, least: int = 1
+) -> tuple[Any, Any, Any]:
     """Means and sizes of the cells, and the groups after all cuts; groups below 0 are of rows that take no part."""
     group = np.arange(len(X)) if group is None else group.copy()
     cells: list[Any] = [np.flatnonzero(group >= 0)]
@@ -89,7 +103,10 @@ def joint_cells(X: Any, size: int, min_cluster: int, rounds: int = 15, group: An
 
 
 def upper_side(off: Any, cell: Any, group: Any, least: int) -> Any:
-    """Which rows of a cell go up: groups as a whole, where their mean lies; one is split, there and then, if both pieces are large."""
+    """Which rows of a cell go up: groups as a whole, where their mean lies.
+
+    One is split, there and then, if both pieces are large.
+    """
     upper = np.zeros(len(cell), bool)
     for g in np.unique(group[cell]):
         own = group[cell] == g

@@ -1,6 +1,7 @@
 """PAN-SVM and its cutting planes as conformance cases.
 
-With groups of single rows the reference is the pooled linear SVM on the same features; with larger ones `atoms_reference`.
+With groups of single rows the reference is the pooled linear SVM on the same features; with larger ones
+`atoms_reference`.
 """
 
 from __future__ import annotations
@@ -14,24 +15,27 @@ from conformance import atoms_reference as grouped
 from conformance.landmark_oracle import in_order, joint_cells, joint_oracle, local_clusters
 from conformance.planes import atoms_in, bracket, objective, tables_in
 from conformance.score_reference import check_sigmoids
-from tacit.choreo import I64, At, Coordinator, Holder, Run
-from tacit.data.part import Part
-from tacit.numeric.fixed_point import FixedPoint
-from tacit.numeric.folds import votes
-from tacit.numeric.least_count import FLOOR, MARGIN
-from tacit.protocols.atoms import Atoms
-from tacit.protocols.cutting_plane import Solution, cutting_plane
-from tacit.protocols.feature_map import FeatureMap, map_records
-from tacit.protocols.fold_scores import CLOSE, MOST
-from tacit.protocols.pan_svm import pan_svm
-from tacit.protocols.plane_rows import Rows
-from tacit.protocols.row_problems import problems, signs_of
-from tacit.protocols.secure_sum import protect
+from tacit.arrays import I64
+from tacit.choreo import At, Coordinator, Holder, Run
+from tacit.federation.part import Part
+from tacit.numeric.groups.least_count import FLOOR, MARGIN
+from tacit.numeric.ring.fixed_point import FixedPoint
+from tacit.numeric.scores.folds import votes
+from tacit.protocols.planes.cutting_plane import Solution, cutting_plane
+from tacit.protocols.planes.feature_map import FeatureMap, map_records
+from tacit.protocols.planes.pan_svm import pan_svm
+from tacit.protocols.planes.problems import Svm, problems, signs_of
+from tacit.protocols.planes.rows import Rows
+from tacit.protocols.scores.fold_scores import CLOSE, MOST
+from tacit.protocols.sums.atoms import Atoms
+from tacit.protocols.sums.secure_sum import protect
+from tacit.protocols.witness import Voice
 
 C, TOL, N = 1.0, 0.02, 75
 FIGURES = ("w", "b", "objective", "bound")
 SHAPE = {
-    "kernel": "rbf", "gamma": "scale", "degree": 3, "coef0": 1.0, "C": C, "tol": TOL, "min_count": 1, "min_cluster": 3, "accept_risk": True,
+    "kernel": "rbf", "gamma": "scale", "degree": 3, "coef0": 1.0, "C": C, "tol": TOL, "min_count": 1, "min_cluster": 3,
+    "accept_risk": True,
 }  # fmt: skip
 
 
@@ -74,17 +78,31 @@ def group_of(atoms: Atoms) -> I64:
 
 def play_planes(run: Run, rows: At[Any], *, least: int = 1, **params: Any) -> Any:
     fixed, columns = FixedPoint(32, terms=len(run.roster[Holder])), params.pop("columns")
+    tables, atoms = run.local(Holder, tables_in, rows, least), run.local(Holder, atoms_in, rows, least)
+    voice = Voice(run, protect(run, to=Coordinator), fixed, params.pop("witness", False))
     paths, atoms = cutting_plane(
-        run, run.local(Holder, tables_in, rows, least), run.local(Holder, atoms_in, rows, least), prices=((C,),), widths=(3,),
-        columns=columns, by=protect(run, to=Coordinator), fixed=fixed, exact=least == 1, tol=TOL, **params,
-    )  # fmt: skip
+        run,
+        tables,
+        atoms,
+        voice=voice,
+        prices=((C,),),
+        widths=(3,),
+        columns=columns,
+        exact=least == 1,
+        tol=TOL,
+        **params,
+    )
     return {**figures(paths.solution(range(columns))), "group": run.local(Holder, group_of, atoms)}
 
 
 def play_pan(run: Run, data: At[Any], **params: Any) -> Any:
-    found = pan_svm(run, data, **{**SHAPE, **params})
-    the_map, sigmoids = found["map"], {} if found["sigmoids"] is None else {"sigmoids": found["sigmoids"]}
-    return {**figures(found["solution"]), **{name: getattr(the_map, name) for name in the_map.field_names()}, **sigmoids}
+    found = pan_svm(run, data, svm=Svm(**{**SHAPE, **params}))
+    the_map, sigmoids = found.map, {} if found.sigmoids is None else {"sigmoids": found.sigmoids}
+    return {
+        **figures(found.solution),
+        **{name: getattr(the_map, name) for name in the_map.field_names()},
+        **sigmoids,
+    }
 
 
 # Groups of single rows: the pooled SVM
@@ -109,7 +127,9 @@ def check_planes(result: Any, inputs: Any, *, classes: int, multi_class: str, le
     if least == 1:
         return check_models(result, X, classes, multi_class)
     holders = split(tuple(inputs["rows"][1]))
-    after = check_groups(result, X, signs_of(y, problems(classes, multi_class)), grouped.by_class(holders, y, least), least)
+    after = check_groups(
+        result, X, signs_of(y, problems(classes, multi_class)), grouped.by_class(holders, y, least), least
+    )
     for name, rows in holders.items():
         assert grouped.same_groups(result["group"][name], after[name], rows)
     return None
@@ -119,7 +139,11 @@ def check_pan(result: Any, inputs: Any, *, classes: int, multi_class: str, sourc
     the_map = FeatureMap(**{name: result[name] for name in FeatureMap.field_names()})
     assert the_map.source == source
     (X, y), least = labelled(classes), FLOOR if params["min_count"] == "auto" else params["min_count"]
-    F, signs, holders = map_records(the_map, X), signs_of(y, problems(classes, multi_class)), split(tuple(inputs["data"][1]))
+    F, signs, holders = (
+        map_records(the_map, X),
+        signs_of(y, problems(classes, multi_class)),
+        split(tuple(inputs["data"][1])),
+    )
     groups = grouped.by_class(holders, y, least)
     if least == 1:
         check_models(result, F, classes, multi_class)
@@ -136,7 +160,10 @@ def check_pan(result: Any, inputs: Any, *, classes: int, multi_class: str, sourc
 
 
 def bounds_of(groups: Any, features: int, least: int, columns: int = 3) -> int:
-    """How many bounds on losses all holders allow in a first run of one training: half of what a map of so many features leaves."""
+    """How many bounds on losses all holders allow in a first run of one training.
+
+    Half of what a map of so many features leaves.
+    """
     left = 1 / MARGIN - features / (least * columns)
     return min(int(left / 2 * sum(map(len, own)) * columns) for own in groups.values() if own)
 
@@ -153,14 +180,20 @@ def check_groups(result: Any, F: Any, signs: Any, groups: Any, least: int, **all
 
 
 def check_enclosed(rows: Rows, result: Any, price: float = C) -> None:
-    """Whatever the groups: every bound is below the optimum, and what is told of all problems together not below what they have."""
+    """Whatever the groups.
+
+    Every bound is below the optimum, and what is told of all problems together not below what they have.
+    """
     told, true = 0.0, 0.0
     for k in range(len(result["b"])):
         dual, primal = bracket(rows, price, k, tol=1e-4)
         own = objective(rows, result["w"][k], float(result["b"][k]), price, k)
         assert result["bound"][k] <= primal * (1 + 1e-6)
         assert dual * (1 - 1e-6) <= own
-        told, true = told + result["objective"][k] / np.sum(rows.signs[:, k] != 0), true + own / np.sum(rows.signs[:, k] != 0)
+        told, true = (
+            told + result["objective"][k] / np.sum(rows.signs[:, k] != 0),
+            true + own / np.sum(rows.signs[:, k] != 0),
+        )
     assert true <= told * (1 + 1e-7)
 
 
@@ -173,7 +206,9 @@ def check_landmarks(the_map: FeatureMap, X: Any, holders: dict[str, Any], groups
     """Landmarks are means over groups, or pieces of them; returns the groups after that."""
     count, at_least, least = int(params["landmarks"]), params["min_cluster"], params["min_count"]
     if the_map.source == "local":
-        cluster = local_clusters(X, groups, count, max(at_least, least), {name: len(rows) for name, rows in holders.items()})
+        cluster = local_clusters(
+            X, groups, count, max(at_least, least), {name: len(rows) for name, rows in holders.items()}
+        )
         means = [X[[i for i in cluster if cluster[i] == c]].mean(axis=0) for c in sorted(set(cluster.values()))]
         np.testing.assert_allclose(in_order(the_map.centres), in_order(np.array(means)), atol=1e-8)
         return grouped.split_by(groups, cluster)
@@ -193,13 +228,27 @@ def check_probability(result: Any, F: Any, y: Any, signs: Any, groups: Any, leas
 
 
 def unseen(
-    F: Any, y: Any, signs: Any, groups: Any, least: int, *, whole: bool = True, price: float = C, tol: float = TOL, seed: int = 0
+    F: Any,
+    y: Any,
+    signs: Any,
+    groups: Any,
+    least: int,
+    *,
+    whole: bool = True,
+    price: float = C,
+    tol: float = TOL,
+    seed: int = 0,
 ) -> tuple[list[grouped.Pool], int, Any, Any]:
-    """The pools, of all rows unless not `whole`, and of each fold; the rounds; what sigmoids are fitted to, and of which rows."""
+    """The pools, of all rows unless not `whole`, and of each fold; the rounds.
+
+    What sigmoids are fitted to, and of which rows.
+    """
     number, fold = grouped.most_folds(groups, y, MOST, least, seed)
     of = np.array([fold.get(i, 0) for i in range(len(F))])
     columns = [signs] * whole + [np.where((of == q)[:, None], 0, signs) for q in range(number)]
-    pools, after, rounds = grouped.planes(grouped.split_by(groups, fold), [(F, (price,))], np.hstack(columns), least=least, tol=tol)
+    pools, after, rounds = grouped.planes(
+        grouped.split_by(groups, fold), [(F, (price,))], np.hstack(columns), least=least, tol=tol
+    )
     values = np.zeros(signs.shape)
     for i in fold:
         for k in range(signs.shape[1]):

@@ -1,4 +1,7 @@
-"""Cutting planes in one process: rows of many holders with their groups, what the coordinator is told, and references for the answer."""
+"""Cutting planes in one process.
+
+Rows of many holders with their groups, what the coordinator is told, and references for the answer.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +14,13 @@ import numpy as np
 from sklearn.svm import SVC
 
 from tacit.choreo import Coordinator, Holder, Message, Roster, decode_as, entries_of
-from tacit.crypto.entropy import RootEntropy
-from tacit.numeric.fixed_point import FixedPoint
-from tacit.protocols import cutting_plane as protocol
-from tacit.protocols.atoms import Atoms, HoldBack, Told, begin
-from tacit.protocols.plane_rows import Rows
-from tacit.protocols.secure_sum import Masked, protect
+from tacit.crypto.pads.entropy import RootEntropy
+from tacit.numeric.ring.fixed_point import FixedPoint
+from tacit.protocols.planes import cutting_plane as protocol
+from tacit.protocols.planes.rows import Rows
+from tacit.protocols.sums.atoms import Atoms, HoldBack, Told, begin
+from tacit.protocols.sums.secure_sum import Masked, protect
+from tacit.protocols.witness import Voice
 from tacit.runtimes.together import Together
 
 PUBLISHED = {kind.__name__: kind for kind in (protocol.Direction, protocol.Step, protocol.Optima)}
@@ -48,7 +52,10 @@ class Tapped(Together):
 
 @dataclass
 class Played:
-    """A run and its result; rows of all holders in one place, which nobody in the run has, and each holder's last atoms."""
+    """A run and its result.
+
+    Rows of all holders in one place, which nobody in the run has, and each holder's last atoms.
+    """
 
     run: Tapped
     paths: protocol.Paths
@@ -80,7 +87,10 @@ def kinds_of(rows: Rows) -> Any:
 
 
 def grouped(tables: tuple[Rows, ...], kind: Any, least: int) -> tuple[tuple[Rows, ...], Atoms]:
-    """A holder's rows in groups of one class, each of at least so many rows; those without a group are in no problem."""
+    """A holder's rows in groups of one class, each of at least so many rows.
+
+    Those without a group are in no problem.
+    """
     part = SimpleNamespace(X=tables[0].F.astype(np.float64), weight=tables[0].weight, past=None)
     atoms = begin(part, kind, Told((("test", tables[0].F.shape[1]),)), HoldBack(least, accept_risk=True))
     signs = np.where(atoms.group[:, None] < 0, 0, tables[0].signs).astype(np.int8)
@@ -118,12 +128,17 @@ def played(
     prices = tuple((C,) if isinstance(C, (int, float)) else tuple(C) for _ in tables)
     with run(roster, job=b"planes", entropy=RootEntropy(roster.parties, b"planes")) as tapped:
         tapped.fixed = FixedPoint(32, terms=len(names))
-        by = protect(tapped, to=Coordinator)
+        voice = Voice(tapped, protect(tapped, to=Coordinator), tapped.fixed, params.pop("witness", False))
         paths, atoms = protocol.cutting_plane(
-            tapped, *(tapped.hold(Holder, {p: both[i] for p, both in held.items()}) for i in (0, 1)), prices=prices,
-            widths=tuple(table.F.shape[1] for table in tables), columns=tables[0].signs.shape[1], by=by, fixed=tapped.fixed,
-            exact=min_count == 1, **params,
-        )  # fmt: skip
+            tapped,
+            *(tapped.hold(Holder, {p: both[i] for p, both in held.items()}) for i in (0, 1)),
+            voice=voice,
+            prices=prices,
+            widths=tuple(table.F.shape[1] for table in tables),
+            columns=tables[0].signs.shape[1],
+            exact=min_count == 1,
+            **params,
+        )
         last = dict(entries_of(atoms))
     return Played(tapped, paths, tuple(_pooled([held[p][0][t] for p in names]) for t in range(len(tables))), last)
 

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from tacit.choreo import At, Holder, Run
-from tacit.crypto.product import Block, Plan, engine
-from tacit.numeric.fixed_point import FixedPoint
-from tacit.numeric.ring import Ring
-from tacit.protocols.secure_product import integers, multiply, offer, own_columns, secure_product
+from tacit.crypto.products.engines import Block, Plan, make_engine
+from tacit.numeric.ring.fixed_point import FixedPoint
+from tacit.numeric.ring.words import Ring
+from tacit.protocols.products.secure_product import integers, multiply, offer, own_columns, secure_product
 
 ROWS, COLUMNS = 7, 4
 FIXED = FixedPoint(12)
@@ -34,7 +34,7 @@ def play_pair(run: Run, x: At[Any], *, by: str) -> Any:
 def play_many(run: Run, x: At[Any], *, by: str) -> Any:
     """One upload of the first holder, for all others."""
     p, *others = run.members(Holder)
-    way = engine(by, COLUMNS)
+    way = make_engine(by, COLUMNS)
     offered = offer(run, run.local(p, own_columns, x, FIXED, way.bound, (ROWS, COLUMNS), run.who(p)), p=p, way=way)
     found = {}
     for q in others:

@@ -10,12 +10,14 @@ from sklearn.calibration import _sigmoid_calibration, calibration_curve
 from sklearn.metrics import average_precision_score, brier_score_loss, confusion_matrix, roc_auc_score
 
 from tacit.choreo import At, Coordinator, Holder, Run
-from tacit.numeric.fixed_point import FixedPoint
-from tacit.numeric.folds import chosen
-from tacit.numeric.platt import classes_of, probabilities
-from tacit.protocols.platt import Scores, platt
-from tacit.protocols.score_counts import Scored, Tally, labeller_counts, score_counts
-from tacit.protocols.secure_sum import protect
+from tacit.numeric.ring.fixed_point import FixedPoint
+from tacit.numeric.scores.folds import choose_class
+from tacit.numeric.scores.platt import classes_of, probabilities
+from tacit.protocols.scores.platt import Scores, platt
+from tacit.protocols.scores.score_counts import Counting, Scored, Tally, labeller_counts, score_counts
+from tacit.protocols.settings import Sums
+from tacit.protocols.sums.secure_sum import protect
+from tacit.protocols.witness import Voice
 
 LEAST, BINS, N = 3, 200, 150
 
@@ -27,7 +29,7 @@ def pooled(classes: int) -> Scored:
     columns = 1 if classes == 2 else classes
     values = np.round(rng.normal(size=(N, columns)) + np.stack([codes == k for k in classes_of(columns)], axis=1), 2)
     chances = probabilities(values, np.tile([-1.5, 0.5], (columns, 1)))[:, list(classes_of(columns))]
-    return Scored(values, chances, codes, chosen(values))
+    return Scored(values, chances, codes, choose_class(values))
 
 
 def parts(parties: Sequence[str], classes: int) -> dict[str, Scored]:
@@ -42,14 +44,23 @@ def cut(scored: Scored, rows: slice) -> Scored:
     return Scored(*(getattr(scored, name)[rows] for name in scored.field_names()))
 
 
-def play_counts(run: Run, scored: At[Any], *, classes: int, sites: Sequence[str] = (), probability: bool = True, **protection: Any) -> Any:
+def play_counts(
+    run: Run, scored: At[Any], *, classes: int, sites: Sequence[str] = (), probability: bool = True, **protection: Any
+) -> Any:
     per_site = dict.fromkeys(run.roster[Holder] if sites == "all" else sites, LEAST)
-    found = score_counts(run, scored, classes=classes, bins=BINS, min_count=LEAST, per_site=per_site, probability=probability, **protection)
-    return {"all": flat(found["tally"]), **{site: flat(each) for site, each in found["sites"].items()}}
+    found = score_counts(
+        run,
+        scored,
+        counting=Counting(n_classes=classes, bins=BINS, min_count=LEAST),
+        per_site=per_site,
+        probability=probability,
+        sums=Sums(**protection),
+    )
+    return {"all": flat(found.tally), **{site: flat(each) for site, each in found.sites.items()}}
 
 
 def play_alone(run: Run, scored: At[Any], *, classes: int) -> Any:
-    return flat(labeller_counts(run, scored, classes=classes, bins=BINS, min_count=LEAST))
+    return flat(labeller_counts(run, scored, counting=Counting(n_classes=classes, bins=BINS, min_count=LEAST)))
 
 
 def flat(tally: Tally) -> Any:
@@ -73,7 +84,9 @@ def check_alone(result: Any, inputs: Any, *, classes: int) -> None:
 
 
 def check_tally(told: Any, scored: Scored, classes: int, *, exact: bool = False) -> None:
-    np.testing.assert_array_equal(told["confusion"], confusion_matrix(scored.codes, scored.chosen, labels=range(classes)))
+    np.testing.assert_array_equal(
+        told["confusion"], confusion_matrix(scored.codes, scored.chosen, labels=range(classes))
+    )
     for i, k in enumerate(classes_of(scored.values.shape[1])):
         of, f = scored.codes == k, scored.values[:, i]
         if 0 < of.sum() < len(of):
@@ -105,10 +118,11 @@ def check_bins(told: Any, i: int, of: Any, p: Any) -> None:
     np.testing.assert_allclose(told[f"bin predicted {i}"][seen], predicted[places], atol=1e-8)
 
 
-def play_platt(run: Run, scores: At[Any], *, classes: int, **how: Any) -> Any:
-    by = protect(run, to=Coordinator)
+def play_platt(run: Run, scores: At[Any], *, classes: int, witness: bool = False) -> Any:
+    fixed = FixedPoint(32, terms=len(run.roster[Holder]))
+    voice = Voice(run, protect(run, to=Coordinator), fixed, witness)
     sizes = np.bincount(pooled(classes).codes, minlength=classes).astype(float)
-    return platt(run, scores, sizes=sizes, by=by, fixed=FixedPoint(32, terms=len(run.roster[Holder])), **how)
+    return platt(run, scores, voice=voice, sizes=sizes)
 
 
 def score_parts(parties: Sequence[str], classes: int) -> dict[str, Scores]:

@@ -1,4 +1,7 @@
-"""Feature selection on one table, written plainly: what the parties' selection must equal, from the same landmarks and folds."""
+"""Feature selection on one table, written plainly.
+
+What the parties' selection must equal, from the same landmarks and folds.
+"""
 
 from __future__ import annotations
 
@@ -12,22 +15,29 @@ from sklearn.svm import SVC
 from conformance import atoms_reference as grouped
 from conformance.landmark_oracle import in_order, local_clusters
 from tacit.choreo import At, Run
-from tacit.data.part import Part
-from tacit.protocols.select_filter import select_filter
-from tacit.protocols.select_wrapper import select_wrapper
+from tacit.federation.part import Part
+from tacit.protocols.planes.elimination import Elimination
+from tacit.protocols.planes.problems import Svm
+from tacit.protocols.planes.select_filter import FilterElimination, select_filter
+from tacit.protocols.planes.select_wrapper import select_wrapper
 
 CRITERIA = ("rfe", "rsvm", "t")
 SVM = {
-    "gamma": 0.2, "degree": 3, "coef0": 0.0, "C": 1.0, "landmarks": 0.2, "min_cluster": 3, "min_count": 1, "tol": 1e-4, "seed": 3,
-    "accept_risk": True,
+    "gamma": 0.2, "degree": 3, "coef0": 0.0, "C": 1.0, "landmarks": 0.2, "min_cluster": 3, "min_count": 1, "tol": 1e-4,
+    "seed": 3, "accept_risk": True,
 }  # fmt: skip
 SEARCH = {"keep": 2, "step": 1, "cv": 3, "best": True}
 
 
 class Reference:
-    """A table whose rows carry the name of their holder: scikit-learn's SVMs, or with groups of several rows those of `atoms_reference`."""
+    """A table whose rows carry the name of their holder.
 
-    def __init__(self, parts: dict[str, Any], centres: Any, *, kernel: str, gamma: float, C: float, least: int = 1, seed: int = 0) -> None:
+    Scikit-learn's SVMs, or with groups of several rows those of `atoms_reference`.
+    """
+
+    def __init__(
+        self, parts: dict[str, Any], centres: Any, *, kernel: str, gamma: float, C: float, least: int = 1, seed: int = 0
+    ) -> None:
         self.X, self.y = (np.concatenate([getattr(p, name) for p in parts.values()]) for name in ("X", "y"))
         self.seed, self.least, self.tol = seed, least, float(SVM["tol"])
         self.centres, self.kernel, self.gamma, self.C = centres, kernel, gamma, C
@@ -46,7 +56,9 @@ class Reference:
         rows = {name: len(own) for name, own in self.holders.items()}
         count = int(float(SVM["landmarks"]) * len(self.y) + 1e-9)
         label = local_clusters(self.X[:, features], self.groups, count, max(int(SVM["min_cluster"]), self.least), rows)
-        means = [self.X[[i for i in label if label[i] == c]][:, features].mean(axis=0) for c in sorted(set(label.values()))]
+        means = [
+            self.X[[i for i in label if label[i] == c]][:, features].mean(axis=0) for c in sorted(set(label.values()))
+        ]
         np.testing.assert_allclose(in_order(self.centres[:, features]), in_order(np.array(means)), atol=1e-8)
         self.groups = grouped.split_by(self.groups, label)
 
@@ -96,14 +108,19 @@ class Reference:
         }
         t = [self._t(S, F @ w + b, y) for (w, b), y in zip(models, self.signs.T, strict=True)]
         return (
-            found if all(each is None for each in t) else {**found, "t": np.mean([np.zeros(len(S)) if x is None else x for x in t], axis=0)}
+            found
+            if all(each is None for each in t)
+            else {**found, "t": np.mean([np.zeros(len(S)) if x is None else x for x in t], axis=0)}
         )
 
     def _rfe(self, S: Any, w: Any, B: Any) -> Any:
         if B is None:
             return w**2
         v, L = B @ w, self.centres
-        return [abs(v @ (self.k(L[:, S], L[:, S]) - self.k(L[:, np.delete(S, j)], L[:, np.delete(S, j)])) @ v) for j in range(len(S))]
+        return [
+            abs(v @ (self.k(L[:, S], L[:, S]) - self.k(L[:, np.delete(S, j)], L[:, np.delete(S, j)])) @ v)
+            for j in range(len(S))
+        ]
 
     def _rsvm(self, S: Any, w: Any, B: Any, y: Any) -> Any:
         if B is None:
@@ -116,7 +133,7 @@ class Reference:
         return (self.k(self.X[:, S], self.centres[:, S]) - self.k(self.X[:, T], self.centres[:, T])) @ v
 
     def _t(self, S: Any, values: Any, y: Any) -> Any:
-        """Of the rows within the margin, rounded to groups by (2) and (3) of `numeric.atoms`, missing a tenth of what is above it."""
+        """Return Welch's t of the rows within the margin, in groups by (2) and (3) of `numeric.groups.atoms`."""
         h = 1.0 + np.sqrt(self.tol) - y * values
         sets: list[list[int]] = [[], []]
         for side, rows in zip((y > 0, y < 0), sets, strict=True):
@@ -161,7 +178,9 @@ class Reference:
         A, B = groups
         t = ttest_ind(A, B, equal_var=False)
         fisher = (A.mean(axis=0) - B.mean(axis=0)) ** 2 / (A.var(axis=0) + B.var(axis=0))
-        ranks = sum(np.argsort(np.argsort(score)) for score in (fisher, np.abs(t.statistic), f_oneway(*groups).statistic))
+        ranks = sum(
+            np.argsort(np.argsort(score)) for score in (fisher, np.abs(t.statistic), f_oneway(*groups).statistic)
+        )
         weakest = [j for j in np.argsort(ranks, kind="stable") if t.pvalue[j] <= p]
         S = np.sort(weakest)
         self.cluster(S)
@@ -197,8 +216,8 @@ def parts_for(holders: tuple[str, ...], classes: int, columns: int) -> dict[str,
 
 
 def play_wrapper(run: Run, data: At[Any], *, kernel: str, step: int, least: int = 1) -> Any:
-    svm = {**SVM, "kernel": kernel, "min_count": least}
-    return select_wrapper(run, data, svm=svm, criteria=CRITERIA, **{**SEARCH, "step": step})
+    svm = Svm(**{**SVM, "kernel": kernel, "min_count": least})
+    return select_wrapper(run, data, svm=svm, criteria=CRITERIA, elimination=Elimination(**{**SEARCH, "step": step}))
 
 
 def check_wrapper(result: Any, parts: dict[str, Part], *, kernel: str, step: int, least: int = 1) -> None:
@@ -211,7 +230,8 @@ def check_wrapper(result: Any, parts: dict[str, Part], *, kernel: str, step: int
 
 
 def play_filter(run: Run, data: At[Any], *, kernel: str, least: int = 1) -> Any:
-    return select_filter(run, data, svm={**SVM, "kernel": kernel, "min_count": least}, filters={"welch": 0.6}, trials=2, **SEARCH)
+    svm, elimination = Svm(**{**SVM, "kernel": kernel, "min_count": least}), FilterElimination(trials=2, **SEARCH)
+    return select_filter(run, data, svm=svm, filters={"welch": 0.6}, elimination=elimination)
 
 
 def check_filter(result: Any, parts: dict[str, Part], *, kernel: str, least: int = 1) -> None:

@@ -10,9 +10,10 @@ import pytest
 
 from conformance.case import Case, merged, of_party
 from conformance.cases import CASES
+from conformance.entry import carry
 from tacit.choreo import At, Ledger, Roster, Run, decode, encode
 from tacit.choreo.at import Scope
-from tacit.crypto.entropy import RootEntropy
+from tacit.crypto.pads.entropy import RootEntropy
 from tacit.runtimes.apart import in_threads
 from tacit.runtimes.processes import in_processes
 from tacit.runtimes.together import Together
@@ -25,7 +26,14 @@ SLOW = pytest.mark.slow
 def sizes(*quick: int) -> list[Any]:
     """Every case with every number of parties; those that are not quick are left to `make test-all`."""
     every = [(case, n) for case in CASES.values() for n in PARTIES if n >= case.least]
-    return [pytest.param(case, n, id=f"{case.name}-{n}", marks=() if n in quick or n == case.least > 3 else SLOW) for case, n in every]
+    return [
+        pytest.param(case, n, id=f"{case.name}-{n}", marks=() if _is_quick(case, n, quick) else SLOW)
+        for case, n in every
+    ]
+
+
+def _is_quick(case: Case, n: int, quick: tuple[int, ...]) -> bool:
+    return not case.long and (n in quick or n == case.least > 3)
 
 
 def together(case: Case, roster: Roster) -> tuple[Any, list[Ledger]]:
@@ -50,12 +58,14 @@ def processes() -> dict[str, Any]:
     cases = [case for case in CASES.values() if case.least <= 3]
     roster = cases[0].roster(3)
     orders = {p: encode({c.name: _named(of_party(c.inputs(roster), p)) for c in cases}).join() for p in roster.parties}
-    answers = {p: decode(a) for p, a in in_processes(roster, "conformance.entry:play", orders, job=b"conformance").items()}
+    answers = {
+        p: decode(a) for p, a in in_processes(roster, "conformance.entry:play", orders, job=b"conformance").items()
+    }
     return {c.name: {p: answers[p][c.name] for p in roster.parties} for c in cases}
 
 
 def _named(inputs: Any) -> Any:
-    return {key: (role.name, entries) for key, (role, entries) in inputs.items()}
+    return {key: (role.name, {p: carry(v) for p, v in entries.items()}) for key, (role, entries) in inputs.items()}
 
 
 def _rebuilt(marked: Any) -> Any:

@@ -1,4 +1,7 @@
-"""Nine owners of a table, by rows, by columns and cell by cell (001, Fig. 4), in one process and with every party apart."""
+"""Nine owners of a table, by rows, by columns and cell by cell (001, Fig.
+
+4), in one process and with every party apart.
+"""
 
 from __future__ import annotations
 

@@ -18,9 +18,9 @@ import numpy as np
 
 from tacit.choreo import At, Coordinator, Holder, Message, Role, Roster, Run, decode_as
 from tacit.choreo.codec import Frames
-from tacit.crypto.entropy import RootEntropy
-from tacit.numeric.ring import Ring
-from tacit.protocols import secure_sum as protocol
+from tacit.crypto.pads.entropy import RootEntropy
+from tacit.numeric.ring.words import Ring
+from tacit.protocols.sums import secure_sum as protocol
 from tacit.runtimes.together import Together
 
 ROUNDS = 2
@@ -78,7 +78,9 @@ class EnumeratedEntropy:
     def pad(self, party: str, seed: bytes, tag: bytes, words: int) -> Any:
         pieces = max(1, words // self.digits.size)
         drawn = [self._piece(party, self.key(seed, tag, i)) for i in range(pieces)]
-        out = np.zeros(words, dtype=np.uint64)  # a check word, if there is one, carries no pad: its value is public anyway
+        out = np.zeros(
+            words, dtype=np.uint64
+        )  # a check word, if there is one, carries no pad: its value is public anyway
         out[: pieces * self.digits.size] = np.concatenate(drawn)
         return out
 
@@ -134,7 +136,7 @@ class Enumerated:
         return code
 
     def depends_only_on(self, coalition: Iterable[str], allowed: Callable[[int], list[Any]]) -> bool:
-        """Whether the view's distribution over the pads is the same for all inputs that agree on own inputs and `allowed`."""
+        """Whether all inputs that agree on own inputs and `allowed` give a view of the same distribution over pads."""
         members = tuple(coalition)
         own = [self.input(p, t) for p in self.holders if p in members for t in range(self.rounds)]
         known = [a for t in range(self.rounds) for a in allowed(t)]
@@ -165,10 +167,10 @@ def enumerate_sums(
     *,
     to: Role = Coordinator,
     method: str,
-    segments: int = 1,
     entropy: type[EnumeratedEntropy] = EnumeratedEntropy,
     right: bool = True,
     rounds: int = ROUNDS,
+    **protection: Any,
 ) -> Enumerated:
     """Two sums, or so many, over all inputs and all pads: a first run counts the pads, a second one enumerates them."""
     names = tuple(f"p{i + 1}" for i in range(holders))
@@ -177,16 +179,24 @@ def enumerate_sums(
     for _ in ("count", "enumerate"):
         source = entropy(roster.parties, digits)
         with Tapped(roster, job=b"leak test", entropy=source) as run:
-            rings = _sums(run, digits, names, to, method, segments, Ring(q), right=right, rounds=rounds)
+            rings = _sums(run, digits, names, to, Ring(q), {"method": method, **protection}, right=right, rounds=rounds)
         digits.pads = len(source.numbers)
         digits.freeze()
     return Enumerated(run, source, digits, names, rings, rounds)
 
 
 def _sums(
-    run: Run, digits: Digits, names: Sequence[str], to: Role, method: str, segments: int, ring: Ring, *, right: bool, rounds: int
+    run: Run,
+    digits: Digits,
+    names: Sequence[str],
+    to: Role,
+    ring: Ring,
+    protection: Mapping[str, Any],
+    *,
+    right: bool,
+    rounds: int,
 ) -> Any:
-    by = protocol.protect(run, to=to, method=method, segments=segments)
+    by = protocol.protect(run, to=to, **protection)
     for t in range(rounds):
         x: At[Any] = run.hold(Holder, {p: digits.of(t * len(names) + i) for i, p in enumerate(names)})
         total = protocol.secure_sum(run, x, to=to, by=by, ring=ring)

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.svm import SVC
 
 from leaks.views import Tapped
-from tacit.protocols.plane_rows import Rows
+from tacit.protocols.planes.rows import Rows
 
 __all__ = ["Tapped", "blobs", "bracket", "objective", "rows_of", "shared"]
 

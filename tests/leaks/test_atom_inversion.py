@@ -12,15 +12,15 @@ from tacit.attacks.atom_inversion import (
     closest_sums,
     counted_records,
     listed_records,
-    recovered,
+    recover_rows,
     slopes_of,
     sum_of,
 )
 from tacit.attacks.pairwise_rule import View, pairwise_rule
 from tacit.errors import LocalError
-from tacit.numeric.feature_map import basis_of
-from tacit.numeric.kernels import Kernel
-from tacit.protocols.feature_map import FeatureMap, map_records
+from tacit.numeric.features.feature_map import basis_of
+from tacit.numeric.svm.kernels import Kernel
+from tacit.protocols.planes.feature_map import FeatureMap, map_records
 
 NONE = np.empty((0, 0))
 
@@ -39,34 +39,39 @@ def group(rows, columns=8, seed=0):
     return np.random.default_rng(seed).normal(size=(rows, columns))
 
 
-@pytest.mark.parametrize("the_map", [fourier(100), fourier(500), nystroem(100)], ids=["fourier 100", "fourier 500", "nystroem 100"])
+@pytest.mark.parametrize(
+    "the_map", [fourier(100), fourier(500), nystroem(100)], ids=["fourier 100", "fourier 500", "nystroem 100"]
+)
 def test_a_sum_of_five_rows_gives_all_of_them(the_map):
     """Five rows of eight columns follow from their sum under one hundred features or more."""
     X = group(5)
-    assert recovered(atom_inversion([sum_of(the_map, X)], 8).rows, X, within=1e-6) == 1.0
+    assert recover_rows(atom_inversion([sum_of(the_map, X)], 8).rows, X, within=1e-6) == 1.0
 
 
 def test_a_sum_with_fewer_entries_than_unknowns_gives_no_row():
     """Other rows have the same sum."""
     X = group(16)
     found = atom_inversion([sum_of(fourier(100), X)], 8, pursuits=2)
-    assert recovered(found.rows, X) == 0.0
+    assert recover_rows(found.rows, X) == 0.0
 
 
 def test_features_of_two_maps_add_up():
     """Neither map has as many features as there are unknowns; together they have."""
     X = group(10)
     both = [sum_of(fourier(60, seed=1), X), sum_of(fourier(60, seed=2), X)]
-    assert recovered(atom_inversion(both, 8, pursuits=40).rows, X, within=1e-6) == 1.0
-    assert recovered(atom_inversion(both[:1], 8, pursuits=2).rows, X) == 0.0
+    assert recover_rows(atom_inversion(both, 8, pursuits=40).rows, X, within=1e-6) == 1.0
+    assert recover_rows(atom_inversion(both[:1], 8, pursuits=2).rows, X) == 0.0
 
 
 def test_sub_groups_that_are_safe_alone_are_not_safe_together():
-    """Two halves with 1.25 unknowns per feature, and their union under a second map: three equations for two and a half unknowns."""
+    """Two halves with 1.25 unknowns per feature, and their union under a second map.
+
+    Three equations for two and a half unknowns.
+    """
     X, half = group(20), np.repeat([1.0, 0.0], 10)
     halves = [sum_of(fourier(64, seed=1), X, half), sum_of(fourier(64, seed=1), X, 1.0 - half)]
-    assert recovered(atom_inversion([*halves, sum_of(fourier(64, seed=2), X)], 8, pursuits=40).rows, X) == 1.0
-    assert recovered(atom_inversion(halves, 8, pursuits=1).rows, X) == 0.0
+    assert recover_rows(atom_inversion([*halves, sum_of(fourier(64, seed=2), X)], 8, pursuits=40).rows, X) == 1.0
+    assert recover_rows(atom_inversion(halves, 8, pursuits=1).rows, X) == 0.0
 
 
 def test_rows_of_two_values_follow_from_half_as_many_features_as_cells():
@@ -84,7 +89,10 @@ def test_rows_of_few_possible_records_follow_from_any_sum():
 
 
 def test_a_large_group_of_few_possible_records_is_counted_out():
-    """Two hundred rows of six columns of two values follow from twenty features: a sum is exact, and counts are whole numbers."""
+    """Two hundred rows of six columns of two values follow from twenty features.
+
+    A sum is exact, and counts are whole numbers.
+    """
     X = np.random.default_rng(0).integers(0, 2, size=(200, 6)).astype(float)
     found = counted_records([sum_of(fourier(20, columns=6), X)], all_records([(0.0, 1.0)] * 6))
     assert sorted(map(tuple, found)) == sorted(map(tuple, X))
@@ -115,7 +123,9 @@ def test_sums_that_differ_by_an_unknown_number_of_rows_are_refused():
         closest_sums(View(np.zeros((2, 4))), fourier(2))
 
 
-@pytest.mark.parametrize("the_map", [fourier(30), nystroem(20), FeatureMap("identity", "linear", 1.0, 3, 0.0, NONE, NONE, 0, 8)])
+@pytest.mark.parametrize(
+    "the_map", [fourier(30), nystroem(20), FeatureMap("identity", "linear", 1.0, 3, 0.0, NONE, NONE, 0, 8)]
+)
 def test_slopes_are_derivatives(the_map):
     """Differences of features agree with the slopes."""
     X, step = group(3), 1e-6

@@ -1,4 +1,7 @@
-"""Bounds on the loss of a group are functions of its second moments: many of them give the rows, and holders allow too few."""
+"""Bounds on the loss of a group are functions of its second moments.
+
+Many of them give the rows, and holders allow too few.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,10 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer
 
-from tacit.attacks.bound_moments import allowed, bound_moments, bounds_of, enough, found_records, moments
-from tacit.attacks.study import F64
-from tacit.numeric.least_count import least_count
-from tacit.protocols.feature_map import FeatureMap, map_records
+from tacit.arrays import F64
+from tacit.attacks.bound_moments import allowed, bound_moments, bounds_of, enough, match_records, moments
+from tacit.numeric.groups.least_count import least_count
+from tacit.protocols.planes.feature_map import FeatureMap, map_records
 
 NONE = np.empty((0, 0))
 COLUMNS = 4
@@ -30,7 +33,7 @@ def test_bounds_on_many_models_give_the_second_moments_and_most_rows(features):
     told = bounds_of(F, enough(features, len(F), COLUMNS))
     rows = np.column_stack([F, np.ones(len(F))])
     np.testing.assert_allclose(moments(told, F.sum(axis=0), len(F)), rows.T @ rows, atol=1e-6)
-    assert found_records(bound_moments(told, F.sum(axis=0), len(F), the_map, COLUMNS), records) >= 0.6 * len(F)
+    assert match_records(bound_moments(told, F.sum(axis=0), len(F), the_map, COLUMNS), records) >= 0.6 * len(F)
 
 
 @pytest.mark.parametrize("features", [12, 24, 32])
@@ -39,7 +42,7 @@ def test_the_bounds_that_a_holder_allows_give_no_row(features):
     number = allowed(features, len(F), COLUMNS)
     assert features + number <= 0.8 * records.size  # numbers, and unknowns
     found = bound_moments(bounds_of(F, number), F.sum(axis=0), len(F), the_map, COLUMNS)
-    assert found_records(found, records) == 0
+    assert match_records(found, records) == 0
 
 
 def test_a_group_of_at_least_as_many_rows_as_features_has_no_null_space_to_search():

@@ -1,7 +1,7 @@
 """What a coalition sees of other parties' cells, exactly: every input and every mask of a product in Z_2 and Z_3.
 
-The engine is replaced by what it shall be: an upload that tells nothing, and a reply that tells the key holder its share. All else is
-the real choreography: shares, where they belong in the matrix, and their sum.
+The engine is replaced by what it shall be: an upload that tells nothing, and a reply that tells the key holder its
+share. All else is the real choreography: shares, where they belong in the matrix, and their sum.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ import numpy as np
 import pytest
 
 from tacit.choreo import Coordinator, Holder, Roster, decode_as
-from tacit.crypto.entropy import RootEntropy
-from tacit.numeric.cells import Cells
-from tacit.numeric.ownership import gram_crossing, owners_of
-from tacit.numeric.ring import Ring
-from tacit.protocols.cell_products import CellReply, Scheme, cell_products
-from tacit.protocols.gram_arbitrary import summed_bands
-from tacit.protocols.secure_sum import Masked, protect
+from tacit.crypto.pads.entropy import RootEntropy
+from tacit.numeric.cells.integers import Cells
+from tacit.numeric.cells.ownership import gram_crossing, owners_of
+from tacit.numeric.ring.words import Ring
+from tacit.protocols.gram.arbitrary import sum_bands
+from tacit.protocols.products.cell_products import CellReply, Scheme, cell_products
+from tacit.protocols.sums.secure_sum import Masked, protect
 from tacit.runtimes.together import Together
 
 
@@ -44,10 +44,14 @@ class Ideal:
 
     def reply(self, upload: Any, plan: Any, matrices: Any, pads: Any) -> Any:
         columns = np.split(np.frombuffer(upload.tobytes(), np.int64), np.cumsum(plan.lengths)[:-1])
-        products = [np.stack([columns[c] for c in b.columns], axis=1) @ m.T for b, m in zip(plan.blocks, matrices, strict=True)]
+        products = [
+            np.stack([columns[c] for c in b.columns], axis=1) @ m.T for b, m in zip(plan.blocks, matrices, strict=True)
+        ]
         words = np.concatenate([p.ravel() for p in products]) % self.q
         mask = next(iter(pads.put_on("mask", words.size))) if self.masked else np.zeros(words.size, np.uint64)
-        return np.frombuffer(((words + mask.astype(np.int64)) % self.q).tobytes(), np.uint8), self._cut(plan, (self.q - mask) % self.q)
+        return np.frombuffer(((words + mask.astype(np.int64)) % self.q).tobytes(), np.uint8), self._cut(
+            plan, (self.q - mask) % self.q
+        )
 
     def finish(self, secret: bytes, plan: Any, reply: Any) -> Any:  # noqa: ARG002 - as above
         return self._cut(plan, np.frombuffer(reply.tobytes(), np.int64))
@@ -118,20 +122,27 @@ class Played:
     gram: tuple[float, ...]
 
 
-def played(cells: dict[str, Any], q: int, pads: tuple[int, ...], numbers: dict[Any, int], *, sums: bool, masked: bool) -> Played:
+def played(
+    cells: dict[str, Any], q: int, pads: tuple[int, ...], numbers: dict[Any, int], *, sums: bool, masked: bool
+) -> Played:
     roster = Roster({Holder: tuple(cells), Coordinator: ("coordinator",)})
     owners = owners_of("horizontal", {p: np.ones(np.shape(a), bool) for p, a in cells.items()})
     entropy, size = Chosen(roster.parties, pads, numbers, sums=sums), Cells(0, 20, 1)
     with Tapped(roster, job=b"leak", entropy=entropy) as run:  # type: ignore[arg-type]  # a stand-in
         table = run.hold(Holder, cells)
         by = protect(run, to=Coordinator)
-        share = cell_products(run, table, table, crossing=gram_crossing(owners), scheme=Scheme("", size, made=Ideal(q, masked)))
-        opened = summed_bands(run, table, share, owners=owners, cells=size, ring=Ring(q), by=by, band=100)
+        share = cell_products(
+            run, table, table, crossing=gram_crossing(owners), scheme=Scheme("", size, made=Ideal(q, masked))
+        )
+        opened = sum_bands(run, table, share, owners=owners, cells=size, ring=Ring(q), by=by, band=100)
     return Played(run, entropy, tuple(np.concatenate(opened._entries["coordinator"]).tolist()))
 
 
 def views(holders: int, q: int, *, sums: bool, masked: bool = True) -> dict[tuple[str, ...], dict[Any, Any]]:
-    """For every coalition and what it may know, the distributions of its view over all pads: one each, if it sees nothing else."""
+    """For every coalition and what it may know, the distributions of its view over all pads.
+
+    One each, if it sees nothing else.
+    """
     names = [f"p{k}" for k in range(holders)]
     blank = {p: np.zeros((1, 1), np.int64) for p in names}
     numbers: dict[Any, int] = {}
@@ -149,7 +160,10 @@ def views(holders: int, q: int, *, sums: bool, masked: bool = True) -> dict[tupl
                 own = tuple(sorted((n, pads[n]) for p in c for n in one.entropy.known[p]))
                 seen[c][received, own] += 1
         for c in coalitions:
-            may = (tuple(v for p, v in zip(names, values, strict=True) if p in c), one.gram if "coordinator" in c else None)
+            may = (
+                tuple(v for p, v in zip(names, values, strict=True) if p in c),
+                one.gram if "coordinator" in c else None,
+            )
             found[c].setdefault(may, set()).add(frozenset(seen[c].items()))
     return found
 

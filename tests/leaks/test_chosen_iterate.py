@@ -1,4 +1,4 @@
-"""A coordinator that picks its iterates isolates a record where rows are summed one by one, and only groups where they are not."""
+"""A coordinator that picks its iterates isolates a record only where rows are summed one by one, not in groups."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from leaks.planes import blobs, rows_of
 from tacit.attacks.chosen_iterate import LIMIT, chosen_iterate
 from tacit.choreo import PeerError
-from tacit.numeric.feature_map import fourier, fourier_weights
+from tacit.numeric.features.feature_map import fourier, fourier_weights
 
 
 def holders(seed, kind="linear"):

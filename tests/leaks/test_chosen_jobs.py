@@ -1,4 +1,7 @@
-"""Records from jobs whose parameters, columns or seeds somebody chose for it: what is closed, and what stands as the threat model says."""
+"""Records from jobs whose parameters, columns or seeds somebody chose for it.
+
+What is closed, and what stands as the threat model says.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +12,14 @@ import pytest
 from sklearn.datasets import load_breast_cancer
 from views import played
 
+from conformance.case import flat
 from tacit.choreo import Asker, Coordinator, Holder, Labeller, Roster
-from tacit.consortium.difference import about_few_columns, about_few_holders
-from tacit.data.part import part_of
-from tacit.numeric.triangle import unpack
-from tacit.protocols.consensus_horizontal import consensus_horizontal
-from tacit.protocols.elm_horizontal import FINE, Layer, elm_horizontal, layer_weights
+from tacit.consortium.consent.difference import about_few_columns, about_few_holders
+from tacit.federation.part import part_of
+from tacit.numeric.ring.triangle import unpack
+from tacit.protocols.consensus.horizontal import consensus_horizontal
+from tacit.protocols.elm.horizontal import FINE, elm_horizontal
+from tacit.protocols.elm.shape import Layer, layer_weights
 from tacit.registry import execute_together
 
 PARTIES = ("a", "b", "c", "d")
@@ -28,7 +33,9 @@ def cancer() -> tuple[Any, Any]:
 
 
 def by_rows(X: Any, y: Any) -> dict[str, Any]:
-    return {p: part_of(X[i::4], y[i::4], None, tuple(f"x{j}" for j in range(X.shape[1]))) for i, p in enumerate(PARTIES)}
+    return {
+        p: part_of(X[i::4], y[i::4], None, tuple(f"x{j}" for j in range(X.shape[1]))) for i, p in enumerate(PARTIES)
+    }
 
 
 def nearest(found: Any, X: Any) -> float:
@@ -41,8 +48,8 @@ def nearest(found: Any, X: Any) -> float:
 def first_average(X: Any, y: Any, rho: float = 1.0, **chosen: Any) -> tuple[Any, Any]:
     """What everybody reads after one round, as weights in units of the multipliers."""
     chosen = {"rho": rho, "disclose": "least", "max_rounds": 1, "tol": 1e-9, **chosen}
-    found = played(lambda run: consensus_horizontal(run, run.hold(Holder, by_rows(X, y)), **chosen), PARTIES)[1]
-    return found["w"] * (rho + 1 / len(PARTIES)) / rho, found["b"]
+    found = played(lambda run: flat(consensus_horizontal)(run, run.hold(Holder, by_rows(X, y)), **chosen), PARTIES)[1]
+    return found.w * (rho + 1 / len(PARTIES)) / rho, found.b
 
 
 def test_all_weight_on_a_class_of_one_record_is_that_record_after_one_round(cancer):
@@ -74,9 +81,17 @@ def test_seven_jobs_with_chosen_prices_give_the_record_that_first_leaves_the_mar
 
 
 def singled_out(X: Any, y: Any, seed: int, **params: Any) -> float:
-    """How near the nearest record is to what the coordinator reads off its sums, if each node is taken for one that singles a row out."""
-    params = {"classify": True, "activation": "relu", "n_hidden": NODES, "scale": 1.0, "ridge": 1.0, "seed": seed, **params}
-    run, _ = played(lambda run: elm_horizontal(run, run.hold(Holder, by_rows(X, y)), **params), PARTIES)
+    """Return how near a record is to what the coordinator reads off its sums, if it takes nodes for single rows."""
+    params = {
+        "classify": True,
+        "activation": "relu",
+        "n_hidden": NODES,
+        "scale": 1.0,
+        "ridge": 1.0,
+        "seed": seed,
+        **params,
+    }
+    run, _ = played(lambda run: flat(elm_horizontal)(run, run.hold(Holder, by_rows(X, y)), **params), PARTIES)
     opened = run.sums[-1][1]
     A = unpack([(opened[0] + np.ldexp(opened[1], -FINE))[: NODES * (NODES + 1) // 2]], NODES)
     W, b = layer_weights(Layer("relu", X.shape[1], NODES, 1.0, seed))
@@ -106,7 +121,9 @@ def isolates(X: Any, seed: int) -> bool:
 def test_jobs_of_which_every_two_differ_at_three_holders_give_every_column_and_are_refused_together():
     X = np.random.default_rng(0).normal(size=(50, 12))
     subsets = [[j for j in range(4) if n >> j & 1] for n in range(1, 16)]
-    orders = [np.random.default_rng(seed).permutation(15) for seed in range(3)]  # all 15 subsets of each holder's four columns
+    orders = [
+        np.random.default_rng(seed).permutation(15) for seed in range(3)
+    ]  # all 15 subsets of each holder's four columns
     used = [[[4 * h + j for j in subsets[order[t]]] for h, order in enumerate(orders)] for t in range(15)]
     M = np.array([[float(any(j in columns for columns in job)) for j in range(12)] for job in used])
     grams = np.einsum("tj,ij,kj->tik", M, X, X)
@@ -135,8 +152,10 @@ def test_over_rows_a_column_less_is_that_column_at_everybody():
 def test_support_vectors_tell_every_holder_the_labels_where_weights_and_kernel_are_chosen_for_it(cancer):
     X, y = cancer[0][:120, :9], cancer[1][:120]
     roster = Roster({Holder: ("a", "b", "c"), Labeller: ("a",), Asker: ("a",), Coordinator: ("site",)})
-    parts = {p: part_of(X[:, 3 * i : 3 * i + 3], y if p == "a" else None, None, tuple("uvw")) for i, p in enumerate("abc")}
+    parts = {
+        p: part_of(X[:, 3 * i : 3 * i + 3], y if p == "a" else None, None, tuple("uvw")) for i, p in enumerate("abc")
+    }
     chosen = {"kernel": "rbf", "gamma": 1e-6, "degree": 3, "coef0": 0.0, "C": 1e-4, "class_weight": {0: 1.0, 1: 1000.0}}
-    support = execute_together(roster, "gram_vertical", {"data": (Holder, parts)}, chosen).result["support"]
+    support = execute_together(roster, "gram_vertical", {"data": (Holder, parts)}, chosen).result.support
     assert set(np.flatnonzero(y == 0)) <= set(support.tolist())
     assert np.mean((y == 0) == np.isin(np.arange(120), support)) > 0.85

@@ -1,4 +1,7 @@
-"""What a consensus over columns gives away: with rho='auto' nothing but products with the matrix of all dot products; with ADMM more."""
+"""What a consensus over columns gives away: with rho='auto' nothing but products with the matrix of all dot products.
+
+With ADMM more.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +11,14 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer
 
+from conformance.case import flat
 from tacit.attacks.vertical_modes import nearest, vertical_modes
-from tacit.attacks.vertical_span import dealt, listen, vertical_span
+from tacit.attacks.vertical_span import deal_columns, listen, vertical_span
 from tacit.choreo import Coordinator, Holder, Labeller, Roster
-from tacit.crypto.entropy import RootEntropy
-from tacit.protocols.consensus_sharing import Share
-from tacit.protocols.consensus_span import Question
-from tacit.protocols.consensus_vertical import consensus_vertical
+from tacit.crypto.pads.entropy import RootEntropy
+from tacit.protocols.consensus.sharing import Share
+from tacit.protocols.consensus.span import Question
+from tacit.protocols.consensus.vertical import consensus_vertical
 from tacit.runtimes.together import Together
 
 ADMM = {"rho": 0.2, "over_relaxation": 1.9, "tol": 0.0}
@@ -35,7 +39,7 @@ def fourths(X: Any) -> Any:
 def after_300_rounds(wdbc) -> Any:
     X, y = wdbc
     cuts = [np.array([0]), *np.array_split(np.arange(1, 30), 3)]  # a party with one column
-    return listen(dealt(X, y, cuts), C=50.0, max_rounds=300, **ADMM)
+    return listen(deal_columns(X, y, cuts), C=50.0, max_rounds=300, **ADMM)
 
 
 def rotated(X: Any) -> Any:
@@ -53,8 +57,10 @@ def test_the_coordinator_s_view_is_the_same_for_tables_with_the_same_dot_product
     other = (rotated(X), [np.arange(1), np.arange(1, 5), np.arange(5, 10)])
     if kernel == "rbf":  # the sum of kernels knows whose column is whose, but not the party's name
         other = (X[:, ::-1], [9 - cut for cut in reversed(fourths(X))])
-    asked, sums = listen(dealt(X, y[:80], fourths(X)), C=1.0, kernel=kernel, gamma=0.1, max_rounds=6)
-    asked_then, sums_then = listen(dealt(np.ascontiguousarray(other[0]), y[:80], other[1]), C=1.0, kernel=kernel, gamma=0.1, max_rounds=6)
+    asked, sums = listen(deal_columns(X, y[:80], fourths(X)), C=1.0, kernel=kernel, gamma=0.1, max_rounds=6)
+    asked_then, sums_then = listen(
+        deal_columns(np.ascontiguousarray(other[0]), y[:80], other[1]), C=1.0, kernel=kernel, gamma=0.1, max_rounds=6
+    )
     np.testing.assert_allclose(asked_then, asked, atol=1e-4)  # what is published too
     np.testing.assert_allclose(sums_then, sums, atol=1e-2)
     np.testing.assert_allclose(sums[:, 0], sums_then[:, 0], atol=1e-8)
@@ -63,7 +69,7 @@ def test_the_coordinator_s_view_is_the_same_for_tables_with_the_same_dot_product
 @pytest.mark.parametrize("probability", [False, True])
 def test_every_sum_is_the_product_of_the_one_matrix_with_what_was_published(wdbc, probability):
     X, y = wdbc
-    asked, sums = listen(dealt(X, y, fourths(X)), C=50.0, probability=probability)
+    asked, sums = listen(deal_columns(X, y, fourths(X)), C=50.0, probability=probability)
     np.testing.assert_allclose(sums, X @ (X.T @ asked), atol=1e-8)
 
 
@@ -71,7 +77,7 @@ def test_under_admm_the_split_shows(wdbc):
     X, y = wdbc
     X = X[:80, :10]
     splits = (fourths(X), [np.arange(9), np.arange(9, 10)])
-    one, two = (listen(dealt(X, y[:80], cuts), C=1.0, max_rounds=3, **ADMM)[1] for cuts in splits)
+    one, two = (listen(deal_columns(X, y[:80], cuts), C=1.0, max_rounds=3, **ADMM)[1] for cuts in splits)
     assert np.abs(one - two).max() > 1e-3
 
 
@@ -86,10 +92,10 @@ class Published(Together):
 
 
 def published(X: Any, y: Any, **params: Any) -> Any:
-    parts = dealt(X, y, fourths(X))
+    parts = deal_columns(X, y, fourths(X))
     roster = Roster({Holder: tuple(parts), Labeller: ("p1",), Coordinator: ("coordinator",)})
     with Published(roster, job=b"j", entropy=RootEntropy(roster.parties, b"r")) as run:
-        consensus_vertical(run, run.hold(Holder, parts), accept_risk=True, **params)
+        flat(consensus_vertical)(run, run.hold(Holder, parts), accept_risk=True, **params)
     kinds = {(row.type, row.receiver == "coordinator") for row in run.ledger}
     return run.told, kinds
 
@@ -100,7 +106,11 @@ def test_what_is_published_shows_the_labels_as_opens_says_and_no_holder_is_sent_
     told, kinds = published(X, y, C=1.0, rho=rho, max_rounds=5)
     first = told[0].p if rho == "auto" else told[0].values
     np.testing.assert_array_equal(first[:, 0] > 0, y == 1)
-    public = {"PublicKey", "Classes", "Size", "Question", "Coefficients"} if rho == "auto" else {"PublicKey", "Classes", "Size", "Share"}
+    public = (
+        {"PublicKey", "Classes", "Size", "Question", "Coefficients"}
+        if rho == "auto"
+        else {"PublicKey", "Classes", "Size", "Share"}
+    )
     assert {kind for kind, at_coordinator in kinds if not at_coordinator} == public
     assert {kind for kind, _ in kinds} - public == {"Labels", "Masked"}
 
@@ -118,26 +128,28 @@ def test_of_records_beyond_the_margin_the_published_multipliers_are_0_whatever_t
 
 
 @pytest.mark.parametrize(("known", "least", "most"), [(60, 0, 4e-4), (30, 0, 1e-3), (29, 0.01, 2), (15, 0.3, 2)])
-def test_after_300_rounds_of_admm_as_many_known_records_as_columns_give_all_others(wdbc, after_300_rounds, known, least, most):
+def test_after_300_rounds_of_admm_as_many_known_records_as_columns_give_all_others(
+    wdbc, after_300_rounds, known, least, most
+):
     error = vertical_span(after_300_rounds[1], wdbc[0], np.arange(known)).error
     assert least <= error <= most
 
 
 def test_sums_fewer_than_the_columns_leave_records_open_however_many_are_known(wdbc):
     X, y = wdbc
-    _, sums = listen(dealt(X, y, fourths(X)), C=50.0)
+    _, sums = listen(deal_columns(X, y, fourths(X)), C=50.0)
     assert sums.shape[1] < 30  # to a gap of a thousandth
     assert vertical_span(sums, X, np.arange(150)).error > 0.02
-    _, few = listen(dealt(X, y, fourths(X)), C=50.0, max_rounds=10)
+    _, few = listen(deal_columns(X, y, fourths(X)), C=50.0, max_rounds=10)
     assert vertical_span(few, X, np.arange(150)).error > 0.15
 
 
 def test_with_probabilities_the_sums_of_a_few_rounds_span_all_columns(wdbc):
     X, y = wdbc
-    _, sums = listen(dealt(X, y, fourths(X)), C=50.0, max_rounds=5, probability=True)
+    _, sums = listen(deal_columns(X, y, fourths(X)), C=50.0, max_rounds=5, probability=True)
     assert sums.shape[1] == 30  # five rounds of the problem and of five without a fold
     assert vertical_span(sums, X, np.arange(60)).error < 1e-3
-    _, few = listen(dealt(X, y, fourths(X)), C=50.0, max_rounds=4, probability=True)
+    _, few = listen(deal_columns(X, y, fourths(X)), C=50.0, max_rounds=4, probability=True)
     assert vertical_span(few, X, np.arange(150)).error > 0.02
 
 
@@ -153,5 +165,5 @@ def test_after_300_rounds_of_admm_a_party_s_only_column_is_read_with_no_record_k
 def test_in_the_span_there_is_no_party_to_find(wdbc):
     X, y = wdbc
     cuts = [np.array([0]), *np.array_split(np.arange(1, 30), 3)]
-    told, sums = listen(dealt(X, y, cuts), C=50.0, tol=1e-6)
+    told, sums = listen(deal_columns(X, y, cuts), C=50.0, tol=1e-6)
     assert nearest(vertical_modes(told, sums, 30, 1.0), X[:, 0]) > 0.5

@@ -11,7 +11,7 @@ import pytest
 from leaks.planes import blobs, shared
 from tacit.attacks.coordinator import OwnCoordinator, play
 from tacit.choreo import Coordinator, PeerError
-from tacit.protocols import cutting_plane as protocol
+from tacit.protocols.planes import cutting_plane as protocol
 
 HELD = {f"p{i}": rows for i, rows in enumerate(shared(blobs(n=60, columns=3, noise=0.5), 3))}
 

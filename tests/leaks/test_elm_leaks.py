@@ -1,4 +1,7 @@
-"""What extreme learning machines give away: over rows two sums, over columns the records, to a coordinator that looks."""
+"""What extreme learning machines give away.
+
+Over rows two sums, over columns the records, to a coordinator that looks.
+"""
 
 from __future__ import annotations
 
@@ -14,15 +17,21 @@ from tacit.attacks.elm_inversion import elm_inversion
 from tacit.attacks.elm_known_records import elm_known_records
 from tacit.attacks.elm_row_space import elm_row_space
 from tacit.choreo import Holder
-from tacit.crypto.entropy import RootEntropy
-from tacit.data.part import part_of
-from tacit.numeric.draws import public_words
-from tacit.numeric.elm import activate, hidden, layer_of, reach, words_needed
-from tacit.protocols import elm_horizontal, elm_vertical
+from tacit.crypto.pads.entropy import RootEntropy
+from tacit.federation.part import part_of
+from tacit.numeric.features.elm import activate, hidden, layer_of, reach, words_needed
+from tacit.numeric.ring.draws import public_words
+from tacit.numeric.ring.triangle import unpack
+from tacit.protocols.elm import horizontal as elm_horizontal
+from tacit.protocols.elm import probability as elm_probability
+from tacit.protocols.elm import vertical as elm_vertical
+from tacit.protocols.sums.atoms import LAYER
 from tacit.runtimes.together import Together
 
 COLUMNS = 20
-ROWS, MASTER, PRIVATE = (CASES[name] for name in ("elm_horizontal_sigmoid", "elm_vertical_sigmoid_ring", "elm_vertical_tanh_number"))
+ROWS, MASTER, PRIVATE = (
+    CASES[name] for name in ("elm_horizontal_sigmoid", "elm_vertical_sigmoid_ring", "elm_vertical_tanh_number")
+)
 
 
 @pytest.fixture
@@ -77,7 +86,8 @@ def test_under_private_weights_no_message_carries_a_weight():
 
 
 @pytest.mark.parametrize(
-    ("nodes", "known", "least", "most"), [(20, 0, 0, 1e-7), (40, 0, 0, 1e-7), (19, 1, 0, 1e-7), (19, 0, 0.05, 1), (5, 0, 0.5, 1)]
+    ("nodes", "known", "least", "most"),
+    [(20, 0, 0, 1e-7), (40, 0, 0, 1e-7), (19, 1, 0, 1e-7), (19, 0, 0.05, 1), (5, 0, 0.5, 1)],
 )
 def test_inversion_succeeds_from_as_many_nodes_as_there_are_unknown_columns(truth, nodes, known, least, most):
     W, b = layer(nodes)
@@ -138,15 +148,20 @@ def test_whose_rows_are_whose_changes_no_sum_that_is_opened(monkeypatch):
     parts = inputs["data"][1]
     X, y = np.concatenate([p.X for p in parts.values()]), np.concatenate([p.y for p in parts.values()])
     order = np.random.default_rng(1).permutation(len(X))
-    dealt = {p: part_of(X[i], y[i], None, part.features) for (p, part), i in zip(parts.items(), np.split(order, [5, 50]), strict=True)}
+    dealt = {
+        p: part_of(X[i], y[i], None, part.features)
+        for (p, part), i in zip(parts.items(), np.split(order, [5, 50]), strict=True)
+    }
 
     def opened(data: Any) -> list[Any]:
         seen: list[Any] = []
         real = elm_horizontal.add
         with monkeypatch.context() as patch, Tapped(roster, job=b"j", entropy=RootEntropy(roster.parties, b"r")) as run:
-            patch.setattr(elm_horizontal, "add", lambda total, *rest: real(seen.append(total[0]) or total, *rest))
+            patch.setattr(elm_horizontal, "add", lambda total, *rest: real(seen.append(total) or total, *rest))
             ROWS.run(run, {"data": (Holder, data)})
-        kinds = {place.rsplit("/", 1)[1].split("#")[0] for receiver, place, _ in run.frames if receiver == "coordinator"}
+        kinds = {
+            place.rsplit("/", 1)[1].split("#")[0] for receiver, place, _ in run.frames if receiver == "coordinator"
+        }
         assert kinds == {"PublicKey", "Held", "Width", "Masked", "Counts", "OutputWeights"}
         return seen
 
@@ -165,9 +180,73 @@ def test_sums_of_fewer_rows_than_nodes_give_the_rows_away_and_others_do_not(rows
 
 def test_so_every_sum_is_of_at_least_as_many_rows_as_there_are_nodes():
     X, y = np.random.default_rng(6).normal(size=(60, 4)), np.arange(60) % 2
-    with pytest.raises(ValueError, match="n_hidden=61 nodes are more than the 60 rows: whoever opens the sums could check"):
+    with pytest.raises(
+        ValueError, match="n_hidden=61 nodes are more than the 60 rows: whoever opens the sums could check"
+    ):
         SecureELMClassifier(n_hidden=61).fit(X, y)
     model = SecureELMClassifier(n_hidden=30).fit(X, y)
     with pytest.raises(ValueError, match="n_hidden=30 nodes are more than the 29 rows"):
         model.partial_fit(X[:29], y[:29])
     assert isinstance(model.partial_fit(X[:30], y[:30]).federation_, Federation)
+
+
+def table_with_a_rare_class():
+    """60 rows, 6 of them of class 1; and the hidden layer of 40 nodes that seed 3 draws."""
+    X = np.random.default_rng(5).normal(size=(60, 4))
+    y = (np.arange(60) % 10 == 0).astype(int)
+    return X, y
+
+
+def fitted_with(weight: float, **more: Any) -> Any:
+    X, y = table_with_a_rare_class()
+    return SecureELMClassifier(n_hidden=40, scale=2.0, ridge=1.0, class_weight={1: weight}, random_state=0, **more).fit(
+        X, y
+    )
+
+
+def test_two_weightings_of_the_classes_give_the_sum_of_a_class_and_with_it_its_rows():
+    X, y = table_with_a_rare_class()
+    once, twice = (fitted_with(weight, accept_risk=True) for weight in (1.0, 2.0))
+    assert once.sums_ is not None
+    assert twice.sums_ is not None
+    A = unpack([(twice.sums_.values - once.sums_.values)[: 40 * 41 // 2]], 40)
+    W, b = once.layer_weights()
+    rare = X[y == 1]
+    np.testing.assert_allclose(A, hidden(rare, W, b, "sigmoid").T @ hidden(rare, W, b, "sigmoid"), atol=1e-8)
+    assert elm_row_space(A, lambda x: hidden(x, W, b, "sigmoid"), rare, starts=60).share > 0.8
+
+
+@pytest.mark.parametrize("weight", [2.0, 1e6])
+def test_so_with_class_weights_every_class_has_at_least_as_many_rows_as_there_are_nodes(weight):
+    with pytest.raises(ValueError, match="n_hidden=40 nodes are more than the 6 rows of the smallest class"):
+        fitted_with(weight)
+
+
+def test_with_probabilities_every_fold_has_and_other_folds_count_as_another_layer():
+    X, y = np.random.default_rng(5).normal(size=(200, 4)), np.arange(200) % 2
+    fed = Federation.simulate(X, y, parties=3)
+    model = SecureELMClassifier(n_hidden=30, probability=True, random_state=0).fit(fed)  # five folds of 34 rows or more
+    layers = [
+        {name: told for name, told in zip(past.maps, past.told, strict=True) if name.startswith(LAYER)}
+        for past in fed.backend.past.values()  # type: ignore[attr-defined]
+    ]
+    assert all(len(each) == 1 and next(iter(each)).endswith("in 5 folds") for each in layers)
+    assert {round(next(iter(each.values())) * 34) for each in layers} == {30}
+    again = SecureELMClassifier(n_hidden=30, probability=True, random_state=0).fit(fed)  # the same sums
+    np.testing.assert_array_equal(again.model_.beta, model.model_.beta)
+    with pytest.raises(ValueError, match="30 nodes, after 30 of other hidden layers"):
+        SecureELMClassifier(n_hidden=30, probability=True, random_state=1).fit(fed)
+
+
+def test_probabilities_are_functions_of_means_over_groups_of_rows():
+    X, y = np.random.default_rng(5).normal(size=(200, 4)), np.arange(200) % 2
+    fed = Federation.simulate(X, y, parties=3)
+    seen: list[Any] = []
+    real = elm_probability.scores_of
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(elm_probability, "scores_of", lambda *given: seen.append(real(*given)) or seen[-1])
+        SecureELMClassifier(n_hidden=20, probability=True).fit(fed)
+    for scores in seen:
+        found = np.unique(np.column_stack([scores.values, scores.codes]), axis=0, return_counts=True)[1]
+        assert found.min() >= 5  # min_rows
+    assert seen

@@ -1,4 +1,7 @@
-"""A row that alone tells two sums apart is read by a coordinator that follows the protocol; min_count takes that from it."""
+"""A row that alone tells two sums apart is read by a coordinator that follows the protocol.
+
+Min_count takes that from it.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +10,9 @@ import pytest
 
 from leaks.planes import blobs, rows_of, shared
 from tacit.attacks.few_violators import few_violators, record_of, violator
-from tacit.numeric.feature_map import basis_of
-from tacit.numeric.kernels import Kernel
-from tacit.protocols.feature_map import FeatureMap, map_records
+from tacit.numeric.features.feature_map import basis_of
+from tacit.numeric.svm.kernels import Kernel
+from tacit.protocols.planes.feature_map import FeatureMap, map_records
 
 NONE = np.empty((0, 0))
 

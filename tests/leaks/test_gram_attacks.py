@@ -1,4 +1,4 @@
-"""What a gram matrix, a kernel matrix and the answers of a gram SVM give away, on the views that the real protocols give."""
+"""What a gram matrix, a kernel matrix and the answers of a gram SVM give away, on views of the real protocols."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from tacit.attacks.one_hidden_column import one_hidden_column, up_to_rotation
 from tacit.attacks.rbf_trilateration import rbf_trilateration
 from tacit.attacks.small_exponent import play
 from tacit.attacks.unit_queries import model_extraction, unit_queries
-from tacit.data import Federation
 from tacit.errors import LocalError
+from tacit.federation import Federation
 
 RECORDS, COLUMNS = 40, 5
 PARTITIONS = ("vertical", "horizontal", "arbitrary")
@@ -80,10 +80,14 @@ def test_a_coordinator_that_keeps_the_kernel_matrix_only_has_forgotten_nothing(p
 def test_what_does_not_determine_gamma_or_a_distance_is_refused():
     X, _ = records()
     K = rbf_kernel(X, gamma=0.1)
-    with pytest.raises(LocalError, match=r"^gamma does not follow from 1 known record\(s\): know two that differ, or give gamma$"):
+    with pytest.raises(
+        LocalError, match=r"^gamma does not follow from 1 known record\(s\): know two that differ, or give gamma$"
+    ):
         rbf_trilateration(K, X, np.array([3]))
     K[0, 1] = 0.0
-    with pytest.raises(LocalError, match=r"^an entry of the kernel matrix is 0, .*: attack records of a smaller gamma$"):
+    with pytest.raises(
+        LocalError, match=r"^an entry of the kernel matrix is 0, .*: attack records of a smaller gamma$"
+    ):
         rbf_trilateration(K, X, np.arange(6), 0.1)
 
 
@@ -122,7 +126,9 @@ def test_as_many_known_records_as_hidden_columns_give_them_and_their_number_is_n
     fed, X = federation("vertical")
     gram, columns = gram_view(fed, UNITS).gram, X[:, hidden:]
     assert up_to_rotation(gram - columns @ columns.T).shape[1] == hidden
-    enough, fewer = (one_hidden_column(gram, columns, X[:, :hidden], np.arange(known)) for known in (hidden, hidden - 1))
+    enough, fewer = (
+        one_hidden_column(gram, columns, X[:, :hidden], np.arange(known)) for known in (hidden, hidden - 1)
+    )
     assert enough.error < 1e-7
     assert hidden == 1 or fewer.error > 0.02
 
@@ -186,7 +192,9 @@ def test_the_copy_of_an_rbf_model_gets_better_with_every_question():
     fed, _ = federation("vertical", 100)
     asked, fresh = records(400, seed=1)[0], records(100, seed=2)[0]
     view = gram_view(fed, np.vstack([asked, fresh]), gamma=0.2)
-    copies = [model_extraction(view.kernel, asked[:q], view.answers[:q], fresh, view.answers[400:]) for q in (0, 20, 100, 400)]
+    copies = [
+        model_extraction(view.kernel, asked[:q], view.answers[:q], fresh, view.answers[400:]) for q in (0, 20, 100, 400)
+    ]
     errors = [copy.error for copy in copies]
     assert errors == sorted(errors, reverse=True)
     assert errors[0] == 1

@@ -1,4 +1,7 @@
-"""What the gram SVM gives away: to the coordinator the gram matrix and not more, to the holders nothing of each other's columns."""
+"""What the gram SVM gives away.
+
+To the coordinator the gram matrix and not more, to the holders nothing of each other's columns.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +10,15 @@ from typing import Any
 import numpy as np
 import pytest
 
+import tacit
 from conformance.case import columns
 from conformance.cases import CASES
 from conformance.cases_gram import play_gram
 from tacit.attacks.gram_inversion import gram_inversion
 from tacit.choreo import Holder
-from tacit.crypto.entropy import RootEntropy
-from tacit.data.part import part_of
-from tacit.protocols import gram_vertical
+from tacit.crypto.pads.entropy import RootEntropy
+from tacit.federation.part import part_of
+from tacit.protocols.gram import vertical as gram_vertical
 from tacit.runtimes.together import Together
 
 CASE = CASES["gram_vertical_linear"]
@@ -64,7 +68,11 @@ def test_holders_receive_the_same_bytes_when_another_holder_s_columns_are_rotate
 
     def to_others(run: Tapped) -> list[Any]:
         # public keys are fresh in every run, and p1 is the asker, to whom the decision values go
-        return [(r, place, data) for r, place, data in run.frames if r in ("p2", "p1") and not place.endswith(("PublicKey", "Decision"))]
+        return [
+            (r, place, data)
+            for r, place, data in run.frames
+            if r in ("p2", "p1") and not place.endswith(("PublicKey", "Decision"))
+        ]
 
     assert to_others(first) == to_others(second)
 
@@ -82,3 +90,15 @@ def test_gram_inversion_succeeds_from_as_many_known_records_as_there_are_columns
     noise = rng.uniform(-1, 1, size=(40, 40)) * 3 * 2.0**-33  # the fixed point's rounding does not save anybody
     attack = gram_inversion(A @ A.T + noise + noise.T, A, np.arange(known))
     assert least <= attack.error <= most
+
+
+@pytest.mark.parametrize("partition", ["vertical", "horizontal"])
+def test_of_pairs_the_asker_is_told_a_value_for_each_class_and_none_of_a_pair(partition):
+    """Five classes are ten pairs; the coordinator adds up what they say before it tells it."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 4)), np.arange(60) % 5
+    fed = tacit.simulate(X, y, parties=3, partition=partition, seed=0)
+    asked = tacit.GramSVC(multi_class="ovo").fit(fed).ask(fed)
+    told = [row.shapes for row in asked.outcomes[-1].ledger if row.type in {"Decision", "OwnDecisions"}]
+    assert len(told) == (1 if partition == "vertical" else 3)
+    assert {shape[-1] for shapes in told for shape in shapes} == {5}

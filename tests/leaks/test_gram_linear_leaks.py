@@ -1,8 +1,8 @@
-"""What weights in shares and their answers give away, exactly: to whom they belong the values of its own records, and to nobody w.
+"""What shared weights and their answers give away, exactly: the asker learns its own values, and nobody learns w.
 
-`own_sums`, which opens answers by rows, is enumerated in Z_2 over all inputs and all pads, for every coalition; dealing shares of w in Z_4.
-That masks of products are long enough is arithmetic (`unit/crypto/test_crypto_product`), and products themselves are enumerated in
-`test_secure_product_leaks` and `test_cell_leaks`.
+`own_sums`, which opens answers by rows, is enumerated in Z_2 over all inputs and all pads, for every coalition; dealing
+shares of w in Z_4. That masks of products are long enough is arithmetic (`unit/crypto/test_crypto_product`), and
+products themselves are enumerated in `test_secure_product_leaks` and `test_cell_leaks`.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from conformance import linear_reference as linear
 from conformance.cases import CASES
 from leaks.enumeration import Digits, Enumerated, EnumeratedEntropy, coalitions
 from tacit.choreo import Asker, Coordinator, Holder, Message, Roster, decode_as
-from tacit.crypto.entropy import RootEntropy
-from tacit.numeric.ownership import Owners
-from tacit.numeric.ring import Ring
-from tacit.protocols.gram_linear import OwnMasked, own_sums
-from tacit.protocols.gram_weights import DealtWeights, dealt
-from tacit.protocols.secure_sum import protect
+from tacit.crypto.pads.entropy import RootEntropy
+from tacit.numeric.cells.ownership import Owners
+from tacit.numeric.ring.words import Ring
+from tacit.protocols.gram.linear import OwnMasked, own_sums
+from tacit.protocols.gram.weights import DealtWeights, deal
+from tacit.protocols.sums.secure_sum import protect
 from tacit.runtimes.together import Together
 
 Q = 2
@@ -66,7 +66,10 @@ def enumerated(holders: int, entropy: type[EnumeratedEntropy] = EnumeratedEntrop
     for _ in ("count", "enumerate"):
         source = entropy(roster.parties, digits)
         with Tapped(roster, job=b"leak test", entropy=source) as run:
-            parts = {p: np.concatenate([digits.of(t * holders + i) for t in range(holders)])[None] for i, p in enumerate(names)}
+            parts = {
+                p: np.concatenate([digits.of(t * holders + i) for t in range(holders)])[None]
+                for i, p in enumerate(names)
+            }
             by = protect(run, to=Asker)
             sums = own_sums(run, run.hold(Holder, parts), new=records(names, digits.size), by=by, ring=Ring(Q))._entries
         digits.pads = len(source.numbers)
@@ -112,7 +115,7 @@ def test_all_but_one_of_the_dealt_parts_are_uniform_whatever_is_dealt(holders):
         for total in range(4):
             views = Counter()
             for values in product(range(4), repeat=holders - 1):
-                parts = dealt(np.array([[total]], np.uint64), Dice(values), names, 7, ring)
+                parts = deal(np.array([[total]], np.uint64), Dice(values), names, 7, ring)
                 words = {p: int(part.words[0, 0]) for p, part in parts.items() if isinstance(part, DealtWeights)}
                 assert sum(words.values()) % 4 == total
                 views[tuple(w for p, w in words.items() if p != left_out)] += 1

@@ -19,17 +19,18 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.preprocessing import MinMaxScaler
 
 from leaks.enumeration import Digits, EnumeratedEntropy, Tapped
-from tacit.attacks.cluster_difference import Round, cluster_difference, lloyd_sums, members, singled_out
+from tacit.attacks.cluster_difference import Round, cluster_difference, lloyd_sums, members, single_out
 from tacit.attacks.landmark_exposure import landmark_exposure
 from tacit.choreo import Coordinator, Holder, Roster, Run
-from tacit.crypto.entropy import RootEntropy
-from tacit.data.part import part_of
-from tacit.numeric.fixed_point import FixedPoint
-from tacit.numeric.ring import Ring
-from tacit.protocols import joint_landmarks as joint
-from tacit.protocols import landmarks as protocol
-from tacit.protocols.atoms import HoldBack, Told, begin
-from tacit.protocols.secure_sum import protect
+from tacit.crypto.pads.entropy import RootEntropy
+from tacit.federation.part import part_of
+from tacit.numeric.ring.fixed_point import FixedPoint
+from tacit.numeric.ring.words import Ring
+from tacit.protocols.planes import joint_landmarks as joint
+from tacit.protocols.planes import landmarks as protocol
+from tacit.protocols.sums.atoms import HoldBack, Told, begin
+from tacit.protocols.sums.secure_sum import protect
+from tacit.protocols.witness import Voice
 from tacit.runtimes.together import Together
 
 WDBC = MinMaxScaler((-1, 1)).fit_transform(load_breast_cancer().data)
@@ -41,7 +42,10 @@ Play = Callable[[Run, Any, Hands, Digits, Ring], None]
 
 def delivered(run: Run, by: Any, hands: Hands, digits: Digits, ring: Ring) -> None:
     """Landmark i has digit i as its columns, and slot 3 i of those kept."""
-    own = {p: np.array([digits.of(i) for i in range(2) if hands[i] == p], dtype=np.float64).reshape(-1, digits.size) for p in NAMES}
+    own = {
+        p: np.array([digits.of(i) for i in range(2) if hands[i] == p], dtype=np.float64).reshape(-1, digits.size)
+        for p in NAMES
+    }
     slot = {p: np.array([3 * i for i in range(2) if hands[i] == p], dtype=np.int64) for p in NAMES}
     held = (run.hold(Holder, own), run.hold(Holder, slot))
     protocol.deliver(run, *held, kept=np.array([0, 3]), by=by, fixed=FixedPoint(0, terms=3), ring=ring)
@@ -78,7 +82,10 @@ def coded(blocks: Iterable[Any], q: int) -> Any:
 
 
 def says_whose(
-    play: Play, q: int, coalition: Sequence[str] = ("coordinator",), entropy: type[EnumeratedEntropy] = EnumeratedEntropy
+    play: Play,
+    q: int,
+    coalition: Sequence[str] = ("coordinator",),
+    entropy: type[EnumeratedEntropy] = EnumeratedEntropy,
 ) -> bool:
     """Whether two ways to hold the landmarks, by holders outside the coalition, can be told apart."""
     outside = [p for p in NAMES if p not in coalition]
@@ -111,7 +118,9 @@ def occupancies(split: tuple[int, ...], draw: Callable[..., Any], slots: int = 5
         for own in split:
             mine, dice = dice[:own], dice[own:]
             seed = np.array(mine, dtype=np.uint64).tobytes()
-            total += protocol.occupancy(draw(np.full(own, -1), np.empty(0, np.int64), slots, seed), slots).astype(np.int64)
+            total += protocol.occupancy(draw(np.full(own, -1), np.empty(0, np.int64), slots, seed), slots).astype(
+                np.int64
+            )
         seen[tuple(total.tolist())] += 1
     return seen
 
@@ -144,9 +153,10 @@ def played(parts: Sequence[Any], kind: type[Together] = Together, **asked: Any) 
     kinds = {p: np.zeros(len(X), np.int64) for p, X in zip(names, parts, strict=True)}
     rule = HoldBack(min(asked["min_cluster"], asked.pop("min_count", 5)), accept_risk=True)
     with kind(roster, job=b"j", entropy=RootEntropy(roster.parties, b"r")) as run:
-        by, data = protect(run, to=Coordinator), run.hold(Holder, held)
+        fixed, witness = FixedPoint(32, len(names)), asked.pop("witness", False)
+        voice, data = Voice(run, protect(run, to=Coordinator), fixed, witness), run.hold(Holder, held)
         atoms = run.local(Holder, begin, data, run.hold(Holder, kinds), Told((("identity", parts[0].shape[1]),)), rule)
-        return protocol.landmarks(run, data, atoms, by=by, fixed=FixedPoint(32, len(names)), **asked)[0], run
+        return protocol.landmarks(run, data, atoms, voice=voice, **asked)[0], run
 
 
 def split(X: Any, parties: int = 5) -> list[Any]:
@@ -178,11 +188,13 @@ def test_no_message_is_longer_where_a_holder_has_more_landmarks():
 # joint
 
 
-def views(monkeypatch: pytest.MonkeyPatch, parts: Sequence[Any], count: int = 10, least: int = 5) -> tuple[list[Any], list[Any]]:
+def views(
+    monkeypatch: pytest.MonkeyPatch, parts: Sequence[Any], count: int = 10, least: int = 5
+) -> tuple[list[Any], list[Any]]:
     """What the coordinator knows after each round, and the cell of each row at the first holder."""
     known: list[Any] = []
     cells: list[Any] = [np.zeros(len(parts[0]), np.int32)]
-    grown, descend = joint.grown, joint.descend
+    grown, descend = joint.grow_cells, joint.descend
 
     def keep(*args: Any) -> Any:
         known.append(grown(*args))
@@ -195,14 +207,17 @@ def views(monkeypatch: pytest.MonkeyPatch, parts: Sequence[Any], count: int = 10
         return after
 
     with monkeypatch.context() as patch:
-        patch.setattr(joint, "grown", keep)
+        patch.setattr(joint, "grow_cells", keep)
         patch.setattr(joint, "descend", follow)
         played(parts, source="joint", count=count, min_count=least)
     return known, cells
 
 
 def as_rounds(known: Sequence[Any], cells: Sequence[Any]) -> list[Round]:
-    """The coordinator's knowledge, in the form that the attack takes: a cell is a cluster, opened where it has changed."""
+    """The coordinator's knowledge, in the form that the attack takes.
+
+    A cell is a cluster, opened where it has changed.
+    """
     most, told = len(known[-1].size), []
     for cell, opened in zip(cells[1:], known, strict=True):
         size, total = np.zeros(most, np.int64), np.zeros((most, opened.total.shape[1]))
@@ -220,21 +235,21 @@ def test_every_opened_sum_is_over_enough_records_and_no_combination_singles_one_
         assert opened.size.min() >= 5
     patterns = np.unique(members(told), axis=1, return_counts=True)[1]
     assert patterns.min() >= 5, "rows that no sum tells apart"
-    assert singled_out(members(told)).size == 0
+    assert single_out(members(told)).size == 0
     assert cluster_difference(told, WDBC).found.size == 0
 
 
 def test_a_cut_that_leaves_one_record_is_caught(monkeypatch):
-    """A coordinator that says a cut is fine, whatever it leaves, gets a record where rows are groups of their own, and else none."""
+    """A coordinator that calls every cut fine gets a record only where rows are groups of their own."""
     X = np.vstack([WDBC, np.full(30, 9.0)])  # so far from all others that a cut leaves it alone
-    honest = joint.large_enough
-    monkeypatch.setattr(joint, "large_enough", lambda cells, cuts, sums, _: honest(cells, cuts, sums, 1))
+    honest = joint.choose_done
+    monkeypatch.setattr(joint, "choose_done", lambda cells, cuts, sums, _: honest(cells, cuts, sums, 1))
     known, cells = views(monkeypatch, [X, X[:0], X[:0]], least=1)
     assert known[-1].size.min() == 1
-    assert len(X) - 1 in singled_out(members(as_rounds(known, cells)))
+    assert len(X) - 1 in single_out(members(as_rounds(known, cells)))
     known, cells = views(monkeypatch, [X, X[:0], X[:0]], least=5)
     assert known[-1].size.min() >= 5
-    assert singled_out(members(as_rounds(known, cells))).size == 0
+    assert single_out(members(as_rounds(known, cells))).size == 0
 
 
 def test_holders_see_cuts_and_landmarks_and_nothing_else():
@@ -256,14 +271,14 @@ def test_holding_back_small_moves_ends_the_differences_but_not_the_combinations(
     """Why the joint landmarks are made in another way."""
     held = [lloyd_sums(WDBC, k, 15, seed, min_cluster=5) for k in (5, 10, 20) for seed in range(3)]
     assert sum(cluster_difference(told, WDBC).found.size for told in held) == 0
-    assert sum(singled_out(members(told)).size for told in held) >= 3
+    assert sum(single_out(members(told)).size for told in held) >= 3
 
 
 def test_a_combination_of_sums_is_found():
     pair = np.array([[1, 1, 0, 0], [0, 0, 1, 1], [1, 0, 1, 0], [0, 1, 1, 0]], dtype=np.bool_)
-    np.testing.assert_array_equal(singled_out(pair), np.arange(4))
-    np.testing.assert_array_equal(singled_out(pair[:2]), [])
-    np.testing.assert_array_equal(singled_out(np.array([[1, 1, 1, 0], [1, 1, 0, 0]], dtype=np.bool_)), [2])
+    np.testing.assert_array_equal(single_out(pair), np.arange(4))
+    np.testing.assert_array_equal(single_out(pair[:2]), [])
+    np.testing.assert_array_equal(single_out(np.array([[1, 1, 1, 0], [1, 1, 0, 0]], dtype=np.bool_)), [2])
 
 
 @pytest.mark.parametrize("source", ["local", "joint"])

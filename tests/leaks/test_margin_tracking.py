@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer
 
-from tacit.attacks.margin_tracking import Tracked, bends_of, fits, found_records, lines_of, margin_tracking, without
+from tacit.attacks.margin_tracking import Tracked, bends_of, fits, lines_of, margin_tracking, match_records, without
 from tacit.attacks.pairwise_rule import View, pairwise_rule
 
 
@@ -24,7 +24,7 @@ def test_one_run_gives_records(rows, columns, least):
     """Losses of one run, none of them over fewer than min_count rows, give records and nothing else."""
     F, y = cancer(rows, columns)
     found = margin_tracking([pairwise_rule(F, y, C=100.0, tol=1e-9)])
-    assert len(found_records(found, F)) == len(found.theta) >= least
+    assert len(match_records(found, F)) == len(found.theta) >= least
 
 
 def test_runs_over_the_same_rows_add_up():
@@ -32,7 +32,7 @@ def test_runs_over_the_same_rows_add_up():
     F, y = cancer(400, 3)
     views = [pairwise_rule(F, y, C=C, tol=1e-9) for C in (1.0, 10.0, 100.0)]
     found = margin_tracking(views)
-    assert len(found_records(found, F)) == len(found.theta) > len(margin_tracking(views[2:]).theta)
+    assert len(match_records(found, F)) == len(found.theta) > len(margin_tracking(views[2:]).theta)
     signs = [y[np.abs(F - x).max(axis=1).argmin()] for x in found.features]
     np.testing.assert_array_equal(np.sign(found.theta[:, -1]), signs)
 
@@ -63,6 +63,8 @@ def test_without_lines_there_is_nothing_to_track():
     """A view of sums alone gives no margins; one with the losses held back gives none either."""
     F, y = cancer(100, 3)
     view = pairwise_rule(F, y, C=10.0, tol=1e-9)
-    silent = dataclasses.replace(view, lines=tuple(dataclasses.replace(line, losses=line.losses * np.nan) for line in view.lines))
+    silent = dataclasses.replace(
+        view, lines=tuple(dataclasses.replace(line, losses=line.losses * np.nan) for line in view.lines)
+    )
     assert len(margin_tracking([View(view.sums)]).theta) == 0
     assert len(margin_tracking([silent]).theta) == 0

@@ -1,4 +1,7 @@
-"""What metrics and probabilities give away: nothing that is told is of a few records, nothing follows by subtraction."""
+"""What metrics and probabilities give away.
+
+Nothing that is told is of a few records, nothing follows by subtraction.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +14,13 @@ import pytest
 from conformance.pan_oracle import parts_at
 from conformance.score_reference import N, pooled, score_parts
 from tacit.choreo import Coordinator, Holder, Roster
-from tacit.crypto.entropy import RootEntropy
-from tacit.numeric.fixed_point import FixedPoint
-from tacit.protocols import fold_scores, score_counts
-from tacit.protocols.platt import Scores, platt
-from tacit.protocols.score_counts import Scored, Sizes, curve, sizes_from
-from tacit.protocols.secure_sum import protect
+from tacit.crypto.pads.entropy import RootEntropy
+from tacit.numeric.ring.fixed_point import FixedPoint
+from tacit.protocols.scores import fold_scores, score_counts
+from tacit.protocols.scores.platt import Scores, platt
+from tacit.protocols.scores.score_counts import Scored, Sizes, curve, sizes_from
+from tacit.protocols.sums.secure_sum import protect
+from tacit.protocols.witness import Voice
 from tacit.registry import execute_together
 
 from leaks.views import Tapped  # isort: skip
@@ -49,7 +53,9 @@ def test_sites_show_their_own_only_where_all_others_stay_hidden():
             continue
         for shows in product((True, False), repeat=4):
             rest = [np.array(size) * (not seen) for size, seen in zip(sizes, shows, strict=True)]
-            told = sizes_from(np.stack([np.sum(sizes, axis=0), np.sum(rest, axis=0)]).astype(np.uint64), 2, LEAST, shows.count(False))
+            told = sizes_from(
+                np.stack([np.sum(sizes, axis=0), np.sum(rest, axis=0)]).astype(np.uint64), 2, LEAST, shows.count(False)
+            )
             assert not (told.apart and hidden_may_follow(sizes, shows))
 
 
@@ -62,17 +68,21 @@ def scored(sizes: tuple[int, int], seed: int) -> Scored:
 def left_by_subtraction() -> Any:
     parts = {name: scored((9, 9) if name != "d" else (9, 2), i) for i, name in enumerate("abcd")}
     roster = Roster({Holder: tuple(parts), Coordinator: ("coordinator",)})
-    params = {"classes": 2, "per_site": dict.fromkeys("abcd", 5)}
+    params = {"n_classes": 2, "per_site": dict.fromkeys("abcd", 5)}
     found = execute_together(roster, "score_counts", {"scored": (Holder, parts)}, params).result
     d = np.bincount(parts["d"].codes * 2 + parts["d"].chosen, minlength=4).reshape(2, 2)
-    return found["tally"].confusion - sum(each.confusion for each in found["sites"].values()), d
+    return found.tally.confusion - sum(each.confusion for each in found.sites.values()), d
 
 
 def test_a_rule_that_looks_at_nobody_else_gives_a_site_away_and_the_real_one_does_not(monkeypatch):
     rest, d = left_by_subtraction()
     assert rest.sum() == 65
     with monkeypatch.context() as patch:
-        patch.setattr(score_counts, "sizes_from", lambda counted, classes, *_: Sizes(counted[0].astype(np.int64), apart=classes > 0))
+        patch.setattr(
+            score_counts,
+            "sizes_from",
+            lambda counted, classes, *_: Sizes(counted[0].astype(np.int64), apart=classes > 0),
+        )
         rest, d = left_by_subtraction()
     np.testing.assert_array_equal(rest, d)
 
@@ -82,8 +92,8 @@ def opened_by(parts: dict[str, Scores]) -> tuple[Any, list[Any]]:
     roster = Roster({Holder: tuple(parts), Coordinator: ("coordinator",)})
     sizes = np.bincount(pooled(2).codes).astype(float)
     with Tapped(roster, job=b"platt", entropy=RootEntropy(roster.parties, b"platt")) as run:
-        by = protect(run, to=Coordinator)
-        AB = platt(run, run.hold(Holder, parts), sizes=sizes, by=by, fixed=FixedPoint(32, terms=len(parts)))
+        voice = Voice(run, protect(run, to=Coordinator), FixedPoint(32, terms=len(parts)))
+        AB = platt(run, run.hold(Holder, parts), voice=voice, sizes=sizes)
         return AB, [values for _, values in run.sums]
 
 
@@ -94,7 +104,9 @@ def test_the_sums_of_probabilities_do_not_depend_on_who_holds_which_record():
     dealt = {p: Scores(whole.values[i], whole.codes[i]) for p, i in zip(parts, np.array_split(rows, 3), strict=True)}
     (one, sums), (other, others) = opened_by(parts), opened_by(dealt)
     np.testing.assert_allclose(one, other, atol=1e-8)
-    assert [s.shape for s in sums] == [s.shape for s in others] == [(1, 6)] * len(sums)  # six numbers of a column, and no more
+    assert (
+        [s.shape for s in sums] == [s.shape for s in others] == [(1, 6)] * len(sums)
+    )  # six numbers of a column, and no more
     np.testing.assert_allclose(sums, others, atol=1e-6)
     assert 3 <= len(sums) <= 10
 
@@ -112,7 +124,15 @@ def test_probabilities_are_fitted_to_means_over_groups_of_rows(monkeypatch, prot
     monkeypatch.setattr(fold_scores, "scores_of", spied)
     parts = parts_at(("p1", "p2", "p3"), 2)
     roster = Roster({Holder: tuple(parts), Coordinator: ("coordinator",)})
-    params = {"kernel": "linear", "gamma": 1.0, "degree": 3, "coef0": 0.0, "C": 1.0, "min_count": least, "probability": True}
+    params = {
+        "kernel": "linear",
+        "gamma": 1.0,
+        "degree": 3,
+        "coef0": 0.0,
+        "C": 1.0,
+        "min_count": least,
+        "probability": True,
+    }
     execute_together(roster, protocol, {"data": (Holder, parts)}, {**params, "accept_risk": True})
     assert len(seen) == 3
     for atoms, scores in seen:
@@ -126,7 +146,7 @@ def test_probabilities_are_fitted_to_means_over_groups_of_rows(monkeypatch, prot
 def test_holders_receive_nothing_but_what_is_published(sites):
     parts = {name: scored((9, 9), i) for i, name in enumerate("abcd")}
     roster = Roster({Holder: tuple(parts), Coordinator: ("coordinator",)})
-    params = {"classes": 2, "per_site": dict.fromkeys(sites, 5)}
+    params = {"n_classes": 2, "per_site": dict.fromkeys(sites, 5)}
     ledger = execute_together(roster, "score_counts", {"scored": (Holder, parts)}, params).ledger
     assert {row.type for row in ledger if row.receiver_role == "holder"} == set()
     assert {row.sender for row in ledger if row.type == "OwnCounts"} == set(sites)

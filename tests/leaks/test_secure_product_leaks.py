@@ -1,9 +1,9 @@
 """What each side learns from two products of one upload, exactly: the real engine in Z_4, all inputs and all masks.
 
-Rows of Q's matrix are independent of each other, so one run holds every combination of an entry of B and its masks: row r of both
-products has the r-th. What P can read of the replies, the decrypted polynomials in full, must have the same distribution over the masks
-whatever B is; what Q has besides ciphertexts, its shares, must not depend on A. A ciphertext itself is not enumerated: that its noise
-tells nothing is what `attacks.bfv_noise` tries.
+Rows of Q's matrix are independent of each other, so one run holds every combination of an entry of B and its masks: row
+r of both products has the r-th. What P can read of the replies, the decrypted polynomials in full, must have the same
+distribution over the masks whatever B is; what Q has besides ciphertexts, its shares, must not depend on A. A
+ciphertext itself is not enumerated: that its noise tells nothing is what `attacks.bfv_noise` tries.
 """
 
 from __future__ import annotations
@@ -16,16 +16,18 @@ import numpy as np
 import pytest
 
 from tacit.choreo import Holder, Role, Roster, decode_as, entries_of
-from tacit.crypto.bfv import decrypted, scheme
-from tacit.crypto.bfv_layout import N
-from tacit.crypto.entropy import RootEntropy
-from tacit.crypto.product import Block, Plan, engine
-from tacit.crypto.seal_bytes import Memory
-from tacit.protocols.secure_product import Reply, multiply, offer
+from tacit.crypto.pads.entropy import RootEntropy
+from tacit.crypto.products.bfv import decrypt, scheme
+from tacit.crypto.products.bfv_layout import N
+from tacit.crypto.products.engines import Block, Plan, make_engine
+from tacit.crypto.products.seal_bytes import Memory
+from tacit.protocols.products.secure_product import Reply, multiply, offer
 from tacit.runtimes.together import Together
 
 Q, ENTRIES = 4, (-1, 0, 1)
-ROWS = list(product(ENTRIES, ENTRIES, range(Q), range(Q)))  # of B in the first and in the second product, and their masks
+ROWS = list(
+    product(ENTRIES, ENTRIES, range(Q), range(Q))
+)  # of B in the first and in the second product, and their masks
 P1, P2 = (Role("holder", single=True, party=p) for p in ("p1", "p2"))
 PLAN = Plan((1,), (Block((0,), len(ROWS)),))
 
@@ -65,7 +67,7 @@ class Tapped(Together):
 
 def played(a: int, *, masked: bool = True) -> tuple[Any, Any, Any]:
     """What P reads in both replies, its shares, and Q's shares; a row for each row of B."""
-    way = engine("bfv", 1, bits=2, bound=1)
+    way = make_engine("bfv", 1, bits=2, bound=1)
     with Tapped(Roster({Holder: ("p1", "p2")}), job=b"leak test", entropy=GivenEntropy(masked=masked)) as run:
         offered = offer(run, run.hold(P1, {"p1": (np.array([a]),)}), p=P1, way=way)
         mine, theirs = [], []
@@ -76,7 +78,7 @@ def played(a: int, *, masked: bool = True) -> tuple[Any, Any, Any]:
                 into.append(next(iter(entries_of(share).values()))[0][0])
         key = scheme(2).secret(entries_of(offered.secret)["p1"])
         with Memory() as memory:
-            seen = [decrypted(scheme(2), memory, key, reply.body.tobytes())[0] for reply in run.replies]
+            seen = [decrypt(scheme(2), memory, key, reply.body.tobytes())[0] for reply in run.replies]
     return np.stack(seen, axis=1), np.stack(mine, axis=1), np.stack(theirs, axis=1)
 
 

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from leaks.enumeration import Enumerated, EnumeratedEntropy, coalitions, enumerate_sums
-from tacit.choreo import Coordinator, Holder, LocalError, Message, PeerError, Role, Roster, Run, choreography
+from tacit.choreo import Coordinator, Fact, Holder, LocalError, Message, PeerError, Role, Roster, Run, choreography
 from tacit.choreo.codec import Frames, encode
-from tacit.crypto.entropy import RootEntropy
-from tacit.protocols.secure_sum import protect, secure_sum
+from tacit.crypto.pads.entropy import RootEntropy
+from tacit.protocols.sums.secure_sum import protect, secure_sum
 from tacit.runtimes.apart import Apart, in_threads
 from tacit.runtimes.together import Together
 
@@ -45,6 +45,12 @@ def connected(rings: tuple[tuple[str, ...], ...], colluders: set[str]) -> list[s
     return parts
 
 
+def graph_allows(done: Enumerated, coalition: tuple[str, ...], to: str) -> Any:
+    """With the receiver in it, the sum over every component that is left of the graph; without, nothing."""
+    parts = connected(done.rings, set(coalition)) if to in coalition else []
+    return lambda t: [done.sums(part, t) for part in parts]
+
+
 CASES = {
     "pairwise-3-Z3": ({"holders": 3, "q": 3, "method": "pairwise"}, pairwise_allows),
     "pairwise-4-Z2": ({"holders": 4, "q": 2, "method": "pairwise"}, pairwise_allows),
@@ -52,6 +58,10 @@ CASES = {
     "ring-3-Z3": ({"holders": 3, "q": 3, "method": "ring"}, ring_allows),
     "ring-4-Z2": ({"holders": 4, "q": 2, "method": "ring"}, ring_allows),
     "ring-4-Z2-to-holder": ({"holders": 4, "q": 2, "method": "ring", "to": P1}, ring_allows),
+    "graph-3-Z3": ({"holders": 3, "q": 3, "method": "graph"}, graph_allows),
+    "graph-4-Z2": ({"holders": 4, "q": 2, "method": "graph", "neighbours": 2}, graph_allows),
+    "graph-4-Z2-to-holder": ({"holders": 4, "q": 2, "method": "graph", "neighbours": 2, "to": P1}, graph_allows),
+    "graph-5-Z2": ({"holders": 5, "q": 2, "method": "graph", "neighbours": 2, "rounds": 1}, graph_allows),
     "segments-4-Z2": ({"holders": 4, "q": 2, "method": "ring", "segments": 2}, ring_allows),
 }
 
@@ -70,7 +80,10 @@ def test_the_view_of_every_coalition_depends_only_on_what_the_table_allows(name)
 
 @pytest.mark.parametrize(("holders", "q"), [(3, 3), (4, 3), (5, 2)])
 def test_pairwise_pads_hide_every_honest_holder_s_value_from_coalitions_of_all_sizes_up_to_m_minus_2(holders, q):
-    """With the coordinator among them: they have the sum over the others, and no value of any of these. M - 1 have the last one's."""
+    """With the coordinator among them: they have the sum over the others, and no value of any of these.
+
+    M - 1 have the last one's.
+    """
     done = enumerate_sums(holders, q, method="pairwise", rounds=1)
     for size in range(holders):
         for group in combinations(done.holders, size):
@@ -95,6 +108,17 @@ def test_one_ring_gives_a_party_away_to_its_two_neighbours_and_two_rings_do_not(
         if len(pair) <= 3:  # fewer than 2q
             honest = [p for p in two.holders if p not in pair]
             assert all(len(s) > 1 for s in connected(two.rings, set(pair)) if s <= set(honest)), pair
+
+
+def test_a_graph_gives_a_party_away_to_the_receiver_with_all_of_its_neighbours_and_to_nobody_with_fewer():
+    """The limit whose probability the graph's bound states is a real one."""
+    done = enumerate_sums(5, 2, method="graph", neighbours=2, rounds=1)
+    ring = done.rings[0]
+    for i, victim in enumerate(ring):
+        before, after = ring[i - 1], ring[(i + 1) % 5]
+        assert done.tells(("coordinator", before, after), victim)
+        for others in (("coordinator", before), ("coordinator", after), tuple(p for p in ring if p != victim)):
+            assert not done.tells(others, victim), others
 
 
 def test_a_broken_mask_is_caught():
@@ -132,11 +156,13 @@ def test_putting_one_pad_on_two_values_raises():
             run.local(Holder, wear, run.pads(by.seeds, tag))
 
 
-class Told(Message, tells="what the coordinator says"):
+class Told(
+    Message, tells=Fact("tests.what_the_coordinator_says", "holders", "aggregate", "all", "what the coordinator says")
+):
     word: str
 
 
-@choreography(opens={Coordinator: "the sum"})
+@choreography(opens={Coordinator: Fact("tests.the_sum", "holders", "aggregate", "all", "the sum")})
 def told_then_summed(run: Run, x: Any) -> Any:
     by = protect(run, to=Coordinator)
     run.publish(Told, run.local(Coordinator, Told, "the same to all"))

@@ -7,8 +7,17 @@ import pytest
 from sklearn.datasets import load_breast_cancer
 
 from tacit.attacks.pairwise_rule import View, pairwise_rule
-from tacit.attacks.set_lattice import distinct, found_rows, heavy_class, neighbouring_jobs, of_sums, reduced, set_lattice, single
-from tacit.protocols.feature_map import FeatureMap, map_records
+from tacit.attacks.set_lattice import (
+    distinct,
+    found_rows,
+    heavy_class,
+    neighbouring_jobs,
+    of_sums,
+    reduce_basis,
+    set_lattice,
+    single,
+)
+from tacit.protocols.planes.feature_map import FeatureMap, map_records
 
 NONE = np.empty((0, 0))
 
@@ -73,7 +82,7 @@ def test_reduction_finds_the_unit_vectors_of_a_scrambled_basis():
     for _ in range(200):
         i, j = rng.choice(20, 2, replace=False)
         scrambled[i] += rng.integers(-1, 2) * scrambled[j]
-    U = reduced((scrambled @ scrambled.T).astype(float), 1e10)
+    U = reduce_basis((scrambled @ scrambled.T).astype(float), 1e10)
     np.testing.assert_array_equal(np.abs(U @ scrambled).sum(axis=1), 1)
 
 

@@ -8,23 +8,30 @@ from typing import Any
 import numpy as np
 import pytest
 
+from conformance.case import flat
 from tacit.attacks.ica import ica
 from tacit.attacks.shift_column_minimum import shift_column_minimum
 from tacit.attacks.shift_initiator import shift_initiator
 from tacit.attacks.shift_one_record import shift_one_record
 from tacit.choreo import Asker, Coordinator, Frames, Holder, Labeller, Roster, decode_as
-from tacit.crypto.entropy import RootEntropy
-from tacit.data.part import part_of
-from tacit.protocols import shift_ring as ring
-from tacit.protocols import shift_secret as secret
-from tacit.protocols import shift_vertical as vertical
+from tacit.crypto.pads.entropy import RootEntropy
+from tacit.federation.part import part_of
+from tacit.protocols.shift import ring, secret, vertical
 from tacit.runtimes.together import Together
 
 NAMES = ("p1", "p2", "p3", "p4")
 COLUMNS = 6
 KINDS: dict[str, Any] = {
     kind.__name__: kind
-    for kind in (ring.FirstPass, ring.Collected, ring.Remaining, ring.SecondPass, ring.Completed, secret.MovedRows, vertical.MovedColumns)
+    for kind in (
+        ring.FirstPass,
+        ring.Collected,
+        ring.Remaining,
+        ring.SecondPass,
+        ring.Completed,
+        secret.MovedRows,
+        vertical.MovedColumns,
+    )
 }
 SETTING: dict[str, Any] = {"kernel": "rbf", "gamma": 0.3, "C": 1.0}
 
@@ -56,7 +63,8 @@ def tables_in(message: Any) -> tuple[Any, ...]:
 def records(rows: int = 120) -> Any:
     """Counts and amounts: none below 0, 0 in every column, and nothing gaussian."""
     rng = np.random.default_rng(5)
-    X = np.column_stack([rng.exponential(size=rows), rng.integers(0, 4, rows), rng.uniform(0, 3, rows), rng.integers(0, 2, rows),
+    X = np.column_stack([rng.exponential(size=rows), rng.integers(0, 4, rows), rng.uniform(0, 3, rows),
+                         rng.integers(0, 2, rows),
                          rng.exponential(size=rows) ** 1.3, rng.integers(0, 9, rows)])  # fmt: skip
     return X - X.min(axis=0)
 
@@ -71,10 +79,10 @@ def played(variant: str, X: Any) -> tuple[Tapped, dict[str, Any], list[Any]]:
     with Tapped(roster, job=b"j", entropy=RootEntropy(roster.parties, b"r")) as run:
         data, widths = run.hold(Holder, parts), run.hold(Holder, width)
         if variant == "plain":
-            result = ring.shift_ring(run, data, widths, **SETTING)
+            result = flat(ring.shift_ring)(run, data, widths, **SETTING)
         else:
-            result = secret.shift_secret_rows(run, data, widths, rotation=variant == "rotation", **SETTING)
-        shifts = dict(result["shifts"]._entries)
+            result = flat(secret.shift_secret_rows)(run, data, widths, rotation=variant == "rotation", **SETTING)
+        shifts = dict(result.shifts._entries)
     return run, shifts, [X[c] for c in cut]
 
 
@@ -147,7 +155,9 @@ def test_on_the_plain_ring_every_holder_sees_the_row_differences_of_all_others()
     for i, party in enumerate(NAMES):
         seen = [np.diff(table, axis=0) for table in run.tables(party)]
         for k, block in enumerate(blocks):
-            known = any(d.shape == (len(block) - 1, COLUMNS) and np.allclose(d, np.diff(block, axis=0), atol=1e-9) for d in seen)
+            known = any(
+                d.shape == (len(block) - 1, COLUMNS) and np.allclose(d, np.diff(block, axis=0), atol=1e-9) for d in seen
+            )
             assert known == (k != i)
 
 

@@ -30,10 +30,10 @@ import pytest
 
 from leaks.enumeration import ROUNDS, Digits, Enumerated, EnumeratedEntropy, coalitions
 from tacit.choreo import Coordinator, Holder, Role, Roster, decode_as, entries_of
-from tacit.crypto.sharing import reconstruct
-from tacit.numeric.ring import Ring
-from tacit.protocols import threshold_sum as protocol
-from tacit.protocols.secure_sum import protect
+from tacit.crypto.pads.sharing import reconstruct
+from tacit.numeric.ring.words import Ring
+from tacit.protocols.sums import threshold_sum as protocol
+from tacit.protocols.sums.secure_sum import protect
 from tacit.runtimes.together import Together
 
 KINDS = {kind.__name__: kind for kind in (protocol.Veiled, protocol.Request, protocol.Revealed)}
@@ -160,7 +160,10 @@ class Linear(Played):
 
     def depends_only_on(self, coalition: Iterable[str], allowed: Callable[[int], list[Any]]) -> bool:
         members = tuple(coalition)
-        view, known = self.matrix(self.columns(members)), self.matrix([*self.own(members), *(a for t in range(ROUNDS) for a in allowed(t))])
+        view, known = (
+            self.matrix(self.columns(members)),
+            self.matrix([*self.own(members), *(a for t in range(ROUNDS) for a in allowed(t))]),
+        )
         n, q = self.digits.inputs, self.digits.q
         # the pads first: rows that keep none of them are what the view tells about the inputs
         reduced = echelon(np.roll(view, -n, axis=1), q)
@@ -314,17 +317,21 @@ def test_shares_of_the_pair_seed_itself_are_caught_in_the_second_sum(holders, t,
     done = two_sums(holders, t, [("p3",), ("p1",)], kind=kind)
     assert not done.depends_only_on(("coordinator",), done.allowed(("coordinator",)))
     still = two_sums(holders, t, [("p3",), ("p3",)], kind=kind)
-    assert still.depends_only_on(("coordinator",), still.allowed(("coordinator",))), "one party away for good gives nothing away"
+    assert still.depends_only_on(("coordinator",), still.allowed(("coordinator",))), (
+        "one party away for good gives nothing away"
+    )
 
 
 def test_answering_for_two_sets_of_survivors_is_caught(monkeypatch):
     """What the confirmations prevent: p3 taken for missing and for present in one sum."""
-    honest = protocol.needed
+    honest = protocol.list_needed
 
     def for_both(survivors: tuple[str, ...], holders: tuple[str, ...]) -> list[tuple[str, str]]:
-        return list(dict.fromkeys([*honest(survivors, holders), *honest(tuple(p for p in survivors if p != "p3"), holders)]))
+        return list(
+            dict.fromkeys([*honest(survivors, holders), *honest(tuple(p for p in survivors if p != "p3"), holders)])
+        )
 
-    monkeypatch.setattr(protocol, "needed", for_both)
+    monkeypatch.setattr(protocol, "list_needed", for_both)
     monkeypatch.setattr(protocol, "recover", honest_recovery(honest))
     done = two_sums(4, 3, [(), ()])
     assert not done.depends_only_on(("coordinator",), done.allowed(("coordinator",)))

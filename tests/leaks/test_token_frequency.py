@@ -1,4 +1,4 @@
-"""Set intersections show the coordinator the table up to the order of its columns, and public statistics give that order away."""
+"""Set intersections show the coordinator the table up to the order of its columns, which public statistics tell."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import numpy as np
 
 from tacit.attacks.token_frequency import token_frequency
 from tacit.choreo import Holder
-from tacit.crypto.entropy import RootEntropy
-from tacit.data import Federation
-from tacit.protocols import gram_intersection as protocol
+from tacit.crypto.pads.entropy import RootEntropy
+from tacit.federation import Federation
+from tacit.protocols.gram import intersection as protocol
 from tacit.runtimes.together import Together
 
 
@@ -28,8 +28,8 @@ def census(rows: int, seed: int) -> Any:
 
 def seen_by_the_coordinator(X: Any, monkeypatch: Any) -> Any:
     seen: list[Any] = []
-    real = protocol.placed
-    monkeypatch.setattr(protocol, "placed", lambda *args: seen.append(real(*args)) or seen[-1])
+    real = protocol.place_columns
+    monkeypatch.setattr(protocol, "place_columns", lambda *args: seen.append(real(*args)) or seen[-1])
     fed = Federation.simulate(X, parties=3, partition="horizontal")
     with Together(fed.roster, job=b"j", entropy=RootEntropy(fed.roster.parties, b"r")) as run:
         protocol.gram_intersection(run, run.hold(Holder, fed.parts), partition="horizontal")

@@ -1,4 +1,7 @@
-"""Pads from 32 bits are found by search; pads from 256 are not in the space that is searched, nor in any that could be."""
+"""Pads from 32 bits are found by search.
+
+Pads from 256 are not in the space that is searched, nor in any that could be.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +12,11 @@ import pytest
 
 from tacit.attacks.weak_seed import SYSTEM, numpy_pad, weak_seed
 from tacit.choreo import Coordinator, Holder, Roster
-from tacit.crypto.entropy import RootEntropy
-from tacit.crypto.pads import stream
-from tacit.numeric.fixed_point import FixedPoint
-from tacit.numeric.ring import Z64
-from tacit.protocols.secure_sum import mask, protect
+from tacit.crypto.pads.entropy import RootEntropy
+from tacit.crypto.pads.stream import stream
+from tacit.numeric.ring.fixed_point import FixedPoint
+from tacit.numeric.ring.words import Z64
+from tacit.protocols.sums.secure_sum import mask, protect
 from tacit.runtimes.together import Together
 
 FIXED = FixedPoint(32, terms=3)

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from tacit.choreo import Coordinator, Holder, Roster, decode_as
-from tacit.crypto.entropy import RootEntropy
-from tacit.numeric.fixed_point import FixedPoint
-from tacit.protocols.secure_sum import Masked
+from tacit.crypto.pads.entropy import RootEntropy
+from tacit.numeric.ring.fixed_point import FixedPoint
+from tacit.protocols.sums.secure_sum import Masked
 from tacit.runtimes.together import Together
 
 SITE = "coordinator"
@@ -37,7 +37,9 @@ class Tapped(Together):
         return super()._exchange(place, outbox, wanted, missing)
 
 
-def played(play: Callable[[Tapped], Any], holders: tuple[str, ...], keep: dict[str, Any] | None = None) -> tuple[Tapped, Any]:
+def played(
+    play: Callable[[Tapped], Any], holders: tuple[str, ...], keep: dict[str, Any] | None = None
+) -> tuple[Tapped, Any]:
     """Run a choreography under observation; `keep` gets what each holder keeps."""
     roster, kept = Roster({Holder: holders, Coordinator: (SITE,)}), {} if keep is None else keep
     with Tapped(roster, job=b"job", entropy=RootEntropy(roster.parties, b"job"), keep=kept.__setitem__) as run:

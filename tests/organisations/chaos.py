@@ -1,4 +1,7 @@
-"""Runs under random `kill -9` of random processes, or behind a cut line: a small dose for the tests, a large one for the benchmarks."""
+"""Runs under random `kill -9` of random processes, or behind a cut line.
+
+A small dose for the tests, a large one for the benchmarks.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,9 @@ from pathlib import Path
 
 from organisations.forwarder import Forwarder
 from organisations.sites import CLEARING, Sites
+from tacit.consortium.jobs.job import Job
+from tacit.consortium.site.analyst import Analyst
+from tacit.consortium.site.coordinator import News
 from tacit.errors import TacitError
 
 SERVER = "the server"
@@ -31,7 +37,10 @@ class Chaos:
 
 
 def chaos(folder: Path, runs: int, *, kills: int = 2, pace: float = 0.03, hospitals: int = 3) -> Iterator[Chaos]:
-    """Each run is disturbed `kills` times, and must end with the model of the undisturbed one; what became of them so far."""
+    """Each run is disturbed `kills` times, and must end with the model of the undisturbed one.
+
+    What became of them so far.
+    """
     identical, start = 0, time.monotonic()
     with Sites(folder, hospitals, timeout=AWAY, options=("--pace", str(pace))) as sites:
         undisturbed = sites.model(sites.run())
@@ -48,17 +57,22 @@ def disturbed(sites: Sites, dice: random.Random, kills: int) -> dict[str, tuple[
     """One run that is struck so often, and what it left at every site."""
     with sites.analyst() as analyst:
         job = sites.job()
-        analyst.submit(job)
-        moments = sorted(dice.choice((0, dice.randrange(1, 45))) for _ in range(kills))  # while it is proposed, or in a round
-        for moment in moments:
-            sites.await_(lambda m=moment: sites.messages(job, sites.hospitals[0]) >= m, PATIENCE)
-            time.sleep(dice.uniform(0.0, 0.4))
-            victim = dice.choice([SERVER, CLEARING, CLEARING + SERVER, *sites.hospitals])
-            strike(sites, victim)
-            time.sleep(dice.uniform(0.0, 0.5))
-            revive(sites, victim)
-        sites.ends_well(analyst, job, PATIENCE)
+        disturb(sites, analyst, job, dice, kills)
     return sites.model(job)
+
+
+def disturb(sites: Sites, analyst: Analyst, job: Job, dice: random.Random, kills: int) -> News:
+    """Submit a job, strike so often while it is proposed or in a round, and see it end well."""
+    analyst.submit(job)
+    moments = sorted(dice.choice((0, dice.randrange(1, sites.moments))) for _ in range(kills))
+    for moment in moments:
+        sites.await_(lambda m=moment: sites.messages(job, sites.hospitals[0]) >= m, PATIENCE)
+        time.sleep(dice.uniform(0.0, 0.4))
+        victim = dice.choice([SERVER, CLEARING, CLEARING + SERVER, *sites.hospitals])
+        strike(sites, victim)
+        time.sleep(dice.uniform(0.0, 0.5))
+        revive(sites, victim)
+    return sites.ends_well(analyst, job, PATIENCE)
 
 
 def strike(sites: Sites, victim: str) -> None:

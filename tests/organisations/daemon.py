@@ -1,4 +1,7 @@
-"""A site's process for tests: the daemon itself, which also writes down what it publishes, and on request is slow or noisy."""
+"""A site's process for tests.
+
+The daemon itself, which also writes down what it publishes, and on request is slow or noisy.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +15,12 @@ from typing import Any
 
 import numpy as np
 
-import tacit.protocols.gram_vertical as gram
-from tacit.consortium.daemon import run_coordinator, run_party, stopping
-from tacit.consortium.settings import CoordinatorSettings, PartySettings
-from tacit.consortium.site import Site
+import tacit.protocols.gram.vertical as gram
+from tacit.consortium.site.common import Site
+from tacit.consortium.site.daemon import run_coordinator, run_party, stop_on_signals
+from tacit.consortium.site.settings import CoordinatorSettings, PartySettings
 from tacit.errors import LocalError
-from tacit.runtimes.nats import NatsCourier
+from tacit.runtimes.nats.courier import NatsCourier
 
 playing = ContextVar("playing", default=False)  # not while a site rehearses a job
 
@@ -37,9 +40,9 @@ def write_down(file: Path) -> None:
 
 def disturb(noise: float, pace: float, *, fails: bool) -> None:
     """Bands of the gram matrix that take a while, are never the same twice, or fail with words that nobody may hear."""
-    band, rng = gram.gram_band, np.random.default_rng()
+    band, rng = gram.multiply_band, np.random.default_rng()
 
-    def gram_band(part: Any, *args: Any) -> Any:
+    def multiply_band(part: Any, *args: Any) -> Any:
         if not playing.get():
             return band(part, *args)
         time.sleep(pace)
@@ -53,7 +56,7 @@ def disturb(noise: float, pace: float, *, fails: bool) -> None:
         return run(self, *args)
 
     run, Site._run = Site._run, play  # type: ignore[method-assign]
-    gram.gram_band = gram_band
+    gram.multiply_band = multiply_band
 
 
 def main() -> None:
@@ -69,9 +72,9 @@ def main() -> None:
     write_down(given.published)
     disturb(given.noise, given.pace, fails=given.fails)
     if given.kind == "party":
-        run_party(PartySettings.from_toml(given.config), stopping())
+        run_party(PartySettings.from_toml(given.config), stop_on_signals())
     else:
-        run_coordinator(CoordinatorSettings.from_toml(given.config), stopping())
+        run_coordinator(CoordinatorSettings.from_toml(given.config), stop_on_signals())
 
 
 if __name__ == "__main__":

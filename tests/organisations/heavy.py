@@ -15,16 +15,17 @@ from typing import Any
 import numpy as np
 
 from organisations.relay import COORDINATOR, Meeting, Relay
-from tacit.choreo import F64, Coordinator, Holder, Message, Roster, Run, entries_of
-from tacit.consortium.identity import Identity
-from tacit.consortium.registrar import Registrar
-from tacit.crypto.agreement import public_key
-from tacit.runtimes.nats import Broker
+from tacit.arrays import F64
+from tacit.choreo import Coordinator, Fact, Holder, Message, Roster, Run, entries_of
+from tacit.consortium.membership.identity import Identity
+from tacit.consortium.membership.registrar import Registrar
+from tacit.crypto.pads.agreement import public_key
+from tacit.runtimes.nats.network import Broker
 
 NAMES = {"sent": "p1", "received": COORDINATOR}
 
 
-class Load(Message, tells="all of it"):
+class Load(Message, tells=Fact("tests.all_of_it", "holders", "aggregate", "all", "all of it")):
     """An array."""
 
     values: F64
@@ -34,7 +35,13 @@ def transfer(folder: Path, megabytes: int, pause: float = 0.0) -> dict[str, dict
     """Seconds, digest and growth of memory at both ends; a receiver can be slow."""
     with Relay(folder, ["p1"]) as relay:
         meeting = Meeting(relay, Roster({Holder: ("p1",), Coordinator: (COORDINATOR,)}))
-        order = {"folder": str(folder), "url": relay.server.url, "run": meeting.run, "megabytes": megabytes, "pause": pause}
+        order = {
+            "folder": str(folder),
+            "url": relay.server.url,
+            "run": meeting.run,
+            "megabytes": megabytes,
+            "pause": pause,
+        }
         order["keys"] = {p: key.hex() for p, key in meeting.private.items()}
         env = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent)}
         children = {
@@ -67,9 +74,15 @@ def main() -> None:
             time.sleep(order["pause"])
         made = entries_of(load(run, order["megabytes"]))
         seconds, grew = time.monotonic() - start, _peak() - before
-        array = made[COORDINATOR]["p1"].values if me == COORDINATOR else np.random.default_rng(1).normal(size=order["megabytes"] << 17)
+        array = (
+            made[COORDINATOR]["p1"].values
+            if me == COORDINATOR
+            else np.random.default_rng(1).normal(size=order["megabytes"] << 17)
+        )
         courier.finish(60)
-    sys.stdout.write(json.dumps({"digest": hashlib.sha256(array.tobytes()).hexdigest(), "grew_mb": grew, "seconds": seconds}))
+    sys.stdout.write(
+        json.dumps({"digest": hashlib.sha256(array.tobytes()).hexdigest(), "grew_mb": grew, "seconds": seconds})
+    )
 
 
 def _peak() -> float:

@@ -11,14 +11,15 @@ from typing import Any, Self
 
 from organisations.sites import free_port
 from tacit.choreo import Roster
-from tacit.consortium.journal import Journal, Opening
-from tacit.consortium.server import start_server
-from tacit.consortium.server_config import ServerSettings
-from tacit.crypto.agreement import public_key
-from tacit.crypto.entropy import RootEntropy
-from tacit.crypto.envelope import Sealer
-from tacit.runtimes.durable import Durable, Limits
-from tacit.runtimes.nats import Broker, NatsCourier
+from tacit.consortium.broker.server import start_server
+from tacit.consortium.broker.server_config import ServerSettings
+from tacit.consortium.journal.record import Journal, Opening
+from tacit.crypto.pads.agreement import public_key
+from tacit.crypto.pads.entropy import RootEntropy
+from tacit.crypto.pads.envelope import Sealer
+from tacit.runtimes.nats.courier import NatsCourier
+from tacit.runtimes.nats.durable import Durable, Limits
+from tacit.runtimes.nats.network import Broker
 from unit.consortium.consortium_sites import Consortium
 
 COORDINATOR = "coordinator"
@@ -32,7 +33,9 @@ class Relay:
         self.folder, self.options = folder, server
         self.consortium = Consortium(folder / "c")
         self.names = [COORDINATOR, *parties]
-        self.identities = {n: self.consortium.join(n, "coordinator" if n == COORDINATOR else "party") for n in self.names}
+        self.identities = {
+            n: self.consortium.join(n, "coordinator" if n == COORDINATOR else "party") for n in self.names
+        }
         self.tokens = {n: self.consortium.members.token(n) for n in self.names}
         self.brokers: dict[str, Broker] = {}
 
@@ -43,7 +46,9 @@ class Relay:
 
     def __enter__(self) -> Self:
         listen = f"127.0.0.1:{free_port()}"
-        settings = ServerSettings(identity=self.identities[COORDINATOR], store_dir=self.store, listen=listen, **self.options)
+        settings = ServerSettings(
+            identity=self.identities[COORDINATOR], store_dir=self.store, listen=listen, **self.options
+        )
         self._server = start_server(self.consortium.members, settings)
         self.server = self._server.__enter__()
         self.brokers = {n: self.connection(n).__enter__() for n in self.names}
@@ -56,7 +61,9 @@ class Relay:
 
     def connection(self, name: str) -> Broker:
         """One more, not yet open."""
-        return Broker([self.server.url], self.identities[name].tls(self.consortium.members.authority), self.tokens[name])
+        return Broker(
+            [self.server.url], self.identities[name].tls(self.consortium.members.authority), self.tokens[name]
+        )
 
     def streams(self) -> list[str]:
         """What the broker holds."""
@@ -85,14 +92,20 @@ class Meeting:
     @contextmanager
     def seat(self, me: str) -> Iterator[tuple[Durable, NatsCourier, Journal]]:
         """A party at its place; leaving it is like a crash: nobody is told."""
-        opening = Opening(run=self.run, party=me, roster="r", protocol="p", source="s", data="d", versions={}, blas_threads=1, job="j")
+        opening = Opening(
+            run=self.run, party=me, roster="r", protocol="p", source="s", data="d", versions={}, blas_threads=1, job="j"
+        )
         tokens = {p: self.relay.tokens[p] for p in self.roster.parties}
         with Journal.open(self.folder(me), opening, bytes(32)) as journal:
             root = journal.secret("root", lambda: secrets.token_bytes(32))
             broker, admin = self.relay.brokers[me], me == COORDINATOR
             with NatsCourier(broker, me, self.run, tokens, self.sealer(me), journal, admin=admin) as courier:
                 entropy = RootEntropy([me], self.run.encode(), {me: root})
-                yield Durable(me, self.roster, journal, courier, job=b"conformance", entropy=entropy, limits=self.limits), courier, journal
+                yield (
+                    Durable(me, self.roster, journal, courier, job=b"conformance", entropy=entropy, limits=self.limits),
+                    courier,
+                    journal,
+                )
 
     def play(self, part: Callable[[str, Durable], Any], *, finish: float = 20.0) -> dict[str, Any]:
         """Everybody plays; what each got out of it. Errors are kept by party."""

@@ -1,4 +1,7 @@
-"""A consortium on one machine as it is in earnest: a process for every site, a real server, files and keys of their own."""
+"""A consortium on one machine as it is in earnest.
+
+A process for every site, a real server, files and keys of their own.
+"""
 
 from __future__ import annotations
 
@@ -15,15 +18,15 @@ from typing import Any, Self
 
 import numpy as np
 
-from tacit.consortium.analyst import Analyst
-from tacit.consortium.answers import Finished
-from tacit.consortium.clearing import News
-from tacit.consortium.example_files import example_analyst, example_coordinator, example_party, example_policy
-from tacit.consortium.folder import folder_of
-from tacit.consortium.job import Job
-from tacit.consortium.proposal import propose
-from tacit.consortium.settings import AnalystSettings
-from tacit.runtimes.dialling import UnreachableError
+from tacit.consortium.jobs.answers import Finished
+from tacit.consortium.jobs.folder import folder_of
+from tacit.consortium.jobs.job import Job
+from tacit.consortium.jobs.proposal import propose
+from tacit.consortium.site.analyst import Analyst
+from tacit.consortium.site.coordinator import News
+from tacit.consortium.site.example_files import example_analyst, example_coordinator, example_party, example_policy
+from tacit.consortium.site.settings import AnalystSettings
+from tacit.runtimes.nats.dialling import UnreachableError
 from unit.consortium.consortium_sites import Consortium
 
 DAEMON = Path(__file__).with_name("daemon.py")
@@ -46,11 +49,16 @@ def records(rows: int, columns: int) -> tuple[Any, Any]:
 
 
 class Sites:
-    """N hospitals that hold columns of the same records, a clearing house, an analyst; `dials` sends a hospital to another port."""
+    """N hospitals that hold columns of the same records, a clearing house, an analyst.
+
+    `dials` sends a hospital to another port.
+    """
+
+    moments = 45  # messages of a hospital among which a run is disturbed
 
     def __init__(
-        self, folder: Path, hospitals: int = 3, *, rows: int = 120, timeout: float = 60.0, dials: dict[str, int] | None = None,
-        options: Sequence[str] = (),
+        self, folder: Path, hospitals: int = 3, *, rows: int = 120, timeout: float = 60.0,
+        dials: dict[str, int] | None = None, options: Sequence[str] = (),
     ) -> None:  # fmt: skip
         self.folder, self.port = folder, free_port()
         self.hospitals = [f"h{i + 1}" for i in range(hospitals)]
@@ -62,11 +70,15 @@ class Sites:
         for name, kind in kinds.items():
             self.consortium.join(name, kind)
         for name in kinds:
-            (self.home(name) / "consortium.members").write_bytes((folder / "c" / "registrar" / "consortium.members").read_bytes())
+            (self.home(name) / "consortium.members").write_bytes(
+                (folder / "c" / "registrar" / "consortium.members").read_bytes()
+            )
         fingerprint = self.consortium.registrar.identity.fingerprint
         for i, name in enumerate(self.hospitals):
             port = (dials or {}).get(name, self.port)
-            self._hospital(name, i, servers=[f"tls://127.0.0.1:{port}"], ca_fingerprint=fingerprint, party_timeout=timeout)
+            self._hospital(
+                name, i, servers=[f"tls://127.0.0.1:{port}"], ca_fingerprint=fingerprint, party_timeout=timeout
+            )
         listen = f"127.0.0.1:{self.port}"
         (self.home(CLEARING) / "site.toml").write_text(
             example_coordinator(CLEARING, listen=listen, ca_fingerprint=fingerprint, party_timeout=timeout)
@@ -81,12 +93,12 @@ class Sites:
         data = np.column_stack([columns, self.y]) if i == 0 else columns
         np.savetxt(self.home(name) / "cohort.csv", data, delimiter=",", header=",".join(head), comments="", fmt="%.17g")
         (self.home(name) / "site.toml").write_text(example_party(name, label="label" if i == 0 else None, **settings))
-        (self.home(name) / "policy.toml").write_text(example_policy(automatic=True, preflights=1000))
+        (self.home(name) / "policy.toml").write_text(example_policy(automatic=True, preflights_per_day=1000))
 
     def _study(self) -> str:
         return (
             f'\n[study]\nparties = {self.hospitals}\ncoordinator = "{CLEARING}"\ndataset = "cohort"\n'
-            f'purpose = "a test"\nlegal_basis = "none"\nlabeller = "{self.hospitals[0]}"\n'
+            f'purpose = "a test"\nlegal_basis = "none"\nlabeller = "{self.hospitals[0]}"\naligned = true\n'
         )
 
     def home(self, name: str) -> Path:
@@ -117,11 +129,22 @@ class Sites:
     def start(self, name: str, *options: str) -> None:
         """Start a site, or start it again."""
         kind = "coordinator" if name == CLEARING else "party"
-        command = [sys.executable, str(DAEMON), kind, str(self.home(name) / "site.toml"), "--published", str(self.published(name))]
+        command = [
+            sys.executable,
+            str(DAEMON),
+            kind,
+            str(self.home(name) / "site.toml"),
+            "--published",
+            str(self.published(name)),
+        ]
         env = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
         with self.log_file(name).open("ab") as log:
             self.processes[name] = subprocess.Popen(  # noqa: S603 - our own
-                [*command, *self.options.get(name, ()), *options], stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=env
+                [*command, *self.options.get(name, ()), *options],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env=env,
             )
 
     def start_missing(self) -> None:
@@ -177,10 +200,20 @@ class Sites:
 
     def job(self, **params: Any) -> Job:
         """A job of many rounds."""
-        given = {"kernel": "rbf", "gamma": 0.1, "degree": 3, "coef0": 0.0, "C": 4.0, "tol": 1e-6, "band": BAND, **params}
+        given = {
+            "kernel": "rbf",
+            "gamma": 0.1,
+            "degree": 3,
+            "coef0": 0.0,
+            "C": 4.0,
+            "tol": 1e-6,
+            "band": BAND,
+            **params,
+        }
         return propose(
-            "gram_vertical", given, partition="vertical", parties=self.hospitals, coordinator=CLEARING, dataset="cohort",
-            submitter=ANALYST, purpose="a test", legal_basis="none", labeller=self.hospitals[0],
+            "gram_vertical", given, partition="vertical", parties=self.hospitals, coordinator=CLEARING,
+            dataset="cohort", submitter=ANALYST, purpose="a test", legal_basis="none", labeller=self.hospitals[0],
+            aligned=True,
         )  # fmt: skip
 
     def follow(self, analyst: Analyst, job: Job, patience: float, *, after: int = 0) -> News:
@@ -211,7 +244,9 @@ class Sites:
     def model(self, job: Job) -> dict[str, tuple[bytes, bytes]]:
         """What the run left at every site, bit for bit."""
         found = {n: folder_of(self.home(n) / "state", job.id).path for n in self.names}
-        return {n: ((path / "result.bin").read_bytes(), (path / "public.json").read_bytes()) for n, path in found.items()}
+        return {
+            n: ((path / "result.bin").read_bytes(), (path / "public.bin").read_bytes()) for n, path in found.items()
+        }
 
     def messages(self, job: Job, name: str = CLEARING) -> int:
         """How many left a site in a job so far."""

@@ -12,10 +12,10 @@ from conformance.cases_sums import Count, arrays, count
 from organisations.heavy import transfer
 from organisations.relay import Meeting, Relay
 from tacit.choreo import Coordinator, Holder
-from tacit.numeric.fixed_point import FixedPoint
-from tacit.protocols.secure_sum import protect, secure_sum
-from tacit.runtimes import nats
-from tacit.runtimes.durable import Limits
+from tacit.numeric.ring.fixed_point import FixedPoint
+from tacit.protocols.sums.secure_sum import protect, secure_sum
+from tacit.runtimes.nats import courier
+from tacit.runtimes.nats.durable import Limits
 
 
 class GoneError(Exception):
@@ -47,7 +47,9 @@ def test_a_threshold_sum_goes_on_without_a_party_that_is_gone(tmp_path):
     everyone, others = sum(parts.values()), sum(v for p, v in parts.items() if p != "p5")
     np.testing.assert_allclose(merged({p: r["first"] for p, r in played.items()})["coordinator"], everyone, atol=1e-8)
     for i in range(2):
-        np.testing.assert_allclose(merged({p: r["others"][i] for p, r in played.items()})["coordinator"], others, atol=1e-8)
+        np.testing.assert_allclose(
+            merged({p: r["others"][i] for p, r in played.items()})["coordinator"], others, atol=1e-8
+        )
     assert seconds < 20, "the dead are waited for once, not at every step"
 
 
@@ -59,7 +61,7 @@ def compute_for_long(rows):
 
 
 def test_a_party_that_computes_for_long_is_heard_meanwhile(tmp_path, monkeypatch):
-    monkeypatch.setattr(nats, "BEAT", 0.2)
+    monkeypatch.setattr(courier, "BEAT", 0.2)
     roster = CASES["gather"].roster(2)
     inputs = CASES["gather"].inputs(roster)
     with Relay(tmp_path, roster[Holder]) as relay:

@@ -9,7 +9,7 @@ import time
 import numpy as np
 
 from organisations.sites import CLEARING
-from tacit.consortium.folder import folder_of
+from tacit.consortium.jobs.folder import folder_of
 
 
 def started(sites, analyst, after, name="h1"):
@@ -27,7 +27,9 @@ def nothing_to_read(sites, job):
     assert f"R{job.id}".encode() in stored, "what is searched holds the run"
     values = [*sites.X.ravel(), *np.einsum("ij,ij->i", sites.X, sites.X)]
     words = [b"gram_vertical", b"-column", b"cohort", b"Masked", CLEARING.encode(), b"secure_sum", b"a test", b"record"]
-    return not any(clue in stored for clue in [*words, *(x.tobytes() for x in values), *(f"{x:.10g}".encode() for x in values)])
+    return not any(
+        clue in stored for clue in [*words, *(x.tobytes() for x in values), *(f"{x:.10g}".encode() for x in values)]
+    )
 
 
 def test_a_cut_line_changes_nothing_and_leaves_nothing_to_read_at_the_broker(sites, analyst, undisturbed, line):
@@ -50,8 +52,10 @@ def test_a_broker_that_lost_all_its_streams_changes_nothing(sites, analyst, undi
     assert sites.model(job) == undisturbed
 
 
-def test_who_follows_a_job_waits_for_a_server_that_is_away_for_longer_than_one_question_waits(sites, analyst, undisturbed, monkeypatch):
-    monkeypatch.setattr("tacit.consortium.analyst.REACH", 0.3)
+def test_who_follows_a_job_waits_for_a_server_that_is_away_for_longer_than_one_question_waits(
+    sites, analyst, undisturbed, monkeypatch
+):
+    monkeypatch.setattr("tacit.consortium.site.analyst.REACH", 0.3)
     job = started(sites, analyst, 10)
     sites.kill(CLEARING)
     sites.kill_server()

@@ -1,4 +1,7 @@
-"""Sites that die once their ciphertexts are on their way: encrypted again they would be others, and the replies would not fit them."""
+"""Sites that die once their ciphertexts are on their way.
+
+Encrypted again they would be others, and the replies would not fit them.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,7 @@ def lives(meeting, case, inputs, me, uploading):
     died = set()
     while True:
         with meeting.seat(me) as (run, courier, _):
-            received = run._received
+            received = run._receive
 
             def fatal(place, *rest, received=received):
                 if "Upload" in place and me in uploading and place not in died:
@@ -38,7 +41,7 @@ def lives(meeting, case, inputs, me, uploading):
                     raise DiedError
                 return received(place, *rest)
 
-            run._received = fatal
+            run._receive = fatal
             try:
                 result = case.run(run, of_party(inputs, me))
             except DiedError:

@@ -13,17 +13,20 @@ import pytest
 
 from organisations.sites import free_port
 from tacit.cli.one_machine import CLEARING, one_machine
-from tacit.consortium import daemon
-from tacit.consortium.identity import Identity
-from tacit.consortium.registrar import Registrar
-from tacit.consortium.server import start_server
-from tacit.consortium.server_config import ServerSettings
+from tacit.consortium.broker.server import start_server
+from tacit.consortium.broker.server_config import ServerSettings
+from tacit.consortium.membership.identity import Identity
+from tacit.consortium.membership.registrar import Registrar
+from tacit.consortium.site import daemon
 from tacit.errors import LocalError
-from tacit.runtimes.dialling import UnreachableError
-from tacit.runtimes.nats import Broker
+from tacit.runtimes.nats.dialling import UnreachableError
+from tacit.runtimes.nats.network import Broker
 from unit.consortium.consortium_sites import Consortium
 
-WORDS = "does not accept this site's certificate, which is revoked or not in the coordinator's list of members: ask the registrar"
+WORDS = (
+    "does not accept this site's certificate, which is revoked or not in the coordinator's list of members: ask the"
+    " registrar"
+)
 
 
 class House:
@@ -35,7 +38,9 @@ class House:
         self.without = consortium.members
         self.north = consortium.join("north")
         self.members = consortium.members
-        self.settings = ServerSettings(clearing, folder / "store", f"127.0.0.1:{free_port()}", websocket=f"127.0.0.1:{free_port()}")
+        self.settings = ServerSettings(
+            clearing, folder / "store", f"127.0.0.1:{free_port()}", websocket=f"127.0.0.1:{free_port()}"
+        )
 
     def broker(self, door):
         url = {"tls": f"tls://{self.settings.listen}", "wss": f"wss://{self.settings.websocket}"}[door]
@@ -92,7 +97,9 @@ def machine(tmp_path):
 def serving(machine):
     """Its server, with the newest list."""
     identity = Identity.load(machine.folder(CLEARING) / f"{CLEARING}.key")
-    settings = ServerSettings(identity=identity, store_dir=machine.root / "server", listen=machine.url.removeprefix("tls://"))
+    settings = ServerSettings(
+        identity=identity, store_dir=machine.root / "server", listen=machine.url.removeprefix("tls://")
+    )
     return start_server(Registrar.load(machine.root / "registrar").members, settings)
 
 

@@ -1,4 +1,7 @@
-"""A server that is killed at the moments in which nobody looks after it: while it starts, before it is dialled, while it reloads."""
+"""A server that is killed at the moments in which nobody looks after it.
+
+While it starts, before it is dialled, while it reloads.
+"""
 
 from __future__ import annotations
 
@@ -11,16 +14,16 @@ import numpy as np
 import pytest
 
 from tacit.cli.one_machine import CLEARING, one_machine
-from tacit.consortium import daemon
-from tacit.consortium.control import Control
-from tacit.consortium.identity import Identity
-from tacit.consortium.members import Members
-from tacit.consortium.registrar import Registrar
-from tacit.consortium.request import Request, create
-from tacit.consortium.server import Server, start_server
-from tacit.consortium.server_config import ServerSettings
+from tacit.consortium.broker.control import Control
+from tacit.consortium.broker.server import Server, start_server
+from tacit.consortium.broker.server_config import ServerSettings
+from tacit.consortium.membership.certificate_request import Request, create
+from tacit.consortium.membership.identity import Identity
+from tacit.consortium.membership.members import Members
+from tacit.consortium.membership.registrar import Registrar
+from tacit.consortium.site import daemon
 from tacit.errors import LocalError
-from tacit.runtimes.nats import Broker
+from tacit.runtimes.nats.network import Broker
 
 
 @pytest.fixture
@@ -66,12 +69,25 @@ def test_one_that_is_killed_while_it_starts_is_started_again(papers, monkeypatch
     assert kills == []
 
 
-def test_one_that_is_killed_before_its_coordinator_dials_it_is_started_again(papers, caplog):
-    settings, identity, members = papers
-    with start_server(members, ServerSettings(identity, settings.store_dir, settings.listen)) as server:
-        struck(server)
-        with daemon.connected((server.url,), identity, members, threading.Event(), own=server) as broker:
-            assert broker.client.is_connected
+def test_one_that_is_killed_before_its_coordinator_dials_it_is_started_again(papers, caplog, monkeypatch):
+    settings, *_ = papers
+
+    @contextlib.contextmanager
+    def killed(members, options):
+        with start_server(members, options) as server:
+            struck(server)
+            yield server
+
+    monkeypatch.setattr(daemon, "start_server", killed)
+    caplog.set_level("INFO", logger="tacit")
+    stop = threading.Event()
+    coordinator = threading.Thread(target=daemon.run_coordinator, args=(settings, stop))
+    coordinator.start()
+    try:
+        wait_for(lambda: " coordinates at " in caplog.text)
+    finally:
+        stop.set()
+        coordinator.join(20)
     assert "the server has ended; starting it again" in caplog.text
 
 
@@ -118,7 +134,10 @@ def test_a_list_that_a_running_coordinator_took_up_is_not_forgotten_when_it_star
         stop.set()
         coordinator.join(20)
     settings.members.write_bytes(old)
-    with pytest.raises(LocalError, match=f"and this site has seen version {members.version}: an older list could bring a revoked key back"):
+    with pytest.raises(
+        LocalError,
+        match=f"and this site has seen version {members.version}: an older list could bring a revoked key back",
+    ):
         daemon.run_coordinator(settings, stop)
 
 

@@ -1,4 +1,7 @@
-"""A broker that alters, cuts, replays, swaps or invents messages: an error that names it, or nothing at all; never a word more."""
+"""A broker that alters, cuts, replays, swaps or invents messages: an error that names it, or nothing at all.
+
+Never a word more.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +16,8 @@ from conformance.cases import CASES
 from organisations.relay import COORDINATOR, Meeting, Relay
 from tacit.choreo import encode
 from tacit.errors import PeerError
-from tacit.runtimes import nats
-from tacit.runtimes.framing import framed
+from tacit.runtimes.nats import network as nats
+from tacit.runtimes.nats.framing import frame
 
 PLACE = "/somewhere/Masked"
 ALTERED = "altered, or is of another run"
@@ -113,7 +116,9 @@ def invented(scene):
     return b"\0" * 284
 
 
-@pytest.mark.parametrize("forged", [flipped, truncated, of_another_run, of_another_party, to_another_party, reflected, invented])
+@pytest.mark.parametrize(
+    "forged", [flipped, truncated, of_another_run, of_another_party, to_another_party, reflected, invented]
+)
 def test_what_p1_did_not_seal_for_p2_ends_the_run_and_is_not_kept(scene, forged):
     scene.inject(forged(scene))
     error = scene.failure()
@@ -148,9 +153,9 @@ MALFORMED = [
     b"",
     b"\xff\xff\xff\xff",
     b"\x05\0\0\0" + b"\x91" * 5,
-    framed(("message",)),
-    framed((1, 2, 3, 4)),
-    framed(("stop", "", 1, 0), b"\xc1"),
+    frame(("message",)),
+    frame((1, 2, 3, 4)),
+    frame(("stop", "", 1, 0), b"\xc1"),
 ]
 
 
@@ -161,16 +166,20 @@ def test_a_malformed_letter_of_a_party_ends_the_run_in_its_name(scene, plain):
 
 
 def test_an_impossible_chunk_of_a_party_ends_the_run_in_its_name(scene):
-    scene.inject(scene.meeting.sealer("p1").seal("p2", framed(("message", PLACE, 5, 3))))
+    scene.inject(scene.meeting.sealer("p1").seal("p2", frame(("message", PLACE, 5, 3))))
     assert str(scene.failure()).startswith("p1 sent chunk 5 of 3 at /somewhere/Masked, which cannot be")
 
 
 def test_who_is_not_in_a_run_cannot_end_it_nor_store_anything_in_it(relay, scene, caplog):
     scene.inject(scene.chunks[0])  # the stream is there by now
     stranger, run = relay.brokers["p4"], scene.meeting.run
-    for letter in (b"", b"x" * 300, scene.chunks[0], scene.meeting.sealer("p1").seal("p2", framed(("stop", "", 1, 0)))):
+    for letter in (b"", b"x" * 300, scene.chunks[0], scene.meeting.sealer("p1").seal("p2", frame(("stop", "", 1, 0)))):
         with pytest.raises(Exception, match="no response from stream"):
-            stranger.call(stranger.client.jetstream().publish(f"t.{run}.{relay.tokens['p4']}.{relay.tokens['p2']}", letter, timeout=2))
+            stranger.call(
+                stranger.client.jetstream().publish(
+                    f"t.{run}.{relay.tokens['p4']}.{relay.tokens['p2']}", letter, timeout=2
+                )
+            )
     for letter in (b"", b"x" * 300, scene.chunks[0]):  # and where a broker hands them out nevertheless
         scene.p2._accept([Handed(f"t.{run}.{relay.tokens['p4']}.{relay.tokens['p2']}", letter)])
     scene.inject(*scene.chunks)

@@ -15,11 +15,11 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "unit" / "consortium"))
 
 from consortium_sites import Consortium
 
-from tacit.consortium.server import find_server, start_server
-from tacit.consortium.server_config import ServerSettings
+from tacit.consortium.broker.server import find_server, start_server
+from tacit.consortium.broker.server_config import ServerSettings
 from tacit.errors import LocalError, MissingExtraError
-from tacit.runtimes.dialling import UnreachableError
-from tacit.runtimes.nats import Broker
+from tacit.runtimes.nats.dialling import UnreachableError
+from tacit.runtimes.nats.network import Broker
 
 pytest.importorskip("nats", reason="needs the extra 'nats'")
 pytest.importorskip("aiohttp", reason="needs the extra 'nats'")
@@ -103,7 +103,9 @@ class Site:
     def __init__(self, folder) -> None:
         self.consortium = Consortium(folder / "ours")
         self.strangers = Consortium(folder / "theirs", "Strangers")
-        self.sites = {name: self.consortium.join(name, kind) for name, kind in (("clearing", "coordinator"), ("north", "party"))}
+        self.sites = {
+            name: self.consortium.join(name, kind) for name, kind in (("clearing", "coordinator"), ("north", "party"))
+        }
         self.stranger = self.strangers.join("north")
         self.settings = ServerSettings(
             self.sites["clearing"], folder / "store", f"127.0.0.1:{free_port()}", websocket=f"127.0.0.1:{free_port()}"
@@ -205,7 +207,10 @@ def test_a_stranger_with_another_registrars_certificate_gets_no_connection(site,
 
 
 def test_a_host_that_the_certificate_does_not_name_is_refused(site):
-    with Proxy(leads_to=site.settings.websocket).running() as proxy, pytest.raises(LocalError, match="is not who it should be"):
+    with (
+        Proxy(leads_to=site.settings.websocket).running() as proxy,
+        pytest.raises(LocalError, match="is not who it should be"),
+    ):
         site.broker(proxy=proxy.url, url="wss://clearing.example:443").__enter__()
 
 

@@ -1,12 +1,15 @@
-"""One Spark on this machine for all tests of the process, on the loopback interface; where there is none, the tests say why."""
+"""One Spark on this machine for all tests of the process, on the loopback interface.
+
+Where there is none, the tests say why.
+"""
 
 import os
 from pathlib import Path
 
 import pytest
 
-from tacit.errors import LocalError
-from tacit.runtimes.spark_session import find_java, quiet, session
+from tacit.errors import LocalError, install_command
+from tacit.runtimes.spark.session import find_java, quiet, session
 
 TESTS = Path(__file__).parent.parent
 
@@ -14,7 +17,7 @@ TESTS = Path(__file__).parent.parent
 @pytest.fixture(scope="session")
 def java():
     """Where Spark can run."""
-    pytest.importorskip("pyspark", reason="no pyspark: pip install 'tacit[spark]'")
+    pytest.importorskip("pyspark", reason=f"no pyspark: {install_command('spark')}")
     try:
         return find_java()
     except LocalError as error:
@@ -26,7 +29,7 @@ def spark(java):
     """Executors find the steps of the tests on their path; nothing is left running."""
     del java
     before = os.environ.get("PYTHONPATH")
-    os.environ["PYTHONPATH"] = str(TESTS)
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (str(TESTS), before)))
     made = session()
     with quiet():
         from pyspark import SparkContext  # noqa: PLC0415 - where it is installed

@@ -1,4 +1,4 @@
-"""Sums in a loop, with steps that are never the same twice, log what they masked, and kill their worker or executor once."""
+"""Sums in a loop that never repeat a step, log what they masked, and kill their worker or executor once."""
 
 from __future__ import annotations
 
@@ -6,28 +6,34 @@ import hashlib
 import os
 import signal
 import uuid
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from tacit.choreo import F64, At, Coordinator, Everyone, Frames, Holder, Message, Roster, Run, choreography, decode_as
-from tacit.numeric.fixed_point import FixedPoint
-from tacit.numeric.ring import Z64
-from tacit.protocols.secure_sum import Masked, mask, protect, unmask
-from tacit.runtimes.spark import Spark
+from tacit.arrays import F64
+from tacit.choreo import At, Coordinator, Everyone, Fact, Frames, Holder, Message, Roster, Run, choreography, decode_as
+from tacit.numeric.ring.fixed_point import FixedPoint
+from tacit.numeric.ring.words import Z64
+from tacit.protocols.sums.secure_sum import Masked, add_masked, mask, protect, unmask
+from tacit.runtimes.spark.cluster import Spark
 
 ROSTER = Roster({Holder: ("p1", "p2", "p3"), Coordinator: ("coordinator",)})
 FIXED = FixedPoint(32, terms=3)
 STATE, NOISE = slice(0, 4), slice(4, 8)
 
 
-class Told(Message, tells="the sum"):
+class Told(Message, tells=Fact("tests.the_sum", "holders", "aggregate", "all", "the sum")):
     total: F64
 
 
-@choreography(opens={Everyone: "the sum of every round"})
-def noisy_sums(run: Run, x: At[Any], *, rounds: int, folder: str, victim: str, fatal: tuple[int, ...], whom: str) -> list[F64]:
+@choreography(
+    opens={Everyone: Fact("tests.the_sum_of_every_round", "holders", "aggregate", "all", "the sum of every round")}
+)
+def noisy_sums(
+    run: Run, x: At[Any], *, rounds: int, folder: str, victim: str, fatal: tuple[int, ...], whom: str
+) -> list[F64]:
     """Each round adds 1 to what the holders keep, and sums it beside fresh noise."""
     by, s, totals = protect(run, to=Coordinator), run.carry(x=x), []
     for t in run.rounds(rounds, s):
@@ -81,12 +87,20 @@ class Watched(Spark):
 
 
 def play(sc: Any, folder: str, *, rounds: int, fatal: tuple[int, ...], whom: str, victim: str = "p2") -> dict[str, Any]:
-    """How the run came out: the state that was kept, and for each round what was masked at the victim and what arrived of it."""
+    """How the run came out.
+
+    The state that was kept, and for each round what was masked at the victim and what arrived of it.
+    """
     with Watched(ROSTER, ROSTER[Holder], sc=sc, job=os.urandom(16)) as run:
         x = run.hold(Holder, {p: np.full(4, float(k)) for k, p in enumerate(ROSTER[Holder])})
         totals = noisy_sums(run, x, rounds=rounds, folder=folder, victim=victim, fatal=fatal, whom=whom)
         run.finish()
-    arrived = [f for (place, sender), frames in run.arrived.items() for f in frames if sender == victim and place.endswith("Masked")]
+    arrived = [
+        f
+        for (place, sender), frames in run.arrived.items()
+        for f in frames
+        if sender == victim and place.endswith("Masked")
+    ]
     return {
         "state": [total[STATE].tolist() for total in totals],
         "noise": [total[NOISE].tolist() for total in totals],
@@ -112,3 +126,11 @@ def killed(x: F64) -> F64:
 
 def failing(x: F64) -> F64:
     raise ValueError(f"the value was {x}")
+
+
+def as_masked(x: F64) -> Masked:
+    return Masked(x.astype(np.uint64), x.shape)
+
+
+def add_words(messages: Iterable[Masked]) -> Masked:
+    return add_masked(messages, Z64)

@@ -8,17 +8,18 @@ import numpy as np
 import pytest
 
 from conformance.case import Case
-from conformance.cases import CASES
+from conformance.cases import CASES, ON_SPARK
 from tacit.choreo import Holder, Run, entries_of
 from tacit.choreo.message import Record
-from tacit.crypto.entropy import RootEntropy
-from tacit.registry import opened
-from tacit.runtimes.spark import Spark
+from tacit.crypto.pads.entropy import RootEntropy
+from tacit.registry import open_result
+from tacit.runtimes.spark.cluster import Spark
 from tacit.runtimes.together import Together
 
 # of each protocol the cases of fewest rounds: a job takes its fifth of a second
 NAMES = (
-    "secure_sum_pairwise_vector", "secure_sum_pairwise_words", "secure_sum_pairwise_to_holder", "secure_sum_ring_vector",
+    "secure_sum_pairwise_vector", "secure_sum_pairwise_words", "secure_sum_pairwise_to_holder",
+    "secure_sum_ring_vector", "secure_sum_graph",
     "secure_sum_threshold", "template", "gather", "cutting_plane", "pan_svm_witness", "elm_horizontal_sigmoid",
     "consensus_horizontal_paper", "consensus_horizontal_rbf_paper",
 )  # fmt: skip
@@ -26,7 +27,7 @@ NAMES = (
 
 def played(run: Run, case: Case, held: Any) -> Any:
     result = case.run(run, case.inputs(run.roster))
-    return opened(result, held)
+    return open_result(result, held)
 
 
 def same(found: Any, expected: Any) -> None:
@@ -46,7 +47,7 @@ def same(found: Any, expected: Any) -> None:
         assert found == expected
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [*NAMES, *ON_SPARK])
 def test_a_protocol_gives_on_spark_what_it_gives_in_one_process(name, spark):
     case = CASES[name]
     roster = case.roster(3)

@@ -16,7 +16,13 @@ def test_the_example_trains_and_classifies_where_the_records_are(java, tmp_path)
         "spark.ui.enabled": "false", "spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     }  # fmt: skip
-    command = [submit, "--master", "local[2,4]", *(word for s in settings.items() for word in ("--conf", "=".join(s))), str(EXAMPLE)]
+    command = [
+        submit,
+        "--master",
+        "local[2,4]",
+        *(word for s in settings.items() for word in ("--conf", "=".join(s))),
+        str(EXAMPLE),
+    ]
     python = {"PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
     done = subprocess.run(  # noqa: S603 - our own file
         command, env={**os.environ, **python}, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=250

@@ -1,4 +1,7 @@
-"""Records on a cluster: learners by partition and by site, estimators that equal a simulation, and what is refused there."""
+"""Records on a cluster.
+
+Learners by partition and by site, estimators that equal a simulation, and what is refused there.
+"""
 
 import numpy as np
 import pyarrow as pa
@@ -6,7 +9,16 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
-from tacit import ConsensusSVC, Federation, LocalError, PanSVC, SecureELMClassifier, SecureELMRegressor
+from tacit import (
+    ConsensusSVC,
+    FederatedScaler,
+    Federation,
+    LocalError,
+    PanSVC,
+    Pipeline,
+    SecureELMClassifier,
+    SecureELMRegressor,
+)
 
 SITES = np.array(["east", "north", "west"])
 
@@ -60,10 +72,12 @@ def test_every_value_of_a_column_is_a_learner_and_the_model_is_that_of_the_simul
 
 def test_every_partition_of_a_data_frame_is_a_learner(spark):
     X, y, _ = records()
-    frame = spark.createDataFrame([(*map(float, x), label) for x, label in zip(X, y.tolist(), strict=True)], ["a", "b", "c", "label"])
+    frame = spark.createDataFrame(
+        [(*map(float, x), label) for x, label in zip(X, y.tolist(), strict=True)], ["a", "b", "c", "label"]
+    )
     there = Federation.spark(frame.repartition(4), label="label")
     assert list(there.parts) == ["partition-1", "partition-2", "partition-3", "partition-4"]
-    assert sum(there.learners.sizes.values()) == 120
+    assert sum(there.backend.learners.sizes.values()) == 120
     model = SecureELMClassifier(n_hidden=15, random_state=0).fit(there)
     reference = SecureELMClassifier(n_hidden=15, random_state=0).fit(X, y)
     # the same sums, whoever holds the rows
@@ -103,12 +117,27 @@ def test_a_classifier_that_holds_records_is_not_trained_on_a_cluster(spark, writ
 @pytest.mark.parametrize(
     ("changed", "words"),
     [
-        ({"b": np.where(np.arange(120) == 7, np.nan, 0.0)}, "Input X contains NaN: column 'b' of north has missing values: fill them in"),
-        ({"c": np.where(np.arange(120) == 8, np.inf, 0.0)}, "Input X contains infinity: column 'c' of west has infinite values"),
-        ({"label": [None, *["ill", "well"] * 59, "ill"]}, "Input y contains NaN: column 'label' of east has missing values"),
-        ({"b": ["text"] * 120}, r"column 'b' holds string values, not numbers: encode it, or leave it out with drop=\['b'\]"),
+        (
+            {"b": np.where(np.arange(120) == 7, np.nan, 0.0)},
+            "Input X contains NaN: column 'b' of north has missing values: fill them in",
+        ),
+        (
+            {"c": np.where(np.arange(120) == 8, np.inf, 0.0)},
+            "Input X contains infinity: column 'c' of west has infinite values",
+        ),
+        (
+            {"label": [None, *["ill", "well"] * 59, "ill"]},
+            "Input y contains NaN: column 'label' of east has missing values",
+        ),
+        (
+            {"b": ["text"] * 120},
+            r"column 'b' holds string values, not numbers: encode it, or leave it out with drop=\['b'\]",
+        ),
         ({"site": [None, *["x", "y"] * 59, "z"]}, "column 'site' names the learners and has missing values"),
-        ({"site": ["x", "y"] * 60}, "only 2 parties hold data.*use more partitions= or sites, or accept it with allow_two_parties=True"),
+        (
+            {"site": ["x", "y"] * 60},
+            "only 2 parties hold data.*use more partitions= or sites, or accept it with allow_two_parties=True",
+        ),
     ],
 )
 def test_bad_records_are_refused_where_they_are_without_a_value_of_them(spark, written, changed, words):
@@ -126,14 +155,26 @@ def test_numbers_with_fractions_are_no_classes_and_text_is_no_number(spark, writ
         SecureELMRegressor().fit(Federation.spark(written(), label="label", site="site"))
 
 
+def test_sums_along_a_graph_give_the_same_on_a_cluster(spark, written):
+    del spark
+    there = Federation.spark(written(), label="label", site="site")
+    one, other = (FederatedScaler(secure_sum=how).fit(there) for how in ("pairwise", "graph"))
+    np.testing.assert_allclose(other.mean_, one.mean_, atol=1e-9)
+    elm = SecureELMClassifier(n_hidden=4, secure_sum="graph", accept_risk=True)
+    model = Pipeline([("scale", FederatedScaler(secure_sum="graph")), ("elm", elm)]).fit(there)
+    assert list(model[-1].classes_) == ["ill", "well"]
+
+
 def test_what_spark_cannot_do_is_refused_before_anything_is_sent(spark, written):
     there = Federation.spark(written(), label="label", site="site")
-    with pytest.raises(LocalError, match="secure_sum='ring' hands values from party to party"):
+    with pytest.raises(LocalError, match="secure_sum='ring' shows values to the driver of a Spark cluster"):
         PanSVC(secure_sum="ring").fit(there)
     with pytest.raises(LocalError, match=r"records on a cluster are not brought here: .*mapInPandas"):
-        PanSVC(landmark_source="fourier", landmarks=2, max_rounds=1, tol=9.0, min_count=3, accept_risk=True).fit(there).predict(there)
+        PanSVC(landmark_source="fourier", landmarks=2, max_rounds=1, tol=9.0, min_count=3, accept_risk=True).fit(
+            there
+        ).predict(there)
     with pytest.raises(LocalError, match="a copy without the records, which stay on the cluster"):
-        PanSVC().fit(there.renamed(("x", "y", "z")))
+        PanSVC().fit(there.rename_features(("x", "y", "z")))
     with pytest.raises(LocalError, match=r"Spark cannot read /nowhere.parquet \(PATH_NOT_FOUND\)"):
         Federation.spark("/nowhere.parquet", label="label")
     with pytest.raises(LocalError, match=r"takes a Spark DataFrame, or the path .* Got list instead"):

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from spark import killing
-from tacit.choreo import Coordinator, Holder, PeerError, choreography
-from tacit.protocols.secure_sum import Masked, mask, protect
+from tacit.choreo import Coordinator, Fact, Holder, PeerError, choreography
+from tacit.protocols.sums.secure_sum import Masked, mask, protect
 
 
 def test_a_python_worker_that_is_killed_after_it_masked_has_told_nobody(spark, tmp_path):
@@ -20,17 +20,20 @@ def test_a_python_worker_that_is_killed_after_it_masked_has_told_nobody(spark, t
 def test_an_executor_that_is_killed_takes_no_key_and_no_state_with_it(java, tmp_path):
     del java
     command = [sys.executable, str(Path(__file__).parent / "executor_loss.py"), str(tmp_path)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=250)  # noqa: S603 - our own file
+    # our own file
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=250)  # noqa: S603
     assert done.returncode == 0, done.stderr[-2000:]
     killing.check(json.loads(done.stdout.splitlines()[-1]), rounds=5, fatal=(2,))
 
 
-@choreography(opens={Coordinator: "nothing: a test"})
+@choreography(opens={Coordinator: Fact("tests.nothing_a_test", "nobody", "nothing", "none", "nothing: a test")})
 def sent_twice(run, x, between):
     """The same masked vector to the coordinator, twice, with a loss between."""
     by = protect(run, to=Coordinator)
     noisy = run.local(Holder, killing.disturbed, x)
-    masked = run.local(Holder, mask, noisy, run.pads(by.seeds, run.tag()), run.who(Holder), killing.FIXED, "noise", killing.Z64)
+    masked = run.local(
+        Holder, mask, noisy, run.pads(by.seeds, run.tag()), run.who(Holder), killing.FIXED, "noise", killing.Z64
+    )
     for _ in range(2):
         run.send(Masked, Holder >> Coordinator, masked)
         between(run)
@@ -45,18 +48,24 @@ def test_what_is_sent_again_are_the_same_bytes_though_it_was_lost_and_would_be_c
                 layer.rdd.unpersist(blocking=True)
 
         sent_twice(run, run.hold(Holder, dict.fromkeys(killing.ROSTER[Holder], killing.np.zeros(4))), lose)
-        first, second = ([run.arrived[f"/sent_twice/Masked{n}", p][0].join() for p in killing.ROSTER[Holder]] for n in ("", "#1"))
+        first, second = (
+            [run.arrived[f"/sent_twice/Masked{n}", p][0].join() for p in killing.ROSTER[Holder]] for n in ("", "#1")
+        )
         assert first == second
 
 
-@choreography(opens={Coordinator: "nothing: a test"})
+@choreography(opens={Coordinator: Fact("tests.nothing_a_test", "nobody", "nothing", "none", "nothing: a test")})
 def masked_twice(run, x):
     """Two values under one tag."""
     by = protect(run, to=Coordinator)
     tag = run.tag()
     for value in (x, run.local(Holder, killing.grown, x)):
         pads = run.pads(by.seeds, tag)
-        run.send(Masked, Holder >> Coordinator, run.local(Holder, mask, value, pads, run.who(Holder), killing.FIXED, "x", killing.Z64))
+        run.send(
+            Masked,
+            Holder >> Coordinator,
+            run.local(Holder, mask, value, pads, run.who(Holder), killing.FIXED, "x", killing.Z64),
+        )
 
 
 def test_a_text_that_puts_one_pad_on_two_values_is_stopped_before_the_second_leaves(spark):
@@ -77,6 +86,6 @@ def test_a_job_that_fails_ends_the_run(spark, tmp_path):
             protect(run, to=Coordinator)
 
 
-@choreography(opens={Coordinator: "nothing: a test"})
+@choreography(opens={Coordinator: Fact("tests.nothing_a_test", "nobody", "nothing", "none", "nothing: a test")})
 def always_killed(run, x):
     run.send(Masked, Holder >> Coordinator, run.local(Holder, killing.killed, x))

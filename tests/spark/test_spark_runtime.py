@@ -1,4 +1,7 @@
-"""Layers on a cluster: what a round leaves, when the past is cut off, what goes with the run; and what holders may not send."""
+"""Layers on a cluster: what a round leaves, when the past is cut off, what goes with the run.
+
+And what holders may not send.
+"""
 
 from pathlib import Path
 
@@ -6,10 +9,12 @@ import numpy as np
 import pytest
 
 from spark import killing
-from tacit.choreo import ChoreographyError, Coordinator, Holder, LocalError, PeerError, choreography
-from tacit.protocols.secure_sum import Masked, protect
-from tacit.runtimes import layers
-from tacit.runtimes.spark import Spark
+from tacit.choreo import ChoreographyError, Coordinator, Fact, Holder, LocalError, PeerError, choreography, entries_of
+from tacit.crypto.pads.entropy import RootEntropy
+from tacit.protocols.sums.secure_sum import Masked, protect, secure_sum
+from tacit.runtimes.spark import cluster, layers
+from tacit.runtimes.spark.cluster import Spark
+from tacit.runtimes.together import Together
 
 HOLDERS = killing.ROSTER[Holder]
 
@@ -31,13 +36,13 @@ def checkpoints(spark):
 
 def test_a_long_loop_keeps_a_few_layers_and_leaves_no_file(spark, tmp_path, monkeypatch):
     monkeypatch.setattr(layers, "DEPTH", 3)
-    lengths, finished = [], Spark._finished
+    lengths, finished = [], Spark._finish_round
 
     def counted(run, base, t, carry):
         lengths.append((len(run._layers._all), len(checkpoints(spark)) > 0))
         finished(run, base, t, carry)
 
-    monkeypatch.setattr(Spark, "_finished", counted)
+    monkeypatch.setattr(Spark, "_finish_round", counted)
     found = killing.play(spark.sparkContext, str(tmp_path), rounds=12, fatal=(), whom="nobody")
     killing.check(found, rounds=12, fatal=())
     assert max(n for n, _ in lengths) <= 10
@@ -70,22 +75,71 @@ def layers_of(at):
     return at._entries.values()
 
 
-@choreography(opens={Coordinator: "nothing: a test"})
+@choreography(opens={Coordinator: Fact("tests.nothing_a_test", "nobody", "nothing", "none", "nothing: a test")})
 def to_another(run, x):
     first, second, *_ = run.members(Holder)
     by = protect(run, to=Coordinator)
-    masked = run.local(first, killing.mask, x, run.pads(by.seeds, run.tag()), run.who(first), killing.FIXED, "x", killing.Z64)
+    masked = run.local(
+        first, killing.mask, x, run.pads(by.seeds, run.tag()), run.who(first), killing.FIXED, "x", killing.Z64
+    )
     run.send(Masked, first >> second, masked)
 
 
 def test_what_one_holder_sends_another_would_pass_the_driver_and_is_refused(run):
-    with pytest.raises(LocalError, match="Masked goes from one holder to another, and on Spark the driver would read it"):
+    with pytest.raises(
+        LocalError, match="Masked goes from one holder to another, and on Spark the driver would read it"
+    ):
         to_another(run, run.hold(Holder, values()))
+
+
+@choreography(opens={Coordinator: Fact("tests.a_sum", "holders", "aggregate", "all", "the sum: a test")})
+def summed(run, x, method="pairwise"):
+    return secure_sum(run, x, to=Coordinator, by=protect(run, to=Coordinator, method=method), fixed=killing.FIXED)
+
+
+def test_executors_add_up_what_many_learners_send_and_the_driver_sees_one_vector(run, monkeypatch):
+    with Together(killing.ROSTER, job=b"a test", entropy=RootEntropy(killing.ROSTER.parties, b"r")) as here:
+        expected = entries_of(summed(here, here.hold(Holder, values())))["coordinator"]
+    monkeypatch.setattr(cluster, "TREE", 3)
+    heard, tell = [], layers.Layers._tell
+    monkeypatch.setattr(layers.Layers, "_tell", lambda *given: heard.append(tell(*given)) or heard[-1])
+    found = summed(run, run.hold(Holder, values()))
+    assert entries_of(found)["coordinator"].tolist() == expected.tolist() == [3.0] * 4
+    assert [len(told) for told in heard] == [3, 1], "three keys, and one sum"
+    assert [(r.sender, r.shapes, r.bytes) for r in run.ledger] == [(r.sender, r.shapes, r.bytes) for r in here.ledger]
+
+
+def test_what_was_added_up_is_not_sent_once_more(run, monkeypatch):
+    monkeypatch.setattr(cluster, "TREE", 3)
+    masked = run.local(Holder, killing.as_masked, run.hold(Holder, values()))
+    once = run.add_up(Masked, Holder >> Coordinator, masked, killing.add_words)
+    assert entries_of(once)["coordinator"].words.tolist() == [3] * 4
+    for again in (
+        lambda: run.add_up(Masked, Holder >> Coordinator, masked, killing.add_words),
+        lambda: run.opened(masked),
+    ):
+        with pytest.raises(ChoreographyError, match="was added up before, and is sent once"):
+            again()
+
+
+def test_a_learner_that_stops_in_a_sum_is_named_and_so_are_unequal_shapes(spark, monkeypatch):
+    monkeypatch.setattr(cluster, "TREE", 3)
+    longer = {**values(), "p2": np.zeros(5)}
+    for given, step, words in (
+        (values(), killing.failing, r"^p1 stopped at /failing\(\) \(ValueError\)"),
+        (longer, killing.as_masked, r"^p. stopped at /Masked \(PeerError\): its words stay on the cluster"),
+    ):
+        with Spark(killing.ROSTER, HOLDERS, sc=spark.sparkContext, job=b"a test") as one:
+            masked = one.local(Holder, step, one.hold(Holder, given))
+            with pytest.raises(PeerError, match=words):
+                one.add_up(Masked, Holder >> Coordinator, masked, killing.add_words)
 
 
 def test_the_words_of_an_error_stay_at_the_executor_and_the_run_is_over(run):
     run.local(Holder, killing.failing, run.hold(Holder, values()))
-    with pytest.raises(PeerError, match=r"^p1 stopped at /failing\(\) \(ValueError\): its words stay on the cluster") as stop:
+    with pytest.raises(
+        PeerError, match=r"^p1 stopped at /failing\(\) \(ValueError\): its words stay on the cluster"
+    ) as stop:
         run.finish()
     assert "the value was" not in str(stop.value)
     with pytest.raises(LocalError, match="this run is over"):

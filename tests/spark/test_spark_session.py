@@ -1,4 +1,7 @@
-"""What a person reads where Spark is not there, or set so that it would compute a mask twice. None of this starts Java."""
+"""What a person reads where Spark is not there, or set so that it would compute a mask twice.
+
+None of this starts Java.
+"""
 
 import os
 import subprocess
@@ -7,23 +10,27 @@ from types import SimpleNamespace
 
 import pytest
 
-from tacit.errors import LocalError
-from tacit.runtimes.spark_session import check, find_java
+from tacit.errors import LocalError, install_command
+from tacit.runtimes.spark.session import check, find_java
 
-FIT = "import numpy as np; from tacit import PanSVC; PanSVC(runtime='spark', min_count=1, accept_risk=True).fit(np.eye(6), [0, 1] * 3)"
+FIT = (
+    "import numpy as np; from tacit import PanSVC; PanSVC(runtime='spark', min_count=1,"
+    " accept_risk=True).fit(np.eye(6), [0, 1] * 3)"
+)
 
 
 def last_line(code, **environment):
     kept = {k: v for k, v in os.environ.items() if k != "JAVA_HOME"}
     command = [sys.executable, "-c", code]
-    done = subprocess.run(command, env={**kept, **environment}, capture_output=True, text=True, check=False, timeout=60)  # noqa: S603 - ours
+    # ours
+    done = subprocess.run(command, env={**kept, **environment}, capture_output=True, text=True, check=False, timeout=60)  # noqa: S603
     assert done.returncode == 1
     return done.stderr.splitlines()[-1]
 
 
 def test_without_pyspark_one_line_names_the_extra():
     line = last_line(f"import sys; sys.modules['pyspark'] = None; {FIT}")
-    assert line == "tacit.errors.MissingExtraError: Spark needs the extra 'spark': pip install 'tacit[spark]'"
+    assert line == f"tacit.errors.MissingExtraError: Spark needs the extra 'spark': {install_command('spark')}"
 
 
 def test_without_java_one_line_names_the_package():

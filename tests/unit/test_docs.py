@@ -5,19 +5,30 @@ from __future__ import annotations
 import importlib.util
 import re
 import sys
+import tomllib
 from pathlib import Path
+from types import FrameType
 
 import pytest
+from sklearn.datasets import make_classification
+
+import tacit
+from tacit.choreo.fact import known_facts
+from tacit.choreo.ledger import read_template
 
 ROOT = Path(__file__).parent.parent.parent
 PACKAGE = ROOT / "src" / "tacit"
-DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+WRITTEN = [page for page in (ROOT / "docs").rglob("*.md") if "api" not in page.parts]  # the build writes those
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *WRITTEN])
 LINK = re.compile(r"\]\((?!https?:|mailto:|#)([^)#\s]+)")
-LISTED = re.compile(r"^\| `([\w/]+(?:\.py|/))` \|", re.MULTILINE)
+ARCHITECTURE = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
 
 
-def generator():
-    spec = importlib.util.spec_from_file_location("make_disclosures", ROOT / "docs" / "make_disclosures.py")
+GLOSSARY = (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8")
+
+
+def generator(name="make_disclosures"):
+    spec = importlib.util.spec_from_file_location(name, ROOT / "docs" / f"{name}.py")
     assert spec
     assert spec.loader
     module = importlib.util.module_from_spec(spec)
@@ -27,12 +38,14 @@ def generator():
     return module
 
 
-def modules() -> set[str]:
-    return {f.relative_to(PACKAGE).as_posix() for f in PACKAGE.rglob("*.py") if f.name != "__init__.py"}
-
-
 def packages() -> set[str]:
     return {f"{f.parent.relative_to(PACKAGE).as_posix()}/" for f in PACKAGE.rglob("__init__.py") if f.parent != PACKAGE}
+
+
+def test_the_states_of_a_job_are_those_of_the_table():
+    made = generator("make_states")
+    text = made.PAGE.read_text(encoding="utf-8")
+    assert text == made.page(text), "run: python docs/make_states.py"
 
 
 def test_the_page_of_disclosures_is_what_the_golden_ledgers_say():
@@ -43,8 +56,14 @@ def test_the_page_of_disclosures_is_what_the_golden_ledgers_say():
 def test_the_page_of_disclosures_holds_every_line_of_every_golden_ledger():
     made = generator()
     text = made.PAGE.read_text(encoding="utf-8")
-    lines = {line for f in made.LEDGERS.glob("*.txt") for line in f.read_text(encoding="utf-8").splitlines()}
-    assert [line for line in lines if line.split(": ", 2)[2] not in text] == []
+    lines = {line for f in made.LEDGERS.glob("*.txt") for line in read_template(f.read_text(encoding="utf-8"))}
+    assert [line for line in lines if ", ".join(f"`{fact.identifier}`" for fact in line.facts) not in text] == []
+
+
+def test_the_page_of_disclosures_lists_every_fact_with_its_prose():
+    lines = generator().PAGE.read_text(encoding="utf-8").splitlines()
+    for fact in known_facts("tacit.choreo", "tacit.protocols"):
+        assert f"| `{fact.identifier}` | {fact.subject} | `{fact.kind}:{fact.granularity}` | {fact.prose} |" in lines
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.relative_to(ROOT).as_posix())
@@ -53,7 +72,78 @@ def test_every_relative_link_leads_to_a_file(document):
     assert [t for t in targets if not (document.parent / t).exists()] == []
 
 
-def test_the_architecture_lists_every_module_once_and_no_other():
-    listed = LISTED.findall((ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8"))
-    assert len(listed) == len(set(listed))
-    assert set(listed) == modules() | packages()
+def test_the_architecture_shows_the_floors_of_the_contract():
+    tools = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]
+    drawn = ARCHITECTURE.partition("## Rooms")[0]
+    floors = [re.split(r"  +", line.strip())[0] for line in drawn.splitlines() if line.startswith("    ")]
+    assert floors == [layer.replace("tacit.", "") for layer in tools["importlinter"]["contracts"][0]["layers"]]
+
+
+def test_the_architecture_names_every_room_and_no_other():
+    rooms = ARCHITECTURE.partition("## Rooms")[2].partition("## ")[0]
+    named = {
+        room + inner
+        for line in rooms.splitlines()
+        if line.startswith("| `")
+        for room in re.findall(r"`(\w+/)`", line.split("|")[1])
+        for inner in ("", *re.findall(r"`(\w+/)`", line.split("|")[2]))
+    }
+    assert named == packages()
+
+
+def test_the_architecture_fits_on_two_screens():
+    assert len(ARCHITECTURE.splitlines()) <= 100
+
+
+def test_a_request_takes_the_way_that_the_architecture_shows():
+    picture = ARCHITECTURE.partition("## The way of a request")[2].partition("## ")[0]
+    way = [line.split()[0] for line in picture.splitlines() if line.startswith("    ")]
+    X, y = make_classification(120, random_state=0)
+    federation, called = tacit.simulate(X, y, parties=3, partition="horizontal"), []
+
+    def listen(frame: FrameType, event: str, _: object) -> None:
+        name = f"{frame.f_globals.get('__name__', '')}.{frame.f_code.co_qualname}".removeprefix("tacit.")
+        if event == "call" and name in way and name not in called:
+            called.append(name)
+
+    sys.setprofile(listen)
+    try:
+        tacit.PanSVC(landmarks=10, min_count=5).fit(federation)
+    finally:
+        sys.setprofile(None)
+    assert called == way
+
+
+def test_every_noun_of_the_glossary_has_one_meaning_and_a_module_that_exists():
+    rows = re.findall(r"^\| ([^|]+) \| [^|]+ \| ((?:`[\w./]+`(?:, )?)+) \|$", GLOSSARY, re.MULTILINE)
+    nouns = [noun for noun, _ in rows]
+    assert len(rows) == len([line for line in GLOSSARY.splitlines() if line.count("|") == 4]) - 2
+    assert len(nouns) == len(set(nouns))
+    for _, homes in rows:
+        for home in re.findall(r"`([\w./]+)`", homes):
+            place = ROOT / home if "/" in home else PACKAGE / home.replace(".", "/")
+            assert place.is_dir() or place.with_suffix(".py").is_file(), home
+
+
+def test_every_module_that_prose_names_exists():
+    rooms = "|".join(sorted({name.split("/")[0] for name in packages()}))
+    texts = [*DOCUMENTS, *PACKAGE.rglob("*.py"), *(ROOT / "tests").rglob("*.py")]
+    mentions = {
+        name
+        for file in texts
+        for name in re.findall(
+            rf"`(?:tacit\.)?((?:{rooms})\.[a-z_0-9]+\.[a-z_0-9.]+)`", file.read_text(encoding="utf-8")
+        )
+    }
+    assert [name for name in sorted(mentions) if not resolves(name.split("."))] == []
+
+
+def resolves(names: list[str]) -> bool:
+    """Whether a module has this name, or the name without what stands in the module."""
+    modules = [PACKAGE.joinpath(*names[:n]) for n in range(len(names), 1, -1)]
+    found = next((m for m in modules if m.with_suffix(".py").is_file()), None)
+    rest = names[len(found.relative_to(PACKAGE).parts) :] if found else []
+    inside = found.with_suffix(".py").read_text(encoding="utf-8") if found else ""
+    return PACKAGE.joinpath(*names).is_dir() or (
+        found is not None and all(re.search(rf"\b{n}\b", inside) for n in rest)
+    )

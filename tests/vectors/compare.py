@@ -1,6 +1,7 @@
 """Say in which runs two states of the repository differ: python tests/vectors/compare.py REF.
 
-Both are recorded on this machine (`record.py`, the older state by its own tests and source), since the last bits of a sum depend on it.
+Both are recorded on this machine (`record.py`, the older state by its own tests and source), since the last bits of a
+sum depend on it.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ def main() -> int:
         sys.stdout.write(f"differs: {name}: {before[name]} was, {after[name]} is" + "\n")
     sys.stdout.write(f"{len(set(before) & set(after))} runs in both, {len(differing)} differ" + "\n")
     sys.stdout.write(
-        f"only in {reference}: {sorted(set(before) - set(after)) or 'none'}; only here: {sorted(set(after) - set(before)) or 'none'}" + "\n"
+        f"only in {reference}: {sorted(set(before) - set(after)) or 'none'}; only here:"
+        f" {sorted(set(after) - set(before)) or 'none'}" + "\n"
     )
     return 1 if differing else 0
 
@@ -38,7 +40,11 @@ def main() -> int:
 def _recorded(root: Path) -> dict[str, str]:
     environment = {**os.environ, "PYTHONPATH": str(root / "src"), "OMP_NUM_THREADS": "1"}
     done = subprocess.run(  # noqa: S603 - our own script
-        [sys.executable, str(root / "tests" / "vectors" / "record.py")], env=environment, cwd=root, capture_output=True, check=True
+        [sys.executable, str(root / "tests" / "vectors" / "record.py")],
+        env=environment,
+        cwd=root,
+        capture_output=True,
+        check=True,
     )
     return dict(json.loads(done.stdout))
 

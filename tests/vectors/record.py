@@ -2,8 +2,9 @@
 
     python tests/vectors/record.py > runs.json
 
-All secrets are fixed, so the same code gives the same digests on one machine. `compare.py` records two states of the repository and says
-where they differ. What is digested does not depend on names: published values in their order, results, models, predictions.
+All secrets are fixed, so the same code gives the same digests on one machine. `compare.py` records two states of the
+repository and says where they differ. What is digested does not depend on names: published values in their order,
+results, models, predictions.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ import tacit
 from conformance.case import merged
 from conformance.cases import CASES
 from tacit.choreo.message import Record
-from tacit.crypto import entropy
+from tacit.crypto.pads import entropy
 from tacit.runtimes.together import Together
 
 PARTIES = 3
@@ -91,12 +92,18 @@ def estimator_runs() -> dict[str, Callable[[], Any]]:
     exact = {"min_count": 1, **risk}
     runs: dict[str, Callable[[], Any]] = {
         "PanSVC": lambda: fitted(tacit.PanSVC(), "horizontal", two),
-        "PanSVC exact, ovo": lambda: fitted(tacit.PanSVC(landmarks=20, multi_class="ovo", **exact), "horizontal", three),
-        "PanSVC fourier, witness": lambda: fitted(tacit.PanSVC(landmark_source="fourier", witness=True, **exact), "horizontal", two),
+        "PanSVC exact, ovo": lambda: fitted(
+            tacit.PanSVC(landmarks=20, multi_class="ovo", **exact), "horizontal", three
+        ),
+        "PanSVC fourier, witness": lambda: fitted(
+            tacit.PanSVC(landmark_source="fourier", witness=True, **exact), "horizontal", two
+        ),
         "PanSVC joint, ring": lambda: fitted(
             tacit.PanSVC(landmark_source="joint", landmarks=10, secure_sum="ring", **exact), "horizontal", two
         ),
-        "PanSVC linear, probability": lambda: fitted(tacit.PanSVC(kernel="linear", probability=True, **exact), "horizontal", three),
+        "PanSVC linear, probability": lambda: fitted(
+            tacit.PanSVC(kernel="linear", probability=True, **exact), "horizontal", three
+        ),
         "GramSVC": lambda: fitted(tacit.GramSVC(partition="vertical"), "vertical", three),
         "GramSVC, probability": lambda: fitted(tacit.GramSVC(partition="vertical", probability=True), "vertical", two),
         "GramSVC rows": lambda: fitted(tacit.GramSVC(partition="horizontal"), "horizontal", two),
@@ -104,12 +111,20 @@ def estimator_runs() -> dict[str, Callable[[], Any]]:
         "ConsensusSVC rows": lambda: fitted(tacit.ConsensusSVC(**risk), "horizontal", two),
         "ConsensusSVC columns": lambda: fitted(tacit.ConsensusSVC(partition="vertical", **risk), "vertical", two),
         "ELM rows": lambda: fitted(tacit.SecureELMClassifier(n_hidden=10, **risk), "horizontal", three),
-        "ELM regression": lambda: fitted(tacit.SecureELMRegressor(n_hidden=10, **risk), "horizontal", X[:, 0] * 1.0, X[:, 1:]),
+        "ELM regression": lambda: fitted(
+            tacit.SecureELMRegressor(n_hidden=10, **risk), "horizontal", X[:, 0] * 1.0, X[:, 1:]
+        ),
         "search": lambda: fitted(
-            tacit.FederatedGridSearch(tacit.PanSVC(landmarks=10, **exact), {"C": [0.5, 5.0]}, cv=3), "horizontal", kinds, flowers
+            tacit.FederatedGridSearch(tacit.PanSVC(landmarks=10, **exact), {"C": [0.5, 5.0]}, cv=3),
+            "horizontal",
+            kinds,
+            flowers,
         ),
         "pipeline": lambda: fitted(
-            tacit.Pipeline([("scale", tacit.FederatedScaler()), ("svm", tacit.PanSVC(landmarks=10, **exact))]), "horizontal", kinds, flowers
+            tacit.Pipeline([("scale", tacit.FederatedScaler()), ("svm", tacit.PanSVC(landmarks=10, **exact))]),
+            "horizontal",
+            kinds,
+            flowers,
         ),
     }
     return runs

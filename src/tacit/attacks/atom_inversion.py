@@ -1,32 +1,37 @@
 """Atom inversion: a sum of few mapped rows gives back the rows, if it has more entries than the rows have unknowns.
 
-A group of p rows of d columns is mapped to D features, and sums are opened. With maps phi_m and known coefficients u_mi (1 or -1 for
-a row that is in the sum, 0 for one that is not) every opened sum is
+A group of p rows of d columns is mapped to D features, and sums are opened. With maps phi_m and known coefficients u_mi
+(1 or -1 for a row that is in the sum, 0 for one that is not) every opened sum is
 
-    t_m = sum_i u_mi phi_m(x_i),      m = 1, 2, ...                                                                      (1)
+    t_m = sum_i u_mi phi_m(x_i),      m = 1, 2, ...                                                        (1)
 
 These are D_1 + D_2 + ... equations in p d unknowns. Levenberg and Marquardt's method solves them from a good start:
 
-    (J'J + damping 1) step = J'r,     r = all of (1) as residuals,     J = its derivatives by all rows                   (2)
+    (J'J + damping 1) step = J'r,     r = all of (1) as residuals,     J = its derivatives by all rows     (2)
 
-A pursuit gives the start: rows are added one at a time, each the random record that leaves the least residual, improved by (2), and
-after each of them all rows found so far are improved together. Where the residual does not vanish, the pursuit begins anew.
+A pursuit gives the start: rows are added one at a time, each the random record that leaves the least residual, improved
+by (2), and after each of them all rows found so far are improved together. Where the residual does not vanish, the
+pursuit begins anew.
 
-Records of few possible values have less than one unknown per column. Let Phi have a line for every possible record. Then
+Records of few possible values have less than one unknown per column. Let Phi have a line for every possible record.
+Then
 
-    t = Phi'n,    n >= 0,    1'n = p,      n = how often each record is in the group                                     (3)
+    t = Phi'n,    n >= 0,    1'n = p,      n = how often each record is in the group                       (3)
 
-is linear. Non-negative least squares finds n if p is small against D, or if there are no more possible records than features. Lattice
-reduction finds it in whole numbers, for large groups too, if there are only a few dozen possible records.
+is linear. Non-negative least squares finds n if p is small against D, or if there are no more possible records than
+features. Lattice reduction finds it in whole numbers, for large groups too, if there are only a few dozen possible
+records.
 
-Measured (standard normal rows of 8 columns, gamma = 1 / 8, at most 40 pursuits of about 0.1 s). One map of 100 Fourier features: all
-rows of 8 of 8 groups with p d = 0.64 D, of 7 with 0.80 D, 5 with 0.88 D, 2 with 0.96 D, 0 with 1.04 D. Features of several maps add up:
-two maps of 60 features, 16 of 16 groups with p d = 0.80 (D_1 + D_2), 0 of 16 with 1.07. So do those of sub-groups: two groups of
-p = 1.25 D / d rows, each of which is safe by itself, were recovered in 49 of 80 cases with D = 32 to 100 Fourier features, and in 8 of 8
-with 64 landmarks, when the sum of both was also opened under a second map of D features.
+Measured (standard normal rows of 8 columns, gamma = 1 / 8, at most 40 pursuits of about 0.1 s). One map of 100 Fourier
+features: all rows of 8 of 8 groups with p d = 0.64 D, of 7 with 0.80 D, 5 with 0.88 D, 2 with 0.96 D, 0 with 1.04 D.
+Features of several maps add up: two maps of 60 features, 16 of 16 groups with p d = 0.80 (D_1 + D_2), 0 of 16 with
+1.07. So do those of sub-groups: two groups of p = 1.25 D / d rows, each of which is safe by itself, were recovered in
+49 of 80 cases with D = 32 to 100 Fourier features, and in 8 of 8 with 64 landmarks, when the sum of both was also
+opened under a second map of D features.
 
-Rows of 8 to 16 binary columns: least squares recovers all of them up to p d = 1.5 D to 2.5 D, as if a row had 1.6 ln(N / D) unknowns,
-N the number of possible records. Rows of 6 binary columns: lattice reduction counts out 2,000 rows from 20 features, and 20,000 from 30.
+Rows of 8 to 16 binary columns: least squares recovers all of them up to p d = 1.5 D to 2.5 D, as if a row had 1.6 ln(N
+/ D) unknowns, N the number of possible records. Rows of 6 binary columns: lattice reduction counts out 2,000 rows from
+20 features, and 20,000 from 30.
 """
 
 from __future__ import annotations
@@ -39,14 +44,15 @@ from itertools import cycle, islice, product
 import numpy as np
 from scipy.optimize import linear_sum_assignment, nnls
 
+from tacit.arrays import F64, I64
 from tacit.attacks.pairwise_rule import View, pairwise_rule
-from tacit.attacks.set_lattice import reduced
-from tacit.attacks.study import F64, I64, Point, Points
+from tacit.attacks.set_lattice import reduce_basis
+from tacit.attacks.study import Point, Points
 from tacit.errors import LocalError
-from tacit.numeric.feature_map import fourier_weights, kernel_matrix
-from tacit.numeric.kernels import Kernel
-from tacit.numeric.least_count import least_count
-from tacit.protocols.feature_map import FeatureMap, map_records
+from tacit.numeric.features.feature_map import fourier_weights, kernel_matrix
+from tacit.numeric.groups.least_count import least_count
+from tacit.numeric.svm.kernels import Kernel
+from tacit.protocols.planes.feature_map import FeatureMap, map_records
 
 STARTS, TRIED = 400, 3  # random records for the next row of a pursuit, and how many of the best are improved
 SPREADS = (1.0, 1.0, 1.0, 1.0, 4.0)  # of the random records, one pursuit after the other: outliers are rare
@@ -83,7 +89,10 @@ Groups = Callable[[FeatureMap, F64, F64], Sequence[Sums]]
 
 
 def sum_of(the_map: FeatureMap, X: F64, of: F64 | None = None) -> Sum:
-    """Return the sum (1) of mapped records, which an attacker is given; of all with coefficient 1 unless `of` says otherwise."""
+    """Return the sum (1) of mapped records, which an attacker is given.
+
+    Of all with coefficient 1 unless `of` says otherwise.
+    """
     of = np.ones(len(X)) if of is None else of
     return Sum(the_map, np.asarray(of @ map_records(the_map, X)), of)
 
@@ -92,28 +101,31 @@ def atom_inversion(sums: Sums, columns: int, *, pursuits: int = 20, seed: int = 
     """Return the rows of the group, by (2) from the best of at most so many pursuits."""
     rng, best = np.random.default_rng(seed), Inverted(np.empty((0, columns)), np.inf)
     for spread in islice(cycle(SPREADS), pursuits):
-        best = min(best, improved(sums, pursued(sums, columns, rng, spread), 300), key=lambda found: found.residual)
+        best = min(best, improve(sums, pursue(sums, columns, rng, spread), 300), key=lambda found: found.residual)
         if best.residual <= EXACT:
             break
     return best
 
 
-def pursued(sums: Sums, columns: int, rng: np.random.Generator, spread: float) -> F64:
-    """Return a start for all rows, added one at a time; random records are standard normal, or up to `spread` times as far out."""
+def pursue(sums: Sums, columns: int, rng: np.random.Generator, spread: float) -> F64:
+    """Return a start for all rows, added one at a time.
+
+    Random records are standard normal, or up to `spread` times as far out.
+    """
     X = np.empty((0, columns))
     for i in range(len(sums[0].of)):
         rest = [Sum(s.the_map, s.total - _features(s, X), s.of[i : i + 1]) for s in sums if s.of[i]]
         drawn = rng.normal(size=(STARTS, columns)) * spread ** rng.uniform(size=(STARTS, 1))
         left = sum(np.sum((s.of * map_records(s.the_map, drawn) - s.total) ** 2, axis=1) for s in rest)
-        tried = [improved(rest, drawn[k : k + 1], 15) for k in np.argsort(left)[:TRIED]]
+        tried = [improve(rest, drawn[k : k + 1], 15) for k in np.argsort(left)[:TRIED]]
         X = np.vstack([X, min(tried, key=lambda found: found.residual).rows])
-        X = improved([Sum(s.the_map, s.total, s.of[: i + 1]) for s in sums if s.of[: i + 1].any()], X, 10).rows
+        X = improve([Sum(s.the_map, s.total, s.of[: i + 1]) for s in sums if s.of[: i + 1].any()], X, 10).rows
     return X
 
 
-def improved(sums: Sums, X: F64, steps: int) -> Inverted:
-    """Return the rows after (2), with the damping lowered after a step that helps and raised after one that does not."""
-    damping, r, J = DAMPING, *_derived(sums, X)
+def improve(sums: Sums, X: F64, steps: int) -> Inverted:
+    """Return the rows after (2); the damping falls after a step that helps and rises after one that does not."""
+    damping, r, J = DAMPING, *_derive(sums, X)
     past = [float(r @ r)]
     for _ in range(steps):
         A, g = J.T @ J, J.T @ r
@@ -127,7 +139,7 @@ def improved(sums: Sums, X: F64, steps: int) -> Inverted:
         else:
             break
         X, damping = ahead, max(damping / 5.0, 1e-13)
-        r, J = _derived(sums, X)
+        r, J = _derive(sums, X)
         past.append(float(r @ r))
         if past[-1] < 1e-10 * EXACT or (len(past) > STALL and past[-1] > 0.95 * past[-STALL]):
             break
@@ -143,7 +155,7 @@ def _features(s: Sum, X: F64) -> F64:
     return np.asarray(s.of[: len(X)] @ map_records(s.the_map, X))
 
 
-def _derived(sums: Sums, X: F64) -> tuple[F64, F64]:
+def _derive(sums: Sums, X: F64) -> tuple[F64, F64]:
     """Return the residuals and their derivatives by all cells, row by row."""
     r, J = [], []
     for s in sums:
@@ -186,7 +198,10 @@ def _landmark_slopes(the_map: FeatureMap, X: F64) -> tuple[F64, F64]:
 
 
 def listed_records(sums: Sums, possible: F64) -> F64:
-    """Return the rows of the group by (3), from sums of all its rows; `possible` lists the records that there can be."""
+    """Return the rows of the group by (3), from sums of all its rows.
+
+    `possible` lists the records that there can be.
+    """
     p = len(sums[0].of)
     A = np.vstack([*(np.asarray(map_records(s.the_map, possible)).T for s in sums), np.ones(len(possible))])
     try:
@@ -197,15 +212,16 @@ def listed_records(sums: Sums, possible: F64) -> F64:
 
 
 def counted_records(sums: Sums, possible: F64) -> F64:
-    """Return the rows of the group by (3) in whole numbers: of the lattice (2) of `set_lattice`, for a few dozen possible records.
+    """Return the rows of the group by (3) in whole numbers, for a few dozen possible records.
 
-    The sums are a whole-number combination of the possible records' features, and the shortest one is the group, however large it is.
+    The sums are a whole-number combination of the possible records' features, and the shortest one is the group,
+    however large it is.
     """
     A = np.hstack([np.asarray(map_records(s.the_map, possible)) for s in sums])
     total, even = np.concatenate([s.total for s in sums]), round(len(sums[0].of) / len(possible))
     every = np.vstack([A, even * A.sum(axis=0) - total])
     for scale in COUNTING:
-        for u in reduced(every @ every.T, scale):
+        for u in reduce_basis(every @ every.T, scale):
             n = even + u[:-1] * u[-1]
             if abs(u[-1]) == 1 and n.min() >= 0 and n.sum() == len(sums[0].of):
                 return np.repeat(possible, n, axis=0)
@@ -217,7 +233,7 @@ def all_records(values: Sequence[Sequence[float]]) -> F64:
     return np.array(list(product(*values)), np.float64)
 
 
-def recovered(found: F64, truth: F64, within: float = FOUND) -> float:
+def recover_rows(found: F64, truth: F64, within: float = FOUND) -> float:
     """Return the share of the true rows that were found, each by a row of its own."""
     if not len(found):
         return 0.0
@@ -229,10 +245,13 @@ def recovered(found: F64, truth: F64, within: float = FOUND) -> float:
 def closest_sums(view: View, the_map: FeatureMap) -> Sum:
     """Return the difference of the two sums that differ by the fewest rows, as a sum (1).
 
-    Its coefficients are known: p rows differ, and as many more of them count as +1 than as -1 as the difference of d says.
+    Its coefficients are known: p rows differ, and as many more of them count as +1 than as -1 as the difference of d
+    says.
     """
     if view.gram is None:
-        raise LocalError("by how many rows the sums differ is not known in this view: bring one with the Gram matrix of its sets")
+        raise LocalError(
+            "by how many rows the sums differ is not known in this view: bring one with the Gram matrix of its sets"
+        )
     size = view.gram.diagonal()
     apart = size[:, None] + size - 2.0 * view.gram + np.diag(np.full(len(size), np.inf))
     s, t = np.unravel_index(np.argmin(apart), apart.shape)
@@ -242,7 +261,7 @@ def closest_sums(view: View, the_map: FeatureMap) -> Sum:
 
 
 def nested_sums(view: View, the_map: FeatureMap, least: int) -> Sum:
-    """Return the smallest difference of two sums, the empty one among them, that may be a sum of `least` rows or more of one class.
+    """Return the smallest difference of two sums that may be a sum of `least` rows or more of one class.
 
     Nothing but the sums and the size of groups is known: c and d of such a difference have the same size.
     """
@@ -269,17 +288,17 @@ def _of_pairwise_rule(the_map: FeatureMap, X: F64, y: F64) -> Sequence[Sums]:
 VARIANTS: Mapping[str, Groups] = {"0.1.0's rule": _of_pairwise_rule, "groups": _of_groups}
 
 
-def _tried(sums: Sums, columns: int) -> F64:
+def _try_maps(sums: Sums, columns: int) -> F64:
     return atom_inversion(sums, columns, pursuits=PATIENT if len(sums[0].of) <= MANY else 1).rows
 
 
 def study(X: F64, y: I64, variants: Mapping[str, Groups] = VARIANTS) -> Points:
-    """Yield the share of the rows that are found, over all groups that a variant opens, by features for each column of a record."""
+    """Yield the share of the rows that are found in all groups a variant opens, by features for each column."""
     few, signs, none = X[:, :8], np.where(y == y.max(), 1.0, -1.0), np.empty((0, 0))
     for name, groups in variants.items():
         for each in (2, 4, 8, 16):
             D = each * few.shape[1]
             opened = groups(FeatureMap("fourier", "rbf", 1.0 / few.shape[1], 3, 0.0, none, none, 1, D), few, signs)
-            found = np.vstack([_tried(sums, few.shape[1]) for sums in opened])
+            found = np.vstack([_try_maps(sums, few.shape[1]) for sums in opened])
             near = [np.linalg.norm(few - x, axis=1).min() <= FOUND * np.linalg.norm(x) for x in found]
             yield Point(name, each, float(np.mean(near)))

@@ -1,15 +1,15 @@
-"""BFV noise: a mask hides the plaintext of a reply, not its noise; from that the key holder reads the other side's matrix.
+"""BFV noise: a mask hides the plaintext of a reply, not its noise, which tells the key holder the other matrix.
 
-P knows its key s, and of its own ciphertexts the polynomials a_f and the errors e_f. A reply of the product's engine `bfv` is linear in
-what the other side multiplied with, b_f = sum_j b_jf X^(jm):
+P knows its key s, and of its own ciphertexts the polynomials a_f and the errors e_f. A reply of the product's engine
+`bfv` is linear in what the other side multiplied with, b_f = sum_j b_jf X^(jm):
 
     c1 = sum_f b_f a_f   (+ u a + e')                  the bracket is there after a fresh encryption            (1)
     c0 + c1 s - (q/t) D = sum_f b_f e_f   (+ E)        D is what it decrypts to, E is the flood                 (2)
 
-Without a mask D is the product, and A is known. Without a fresh encryption the d unknowns b_jf follow from d coefficients of (1), by
-elimination modulo a prime. Without a flood they follow from all N coefficients of (2), by least squares; the fresh encryption adds an
-error there that is small beside b e. With all three nothing is left: (1) is a sample of RLWE, and E is 2^70 times larger than the sum it
-covers.
+Without a mask D is the product, and A is known. Without a fresh encryption the d unknowns b_jf follow from d
+coefficients of (1), by elimination modulo a prime. Without a flood they follow from all N coefficients of (2), by least
+squares; the fresh encryption adds an error there that is small beside b e. With all three nothing is left: (1) is a
+sample of RLWE, and E is 2^70 times larger than the sum it covers.
 
 Played on replies before they are switched to fewer primes: that blurs (2) as well, but nothing relies on it.
 """
@@ -24,15 +24,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.crypto.bfv_layout import N, Stretch, placed
-from tacit.crypto.pads import stream
-from tacit.crypto.product import BITS, BOUND, engine
-from tacit.crypto.seal_bytes import Memory, coefficients, form
-from tacit.numeric.ring import Ring
+from tacit.arrays import F64, I64, U64
+from tacit.crypto.pads.stream import stream
+from tacit.crypto.products.bfv_layout import N, Stretch, place
+from tacit.crypto.products.engines import BITS, BOUND, make_engine
+from tacit.crypto.products.seal_bytes import Memory, coefficients, form
+from tacit.numeric.ring.words import Ring
 
-F64 = NDArray[np.float64]
-I64 = NDArray[np.int64]
-U64 = NDArray[np.uint64]
 Integers = NDArray[np.object_]
 
 
@@ -45,9 +43,12 @@ class Guess:
 
 
 def bfv_noise(A: I64, B: I64, *, masked: bool = True, encrypted: bool = True, flooded: bool = True) -> Guess:
-    """Play the product of A with so many rows of B as one reply holds, with its protections or without; then guess B."""
-    engine("bfv", A.shape[1])  # says which extra is missing
-    from tacit.crypto import bfv  # noqa: PLC0415 - an extra
+    """Play the product of A with so many rows of B as one reply holds, with its protections or without.
+
+    Then guess B.
+    """
+    make_engine("bfv", A.shape[1])  # says which extra is missing
+    from tacit.crypto.products import bfv  # noqa: PLC0415 - an extra
 
     with Memory() as memory:
         me = KeyHolder(bfv, memory, A)
@@ -63,39 +64,44 @@ class KeyHolder:
         self.bfv, self.memory, self.A, self.s = bfv, memory, A, bfv.scheme(BITS)
         self.key = self.s.secret(secrets.token_bytes(32))
         self.messages = [np.pad(column.astype(np.uint64) & np.uint64(self.s.mask), (0, N - len(A))) for column in A.T]
-        self.upload = [bfv.column_of(self.s, memory, self.key, words) for words in self.messages]
+        self.upload = [bfv.encrypt_column(self.s, memory, self.key, words) for words in self.messages]
         self.public = bfv.public_of(self.s, memory, self.key)
 
     def columns(self) -> list[Any]:
-        """The upload as the library has it."""
+        """Return the uploaded ciphertexts as the library has them."""
         return [self.s.cipher(self.memory, self.s.column, content) for content in self.upload]
 
     def words(self, cipher: Any) -> U64:
-        """Both polynomials, modulo each prime."""
-        return np.frombuffer(self.s.full.content(self.memory.saved(cipher)), "<u8").reshape(self.s.full.shape)
+        """Return both polynomials of a ciphertext, modulo each prime."""
+        return np.frombuffer(self.s.full.content(self.memory.save(cipher)), "<u8").reshape(self.s.full.shape)
 
     def error(self, cipher: Any, message: U64) -> F64:
-        """The left of (2), over t: exact integers, then rounded."""
+        """Return the left of (2), over t: exact integers, then rounded."""
         primes = self.s.primes
         q, t = int(np.prod(np.array(primes, object))), 1 << BITS
-        phase = sum(row.astype(object) * (q // p * pow(q // p, -1, p)) for row, p in zip(self._phase(cipher), primes, strict=True))
+        phase = sum(
+            row.astype(object) * (q // p * pow(q // p, -1, p))
+            for row, p in zip(self._phase(cipher), primes, strict=True)
+        )
         rest = (phase * t - message.astype(object) * q) % (q * t)
         return np.asarray(np.where(rest > q * t // 2, rest - q * t, rest) / t, np.float64)
 
-    def decrypted(self, cipher: Any) -> U64:
-        """D of (2)."""
+    def decrypt(self, cipher: Any) -> U64:
+        """Return D of (2): what a ciphertext decrypts to."""
         plain = self.bfv.seal.Plaintext()
         self.bfv.seal.Decryptor(self.s.context, self.key).decrypt(cipher, plain)
-        return coefficients(self.memory.saved(plain), N)
+        return coefficients(self.memory.save(plain), N)
 
     def _phase(self, cipher: Any) -> U64:
-        """c0 + c1 s modulo each prime, computed where products are entry by entry."""
+        """Return c0 + c1 s modulo each prime, computed where products are entry by entry."""
         evaluator, ntt = self.s.evaluator, form(self.s.full.parameters, len(self.s.primes), N, ntt=True)
         moved = self.bfv.seal.Ciphertext()
         evaluator.transform_to_ntt(cipher, moved)
-        words = np.frombuffer(ntt.content(self.memory.saved(moved)), "<u8").reshape(ntt.shape).astype(object)
+        words = np.frombuffer(ntt.content(self.memory.save(moved)), "<u8").reshape(ntt.shape).astype(object)
         primes = np.array(self.s.primes, object)[:, None]
-        s = np.frombuffer(self.memory.saved(self.key)[-8 * N * len(self.bfv.PRIMES) :], "<u8").reshape(-1, N)[: len(primes)]
+        s = np.frombuffer(self.memory.save(self.key)[-8 * N * len(self.bfv.PRIMES) :], "<u8").reshape(-1, N)[
+            : len(primes)
+        ]
         sums = ((words[0] + words[1] * s.astype(object)) % primes).astype("<u8")
         moved = self.s.cipher(self.memory, ntt, np.stack([sums, sums]).tobytes())
         evaluator.transform_from_ntt_inplace(moved)
@@ -103,32 +109,34 @@ class KeyHolder:
 
 
 def answer(me: KeyHolder, B: I64, *, masked: bool, encrypted: bool, flooded: bool) -> Any:
-    """The other side's reply as `crypto.bfv` makes it, or with a protection left out."""
+    """Return the other side's reply as `crypto.products.bfv` makes it, or with a protection left out."""
     bfv, s, memory = me.bfv, me.s, me.memory
     columns, stretch = me.columns(), Stretch(0, 0, 0, len(me.A), 0, len(B), 0)
     for column in columns:
         s.evaluator.transform_to_ntt_inplace(column)
-    cipher = bfv.product_of(s, memory, columns, [(f, placed(B[:, [f]], stretch, 1, s.mask)) for f in range(B.shape[1])])
+    cipher = bfv.multiply_uploaded(
+        s, memory, columns, [(f, place(B[:, [f]], stretch, 1, s.mask)) for f in range(B.shape[1])]
+    )
     words = np.concatenate([chunk.copy() for chunk in stream(secrets.token_bytes(32), 3 * N)]).reshape(3, N)
     mask = words[0] & np.uint64(s.mask if masked else 0)
     if encrypted:
         public = s.load(memory, bfv.seal.PublicKey(), s.public.body(me.public))
-        s.evaluator.add_inplace(cipher, bfv.fresh(s, memory, public, mask))
+        s.evaluator.add_inplace(cipher, bfv.encrypt_mask(s, memory, public, mask))
     else:
         s.evaluator.add_plain_inplace(cipher, s.plain(memory, mask))
     if flooded:
-        s.evaluator.add_inplace(cipher, bfv.flood_of(s, memory, words[1:]))
+        s.evaluator.add_inplace(cipher, bfv.encode_flood(s, memory, words[1:]))
     return cipher
 
 
 def by_reading(me: KeyHolder, reply: Any, rows: int) -> I64:
-    """What it decrypts to, taken for A B'."""
-    products = Ring(1 << BITS).centred(me.decrypted(reply)[: rows * len(me.A)]).reshape(rows, -1)
+    """Return what the reply decrypts to, taken for A B'."""
+    products = Ring(1 << BITS).centred(me.decrypt(reply)[: rows * len(me.A)]).reshape(rows, -1)
     return _whole(np.linalg.lstsq(me.A.astype(float), products.T.astype(float), rcond=None)[0].T)
 
 
 def by_elimination(me: KeyHolder, reply: Any, rows: int) -> I64:
-    """(1) modulo the first prime."""
+    """Return the other matrix by (1), modulo the first prime."""
     prime, unknowns = me.s.primes[0], rows * me.A.shape[1]
     shifted = _shifts([me.words(column)[1, 0].astype(object) for column in me.columns()], len(me.A), rows)
     found = solve(shifted[:unknowns] % prime, me.words(reply)[1, 0, :unknowns].astype(object), prime)
@@ -136,14 +144,14 @@ def by_elimination(me: KeyHolder, reply: Any, rows: int) -> I64:
 
 
 def by_least_squares(me: KeyHolder, reply: Any, rows: int) -> I64:
-    """(2)."""
+    """Return the other matrix by (2), with least squares over all coefficients."""
     errors = [me.error(column, message) for column, message in zip(me.columns(), me.messages, strict=True)]
-    found = np.linalg.lstsq(_shifts(errors, len(me.A), rows), me.error(reply, me.decrypted(reply)), rcond=None)[0]
+    found = np.linalg.lstsq(_shifts(errors, len(me.A), rows), me.error(reply, me.decrypt(reply)), rcond=None)[0]
     return _whole(found).reshape(-1, rows).T
 
 
 def solve(matrix: Integers, right: Integers, prime: int) -> Integers:
-    """Gaussian elimination modulo a prime."""
+    """Return the solution of a linear system modulo a prime, by Gaussian elimination."""
     rows = np.concatenate([matrix, right[:, None]], axis=1)
     for i in range(len(rows)):
         pivot = i + int(np.flatnonzero(rows[i:, i])[0])
@@ -159,8 +167,10 @@ def _whole(x: F64) -> I64:
 
 
 def _shifts(polynomials: Sequence[NDArray[Any]], step: int, rows: int) -> NDArray[Any]:
-    """A column for every unknown: the polynomial times X^(j step), where X^N is -1."""
-    return np.stack([np.concatenate([-p[N - j * step :], p[: N - j * step]]) for p in polynomials for j in range(rows)], axis=1)
+    """Return a column for every unknown: the polynomial times X^(j step), where X^N is -1."""
+    return np.stack(
+        [np.concatenate([-p[N - j * step :], p[: N - j * step]]) for p in polynomials for j in range(rows)], axis=1
+    )
 
 
 def _plausible(found: I64, B: I64) -> Guess:

@@ -1,21 +1,24 @@
-"""Bound moments: many upper bounds on the loss of one group give the second moments of its mapped rows, and these give the rows.
+"""Bound moments: many upper bounds on the loss of one group give its second moments, and these give its rows.
 
-A holder tells the bound (1) of `numeric.atoms` of a group of n rows f_i of one class, with h_i = 1 - f_i.w - b, at a model (w, b). With
-g_i = (f_i, 1), v = (w, b), the group's sum s = sum_i g_i, which is opened too, and M = sum_i g_i g_i',
+A holder tells the bound (1) of `numeric.groups.atoms` of a group of n rows f_i of one class, with h_i = 1 - f_i.w - b,
+at a model (w, b). With g_i = (f_i, 1), v = (w, b), the group's sum s = sum_i g_i, which is opened too, and M = sum_i
+g_i g_i',
 
-    bound = (S + sqrt(n Q)) / 2,      S = n - s.v,      Q = sum_i h_i^2 = n - 2 s.v + v'M v                               (1)
+    bound = (S + sqrt(n Q)) / 2,      S = n - s.v,      Q = sum_i h_i^2 = n - 2 s.v + v'M v                (1)
 
 so every bound is one linear equation in the (D + 1) (D + 2) / 2 entries of M:
 
-    v'M v = (2 bound - S)^2 / n - n + 2 s.v                                                                              (2)
+    v'M v = (2 bound - S)^2 / n - n + 2 s.v                                                                (2)
 
-M has rank n. If n is smaller than D + 1, it has a null space N, and N'(f(x), 1) = 0 for the rows of the group and for hardly any
-other x: the search of `elm_row_space` finds them. It makes no difference who picks the models, as long as there are enough of them.
+M has rank n. If n is smaller than D + 1, it has a null space N, and N'(f(x), 1) = 0 for the rows of the group and for
+hardly any other x: the search of `elm_row_space` finds them. It makes no difference who picks the models, as long as
+there are enough of them.
 
-What it finds (breast cancer, standardised). With twelve bounds in each round for each problem, as a first version of the groups had it: 11
-of the 12 records of a party, from nine ordinary jobs, by a coalition of the coordinator and all other parties; 15 of 20 from models that a
-coordinator picked. Since then holders count the bounds (`protocols.lockstep`): they allow fewer than there are unknowns in all the
-rows of a group, which are far fewer than the entries of M.
+What it finds (breast cancer, standardised). With twelve bounds in each round for each problem, as a first version of
+the groups had it: 11 of the 12 records of a party, from nine ordinary jobs, by a coalition of the coordinator and all
+other parties; 15 of 20 from models that a coordinator picked. Since then holders count the bounds
+(`planes.lockstep`): they allow fewer than there are unknowns in all the rows of a group, which are far fewer than
+the entries of M.
 """
 
 from __future__ import annotations
@@ -26,11 +29,12 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import least_squares
 
+from tacit.arrays import F64, I64
 from tacit.attacks.atom_inversion import slopes_of
-from tacit.attacks.study import F64, I64, Point, Points
-from tacit.numeric.atoms import upper_losses
-from tacit.numeric.least_count import least_count, left
-from tacit.protocols.feature_map import FeatureMap, map_records
+from tacit.attacks.study import Point, Points
+from tacit.numeric.groups.atoms import upper_losses
+from tacit.numeric.groups.least_count import count_left, least_count
+from tacit.protocols.planes.feature_map import FeatureMap, map_records
 
 UNIT = 2.0**-32  # opened numbers are whole multiples of it
 SIZE = 1e3  # of the models: the larger, the less the rounding counts
@@ -94,7 +98,7 @@ def bounds_of(F: F64, number: int, seed: int = 0) -> Bounds:
     return Bounds(models[:, :-1], models[:, -1], np.rint(told / UNIT) * UNIT)
 
 
-def found_records(candidates: F64, truth: F64) -> int:
+def match_records(candidates: F64, truth: F64) -> int:
     """Return how many records of the truth are among the candidates."""
     return sum(bool(np.abs(candidates - x).max(axis=1).min(initial=np.inf) <= NEAR) for x in truth)
 
@@ -107,7 +111,7 @@ def enough(features: int, rows: int, columns: int) -> int:
 
 def allowed(features: int, rows: int, columns: int) -> int:
     """Return how many bounds a holder of these rows allows over all jobs, after their sum."""
-    return int(left(features / (rows * columns)) * rows * columns)
+    return int(count_left(features / (rows * columns)) * rows * columns)
 
 
 VARIANTS: Mapping[str, Callable[[int, int, int], int]] = {
@@ -117,7 +121,7 @@ VARIANTS: Mapping[str, Callable[[int, int, int], int]] = {
 
 
 def study(X: F64, y: I64, variants: Mapping[str, Callable[[int, int, int], int]] = VARIANTS) -> Points:
-    """Yield the share of the rows of a group, of as many as `min_count="auto"` asks for, that are found, by features of the map."""
+    """Yield the share of the rows that are found in a group as large as `min_count="auto"` asks, by map features."""
     few, none = X[y == y.max(), :COLUMNS], np.empty((0, 0))
     d = few.shape[1]
     for name, number in variants.items():
@@ -126,4 +130,6 @@ def study(X: F64, y: I64, variants: Mapping[str, Callable[[int, int, int], int]]
             group = few[: least_count(D, d, 0.0)]
             F = np.asarray(map_records(the_map, group))
             told = bounds_of(F, number(D, len(group), d))
-            yield Point(name, D, found_records(bound_moments(told, F.sum(axis=0), len(group), the_map, d), group) / len(group))
+            yield Point(
+                name, D, match_records(bound_moments(told, F.sum(axis=0), len(group), the_map, d), group) / len(group)
+            )

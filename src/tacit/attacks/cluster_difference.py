@@ -12,7 +12,7 @@ not combinations: two clusters that trade many records and lose one to a third h
 
     record i is determined by the sums if e_i is in the span of their membership vectors                       (2)
 
-`singled_out` finds these. `protocols.joint_landmarks` cuts cells instead, so that (2) has no solution.
+`single_out` finds these. `planes.joint_landmarks` cuts cells instead, so that (2) has no solution.
 """
 
 from __future__ import annotations
@@ -22,13 +22,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tacit.numeric.landmarks import grouped, nearest
-
-F64 = NDArray[np.float64]
-I64 = NDArray[np.int64]
-Flags = NDArray[np.bool_]
+from tacit.arrays import F64, I64, Flags
+from tacit.numeric.features.landmarks import nearest, sum_by_label
 
 
 @dataclass(frozen=True)
@@ -50,20 +46,23 @@ class Differences:
 
 
 def lloyd_sums(X: F64, k: int, rounds: int, seed: int, min_cluster: int = 0) -> list[Round]:
-    """Lloyd's iteration as its coordinator sees it, from a random partition; with `min_cluster`, sums are held back."""
+    """Return Lloyd's iteration as its coordinator sees it, from a random partition.
+
+    With `min_cluster`, sums are held back.
+    """
     told: list[Round] = []
     middle, label = np.zeros((k, X.shape[1])), np.random.default_rng(seed).integers(0, k, len(X))
     for _ in range(rounds):
-        size, total = np.bincount(label, minlength=k), grouped(X, label, k)
-        opened = (size > 0) & _allowed(told, label, size, min_cluster)
+        size, total = np.bincount(label, minlength=k), sum_by_label(X, label, k)
+        opened = (size > 0) & _is_allowed(told, label, size, min_cluster)
         told.append(Round(size, total, opened, label))
         middle[opened] = total[opened] / size[opened, None]
         label = nearest(X, middle)
     return told
 
 
-def _allowed(told: Sequence[Round], label: I64, size: I64, min_cluster: int) -> Flags:
-    """Large enough, and equal to or far enough from every sum of the same cluster that was opened before."""
+def _is_allowed(told: Sequence[Round], label: I64, size: I64, min_cluster: int) -> Flags:
+    """Return whether a sum is large enough, and equal to or far from every earlier sum of its cluster."""
     allowed = size >= min_cluster
     for earlier in told:
         both = np.bincount(label[label == earlier.label], minlength=len(size))
@@ -73,7 +72,10 @@ def _allowed(told: Sequence[Round], label: I64, size: I64, min_cluster: int) -> 
 
 
 def cluster_difference(told: Sequence[Round], truth: F64, tolerance: float = 1e-6) -> Differences:
-    """(1), between every opened sum and the next one of the same cluster; `truth` only tells which are right."""
+    """Return the records that (1) finds between every opened sum and the next one of the same cluster.
+
+    `truth` only tells which are right.
+    """
     guesses = [guess for c in range(len(told[0].size)) for guess in _of_cluster([r for r in told if r.opened[c]], c)]
     records = np.array(guesses).reshape(-1, truth.shape[1])
     row = nearest(records, truth)
@@ -82,17 +84,19 @@ def cluster_difference(told: Sequence[Round], truth: F64, tolerance: float = 1e-
 
 
 def _of_cluster(told: Sequence[Round], c: int) -> list[F64]:
-    steps = [(int(after.size[c] - before.size[c]), after.total[c] - before.total[c]) for before, after in pairwise(told)]
+    steps = [
+        (int(after.size[c] - before.size[c]), after.total[c] - before.total[c]) for before, after in pairwise(told)
+    ]
     return [sign * difference for sign, difference in steps if abs(sign) == 1]
 
 
 def members(told: Sequence[Round]) -> Flags:
-    """Which records are in which opened sum."""
+    """Return which records are in which opened sum."""
     return np.array([r.label == c for r in told for c in np.flatnonzero(r.opened)])
 
 
-def singled_out(member: Flags) -> I64:
-    """(2): the records that the sums of these members determine, in whichever combination."""
+def single_out(member: Flags) -> I64:
+    """Return the records that the sums of these members determine, in whichever combination, (2)."""
     _, size, axes = np.linalg.svd(member.astype(np.float64), full_matrices=False)
     span = axes[size > 1e-9 * size.max(initial=0.0)]
     return np.flatnonzero(np.square(span).sum(axis=0) > 1 - 1e-7)

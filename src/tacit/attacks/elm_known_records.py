@@ -2,19 +2,23 @@
 
     S_K = [X_K 1] [W; b]   gives W and b, and then X = (S - b) W^+ gives all other records
 
-So weights that the parties drew in secret (`weights="private"`) stop a coordinator that knows no record, and no other. For rbf nodes
-S d - |x|^2 is linear in x in the same way.
+So weights that the parties drew in secret (`weights="private"`) stop a coordinator that knows no record, and no other.
+For rbf nodes S d - |x|^2 is linear in x in the same way.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from tacit.attacks.inversion import F64, I64, Inversion, judged
+from tacit.arrays import F64, I64
+from tacit.attacks.inversion import Inversion, judge
 
 
 def elm_known_records(seen: F64, truth: F64, known: I64, *, activation: str = "linear") -> Inversion:
-    """Reconstruct all records from S (for rbf: from H) and the known ones; `truth` holds these, and else measures the error."""
+    """Reconstruct all records from S (for rbf: from H) and the known ones.
+
+    `truth` holds these, and else measures the error.
+    """
     rbf = activation == "rbf"
     columns = truth.shape[1]
     S = -np.log(seen) * columns if rbf else seen
@@ -23,4 +27,4 @@ def elm_known_records(seen: F64, truth: F64, known: I64, *, activation: str = "l
     weights = np.linalg.lstsq(np.column_stack([X_K, np.ones(len(known))]), told, rcond=None)[0]
     W, b = weights[:-1], weights[-1]
     design = np.vstack([W, np.ones(W.shape[1])]) if rbf else W
-    return judged(np.linalg.lstsq(design.T, (S - b).T, rcond=None)[0][:columns].T.astype(np.float64), truth, known)
+    return judge(np.linalg.lstsq(design.T, (S - b).T, rcond=None)[0][:columns].T.astype(np.float64), truth, known)

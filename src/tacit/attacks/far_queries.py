@@ -1,14 +1,15 @@
-"""Far queries: who asks an RBF model about records far out in some direction is told the outermost support vector there.
+"""Far queries: who asks an RBF model about records far out in some direction learns the outermost support vector.
 
-With b = f(infinity), which one question tells, F = f - b is a sum of bells, one for each support vector. Far out in direction u all of them
-are tiny, and all but the outermost tiny beside that one. Of a single bell the value and its neighbours give the centre, whatever its
-height, column by column:
+With b = f(infinity), which one question tells, F = f - b is a sum of bells, one for each support vector. Far out in
+direction u all of them are tiny, and all but the outermost tiny beside that one. Of a single bell the value and its
+neighbours give the centre, whatever its height, column by column:
 
-    F(z) = c exp(-gamma |z - x|^2)    so    log F(z + s e_j) - log F(z) = -gamma (2 s (z_j - x_j) + 1),   s = 1 or -1          (1)
+    F(z) = c exp(-gamma |z - x|^2)    so    log F(z + s e_j) - log F(z) = -gamma (2 s (z_j - x_j) + 1),  s = +-1  (1)
 
-So n + 2 questions tell whoever asks, alone, a support vector: a record of somebody's. How exactly depends on how far the second one lies
-behind, and on how far out an answer still has digits: at gamma |z - x|^2 = `depth` F is about e^-depth. Asked at two depths, (1) gives the
-same x if there was one bell only, and otherwise does not: so who asks knows what to believe.
+So n + 2 questions tell whoever asks, alone, a support vector: a record of somebody's. How exactly depends on how far
+the second one lies behind, and on how far out an answer still has digits: at gamma |z - x|^2 = `depth` F is about
+e^-depth. Asked at two depths, (1) gives the same x if there was one bell only, and otherwise does not: so who asks
+knows what to believe.
 
 Answers of three decimals leave a rough idea at most; a quota below n + 2 stops it, and so does refusing records far
 outside the range of the training records.
@@ -19,8 +20,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.spatial.distance import cdist
 
-from tacit.attacks.inversion import F64
+from tacit.arrays import F64
 
 DEPTH, INFINITY = 25.0, 1000.0  # at e^-1000 no bell is left
 NEARER = 0.8  # of the depth, where (1) is asked first
@@ -35,15 +37,19 @@ class Bell:
 
 
 def far_queries(directions: F64, gamma: float, reach: float, depth: float = DEPTH) -> F64:
-    """What to ask: once at infinity, then twice n + 1 records for each direction of length 1; records lie within `reach` of 0 or so."""
+    """Return what to ask: once at infinity, then twice n + 1 records for each direction of length 1.
+
+    The training records lie within about `reach` of 0.
+    """
     lengths = np.sqrt(depth * np.array([NEARER, 1.0]) / gamma) + reach
-    steps = [np.vstack([np.zeros_like(u), np.diag(np.where(u > 0, -1.0, 1.0))]) for u in directions]  # inwards, where answers are larger
+    # inwards, where answers are larger
+    steps = [np.vstack([np.zeros_like(u), np.diag(np.where(u > 0, -1.0, 1.0))]) for u in directions]
     asked = [u * length + step for u, step in zip(directions, steps, strict=True) for length in lengths]
     return np.vstack([directions[0] * np.sqrt(INFINITY / gamma), *asked])
 
 
 def bells(queries: F64, answers: F64, gamma: float) -> list[Bell]:
-    """A support vector for each direction, where answers have the digits for it; the surest first."""
+    """Return a support vector for each direction, where answers have the digits for it; the surest first."""
     n = queries.shape[1]
     asked, F = queries[1:].reshape(-1, 2, n + 1, n), (answers[1:] - answers[0]).reshape(-1, 2, n + 1)
     told = [(z, values) for z, values in zip(asked, F, strict=True) if np.all(values * values[0, 0] > 0)]
@@ -57,6 +63,18 @@ def _bell(z: F64, F: F64, gamma: float) -> Bell:
 
 
 def nearest(record: F64, support: F64) -> float:
-    """How far the nearest support vector is from what was found, relative to its size."""
+    """Return how far the nearest support vector is from what was found, relative to its size."""
     apart = np.linalg.norm(support - record, axis=1)
     return float(apart.min() / np.linalg.norm(support[apart.argmin()]))
+
+
+def share_alone(coef: F64, support: F64, gamma: float) -> float:
+    """Return the share of the support vectors that stand alone: there, no others together weigh as much in F.
+
+    These are what answers give away first; a problem of several classes counts by itself.
+    """
+    K = np.exp(-gamma * cdist(support, support, "sqeuclidean"))
+    np.fill_diagonal(K, 0.0)
+    heights = np.abs(coef)
+    alone = (heights > heights @ K) & (heights > 0)
+    return float(alone.any(axis=0).mean()) if len(support) else 0.0

@@ -1,12 +1,13 @@
-"""Few violators: a row that alone is within the margin, or alone tells two cuts apart, is there for the coordinator to read.
+"""Few violators: the coordinator can read a row that alone is within the margin, or alone tells two cuts apart.
 
-    a_V - a_W = +-s y f,   d_V - d_W = +-s y,   c_V - c_W = +-s      where V and W differ by one row, W perhaps empty     (1)
+    a_V - a_W = +-s y f,   d_V - d_W = +-s y,   c_V - c_W = +-s      V and W differ by one row, W perhaps empty  (1)
 
-so f is the first over the second, and y the second over the third. The paper's solver opens such sums all the time: near
-the optimum a round moves a few rows over the margin. The coordinator follows the protocol; it only remembers. It takes every two
-sums whose counts differ by one for such a pair, and is right where they do. Sums over groups of at least `min_count` rows have no
-such pair. From f the record follows: with landmarks the kernel values k = f B^+ are distances or dot products
-with public points, which d + 1 of them turn into x; with Fourier features x solves a small least-squares problem.
+so f is the first over the second, and y the second over the third. The paper's solver opens such sums all the time:
+near the optimum a round moves a few rows over the margin. The coordinator follows the protocol; it only remembers. It
+takes every two sums whose counts differ by one for such a pair, and is right where they do. Sums over groups of at
+least `min_count` rows have no such pair. From f the record follows: with landmarks the kernel values k = f B^+ are
+distances or dot products with public points, which d + 1 of them turn into x; with Fourier features x solves a small
+least-squares problem.
 """
 
 from __future__ import annotations
@@ -18,10 +19,10 @@ from typing import Any
 import numpy as np
 from scipy.optimize import least_squares
 
+from tacit.arrays import F64
 from tacit.attacks.coordinator import opened_sums
-from tacit.choreo import F64
-from tacit.protocols.feature_map import FeatureMap, map_records
-from tacit.protocols.plane_rows import Rows
+from tacit.protocols.planes.feature_map import FeatureMap, map_records
+from tacit.protocols.planes.rows import Rows
 
 FAR = 1e-9  # a kernel value below this is rounding
 STARTS = 12
@@ -37,13 +38,19 @@ class Violator:
 
 
 def few_violators(rows: Mapping[str, Rows], **params: Any) -> list[Violator]:
-    """Return what an honest coordinator may take for single rows: every two sums of a run that differ by the weight of one row."""
+    """Return what an honest coordinator may take for single rows.
+
+    Every two sums of a run that differ by the weight of one row.
+    """
     sums = opened_sums(rows, **params)
     return read(sums, np.unique(np.concatenate([own.weight for own in rows.values()])))
 
 
 def read(sums: F64, weights: F64) -> list[Violator]:
-    """Return (1) of every two of these sums, the empty one among them, whose counts differ by a row's weight, and signs by as much."""
+    """Return (1) of every two of these sums whose counts differ by a row's weight, and signs by as much.
+
+    The empty sum is one of them.
+    """
     every = np.vstack([np.zeros_like(sums[:1]), sums])
     first, second = np.triu_indices(len(every), 1)
     apart = every[second] - every[first]
@@ -64,15 +71,18 @@ def record_of(the_map: FeatureMap, features: F64, columns: int) -> F64:
     if the_map.source == "fourier":
         starts = [np.zeros(columns), *np.random.default_rng(0).normal(size=(STARTS, columns))]
     else:
-        starts = [located(the_map, features @ np.linalg.pinv(the_map.basis))]
+        starts = [locate(the_map, features @ np.linalg.pinv(the_map.basis))]
     tight = {"xtol": 1e-15, "ftol": 1e-15, "gtol": 1e-15}
     found = [least_squares(lambda x: map_records(the_map, x[None])[0] - features, start, **tight) for start in starts]
     record: F64 = min(found, key=lambda done: done.cost).x
     return record
 
 
-def located(the_map: FeatureMap, k: F64) -> F64:
-    """Return where the record is, from its kernel values k with the landmarks: |x - L_j|^2, or x.L_j, is known for every j."""
+def locate(the_map: FeatureMap, k: F64) -> F64:
+    """Return where the record is, from its kernel values k with the landmarks.
+
+    |x - L_j|^2, or x.L_j, is known for every j.
+    """
     L = the_map.centres
     if the_map.kernel == "rbf":
         near, first = k > FAR, int(np.argmax(k))

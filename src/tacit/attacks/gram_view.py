@@ -1,4 +1,7 @@
-"""What the coordinator and the asker of a gram SVM see in a training and in questions: the real protocols, and somebody who remembers."""
+"""What the coordinator and the asker of a gram SVM see in a training and in questions.
+
+The real protocols, and somebody who remembers.
+"""
 
 from __future__ import annotations
 
@@ -6,27 +9,31 @@ import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
 
 import numpy as np
 
+from tacit.arrays import F64, I64
 from tacit.attacks.coordinator import OwnCoordinator
-from tacit.choreo import F64, I64, Asker, At, Coordinator, Each, Holder, Labeller, Roster, entries_of
-from tacit.crypto.entropy import RootEntropy
-from tacit.data import Federation
-from tacit.data.part import part_of
-from tacit.numeric.kernels import Kernel
-from tacit.numeric.ownership import Owners
-from tacit.numeric.triangle import unpack
-from tacit.protocols import gram_arbitrary, gram_vertical
-from tacit.protocols.gram_linear import gram_linear_predict
-from tacit.protocols.gram_model import DualModel
-from tacit.protocols.gram_weights import gram_weights
+from tacit.choreo import Asker, At, Coordinator, Each, Holder, Labeller, Roster, entries_of
+from tacit.crypto.pads.entropy import RootEntropy
+from tacit.federation import Federation
+from tacit.federation.part import Part, part_of
+from tacit.numeric.cells.ownership import Owners
+from tacit.numeric.ring.triangle import unpack
+from tacit.numeric.svm.kernels import Kernel
+from tacit.protocols.gram import arbitrary as gram_arbitrary
+from tacit.protocols.gram import vertical as gram_vertical
+from tacit.protocols.gram.cells import Multiply, Products
+from tacit.protocols.gram.linear import gram_linear_predict
+from tacit.protocols.gram.model import DualModel, Trained
+from tacit.protocols.gram.weights import gram_weights
+from tacit.protocols.labels import Decision
+from tacit.protocols.settings import AnyKernel, Protected, Solver, Sums
 
 
 @dataclass
 class Listener:
-    """An honest coordinator that remembers the gram matrix, in bands, and the dot products of new records with support vectors."""
+    """An honest coordinator that remembers the gram matrix, in bands, and what it saw of new records: dot products."""
 
     bands: tuple[F64, ...] = ()
     dots: list[F64] = field(default_factory=list)
@@ -36,10 +43,10 @@ class Listener:
         self.bands = gram_vertical.append(done, band)
         return self.bands
 
-    def decide(self, model: DualModel, total: F64, squares: bool) -> gram_vertical.Decision:  # noqa: FBT001 - a step
+    def decide_values(self, model: DualModel, total: F64, squares: bool) -> Decision:  # noqa: FBT001 - a step
         """As it answers."""
         self._remember(total, squares=squares)
-        return gram_vertical.decide(model, total, squares)
+        return gram_vertical.decide_values(model, total, squares)
 
     def decide_each(self, model: DualModel, total: F64, squares: bool, new: Owners) -> Each:  # noqa: FBT001 - a step
         """As it answers every holder of rows."""
@@ -52,7 +59,10 @@ class Listener:
 
 @dataclass(frozen=True)
 class GramView:
-    """The coordinator's gram matrix, support vectors, and their dot products with new records, none if linear; the asker's answers."""
+    """The coordinator's gram matrix, support vectors, and their dot products with new records, none if linear.
+
+    The asker's answers.
+    """
 
     gram: F64
     support: I64
@@ -61,44 +71,60 @@ class GramView:
     kernel: Kernel
 
 
-def gram_view(federation: Federation, queries: F64, *, kernel: str = "rbf", gamma: float = 1.0, degree: int = 2) -> GramView:
+def gram_view(
+    federation: Federation, queries: F64, *, kernel: str = "rbf", gamma: float = 1.0, degree: int = 2
+) -> GramView:
     """Train between these parties, then ask about `queries`, cut in the same way."""
     listener, job = Listener(), secrets.token_bytes(16)
     with OwnCoordinator(federation.roster, job=job, entropy=RootEntropy(federation.roster.parties, job)) as run:
-        run.steps = {step.__name__: step for step in (listener.append, listener.decide, listener.decide_each)}
+        run.steps = {step.__name__: step for step in (listener.append, listener.decide_values, listener.decide_each)}
         old, new = (run.hold(Holder, parts) for parts in (federation.parts, federation.split(queries).parts))
-        shape: dict[str, Any] = {"kernel": kernel, "gamma": gamma, "degree": degree, "coef0": 1.0}
-        model, told = _played(run, federation.partition, old, new, shape)
-    return GramView(
-        unpack(listener.bands, federation.n_rows), model["support"], np.vstack([np.empty((0, len(model["support"]))), *listener.dots]),
-        np.concatenate(list(told.values()))[:, 0], Kernel(kernel, gamma, degree, 1.0),
-    )  # fmt: skip
+        chosen = AnyKernel(kernel=kernel, gamma=gamma, degree=degree, coef0=1.0)
+        model, told = _play(run, federation.partition, old, new, chosen)
+    support, values = model.support, np.concatenate(list(told.values()))[:, 0]
+    dots = np.vstack([np.empty((0, len(support))), *listener.dots])
+    gram = unpack(listener.bands, federation.n_rows)
+    return GramView(gram, support, dots, values, Kernel(kernel, gamma, degree, 1.0))
 
 
 def gram_of(X: F64, y: I64) -> F64:
-    """What the coordinator has of columns that three parties bring, one each; a party beyond the last column brings none."""
+    """What the coordinator has of columns that three parties bring, one each.
+
+    A party beyond the last column brings none.
+    """
     listener, job, names = Listener(), secrets.token_bytes(16), ("a", "b", "c")
     roster = Roster({Holder: names, Labeller: names[:1], Asker: names[:1], Coordinator: ("coordinator",)})
-    parts = {p: part_of(X[:, i : i + 1], y if i == 0 else None, None, (p,) * X[:, i : i + 1].shape[1]) for i, p in enumerate(names)}
+    parts = {
+        p: part_of(X[:, i : i + 1], y if i == 0 else None, None, (p,) * X[:, i : i + 1].shape[1])
+        for i, p in enumerate(names)
+    }
     with OwnCoordinator(roster, job=job, entropy=RootEntropy(roster.parties, job)) as run:
         run.steps = {"append": listener.append}
-        gram_vertical.gram_vertical(run, run.hold(Holder, parts), kernel="linear", gamma=1.0, degree=2, coef0=0.0, C=1.0)
+        kernel = AnyKernel(kernel="linear", gamma=1.0, degree=2, coef0=0.0)
+        gram_vertical.gram_vertical(run, run.hold(Holder, parts), kernel=kernel, solver=Solver(C=1.0), sums=Sums())
     return unpack(listener.bands, len(X))
 
 
-def _played(
-    run: OwnCoordinator, partition: str, old: At[Any], new: At[Any], shape: dict[str, Any]
-) -> tuple[dict[str, Any], Mapping[str, F64]]:
+def _play(
+    run: OwnCoordinator, partition: str, old: At[Part], new: At[Part], kernel: AnyKernel
+) -> tuple[Trained, Mapping[str, F64]]:
     """The model in shares, and what each who asks is told."""
-    how, squares = {**shape, "C": 1.0, "tol": 1e-6}, shape["kernel"] == "rbf"
-    train = gram_vertical.gram_vertical if partition == "vertical" else partial(gram_arbitrary.gram_arbitrary, partition=partition)
-    model = train(run, old, **how)
-    shares = (model["dual"], model["columns"])
-    if shape["kernel"] == "linear":
+    train = (
+        gram_vertical.gram_vertical
+        if partition == "vertical"
+        else partial(gram_arbitrary.gram_arbitrary, partition=partition, multiply=Multiply())
+    )
+    model = train(run, old, kernel=kernel, solver=Solver(C=1.0, tol=1e-6), sums=Sums())
+    squares = kernel.name == "rbf"
+    shares = (model.dual, model.columns)
+    if kernel.name == "linear":
         weights = gram_weights(run, *shares, partition=partition, problems=1)
-        told = gram_linear_predict(run, new, weights, partition=partition, problems=1)
+        told = gram_linear_predict(run, new, weights, partition=partition, problems=1, multiply=Products())
     elif partition == "vertical":
-        told = gram_vertical.gram_predict(run, new, *shares, squares=squares, support=len(model["support"]))
+        support = len(model.support)
+        told = gram_vertical.gram_predict(run, new, *shares, squares=squares, support=support, sums=Sums())
     else:
-        told = gram_arbitrary.gram_arbitrary_predict(run, new, *shares, partition=partition, squares=squares)
+        told = gram_arbitrary.gram_arbitrary_predict(
+            run, new, *shares, partition=partition, squares=squares, multiply=Multiply(), protected=Protected()
+        )
     return model, entries_of(told)

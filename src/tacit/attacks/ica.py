@@ -14,17 +14,19 @@ import warnings
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 from sklearn.decomposition import FastICA
 from sklearn.exceptions import ConvergenceWarning
 
-F64 = NDArray[np.float64]
+from tacit.arrays import F64
 
 
 @dataclass(frozen=True)
 class Unmixed:
-    """The best estimate of each column, scaled to fit; its relative error (1: nothing found); the share found within 0.25."""
+    """The best estimate of each column, scaled to fit; its relative error (1: nothing found).
+
+    The share found within 0.25.
+    """
 
     records: F64
     errors: F64
@@ -42,6 +44,8 @@ def ica(moved: F64, truth: F64, *, found: float = 0.25, seed: int = 0) -> Unmixe
     which, column = linear_sum_assignment(-np.abs(correlation))
     records = np.tile(truth.mean(axis=0), (len(truth), 1))
     records[:, column] += components[:, which] * (correlation[which, column] * spread[column])
-    wrong = np.linalg.norm(records - truth, axis=0) / np.maximum(np.linalg.norm(centred, axis=0), np.finfo(np.float64).tiny)
+    wrong = np.linalg.norm(records - truth, axis=0) / np.maximum(
+        np.linalg.norm(centred, axis=0), np.finfo(np.float64).tiny
+    )
     errors = np.where(spread > 0, wrong, 0.0)
     return Unmixed(records, errors, float(errors.mean()), float(np.mean(errors <= found)))

@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-F64 = NDArray[np.float64]
-I64 = NDArray[np.int64]
+from tacit.arrays import F64, I64
 
 
 @dataclass(frozen=True)
@@ -19,12 +17,12 @@ class Inversion:
     error: float
 
 
-def judged(records: F64, truth: F64, known: I64) -> Inversion:
-    """`truth` only measures, on the records that were not known."""
+def judge(records: F64, truth: F64, known: I64) -> Inversion:
+    """Return the reconstruction with its error; `truth` only measures, on the records that were not known."""
     unknown = np.setdiff1d(np.arange(len(truth)), known)
     return Inversion(records, relative(records[unknown], truth[unknown]))
 
 
 def relative(found: F64, truth: F64) -> float:
-    """The size of what is wrong, over that of the truth."""
+    """Return the size of what is wrong, over that of the truth."""
     return float(np.linalg.norm(found - truth) / np.linalg.norm(truth))

@@ -1,12 +1,13 @@
 """Iterate differencing: who sees a party's weights round by round reads its records, one by one, from what changes.
 
-In a consensus over rows party m's round ends with (R + H) theta_m = H p_m + U_m'Y lambda, U = [X, 1], where the penalty H, the
-regulariser R and p_m = z - gamma_m follow from what it told before and from the averages. So
+In a consensus over rows party m's round ends with (R + H) theta_m = H p_m + U_m'Y lambda, U = [X, 1], where the penalty
+H, the regulariser R and p_m = z - gamma_m follow from what it told before and from the averages. So
 
-    g_m = (R + H) theta_m - H p_m = U_m'Y lambda,     g_m(t+1) - g_m(t) = U_m'Y (lambda(t+1) - lambda(t))                   (1)
+    g_m = (R + H) theta_m - H p_m = U_m'Y lambda,     g_m(t+1) - g_m(t) = U_m'Y (lambda(t+1) - lambda(t))  (1)
 
-Later rounds move a few multipliers, often one: then (1) is that record times a number, and its last entry, the 1 of U, says which.
-Without a secure sum the coordinator has every theta_m. With one it has the average, in which (1) is the sum over all parties' rows.
+Later rounds move a few multipliers, often one: then (1) is that record times a number, and its last entry, the 1 of U,
+says which. Without a secure sum the coordinator has every theta_m. With one it has the average, in which (1) is the sum
+over all parties' rows.
 """
 
 from __future__ import annotations
@@ -18,10 +19,12 @@ from typing import Any
 
 import numpy as np
 
-from tacit.choreo import F64, At, Coordinator, Holder, Role, Roster, entries_of
-from tacit.crypto.entropy import RootEntropy
-from tacit.data.part import Part
-from tacit.protocols.consensus_horizontal import consensus_horizontal
+from tacit.arrays import F64
+from tacit.choreo import At, Coordinator, Holder, Role, Roster, entries_of
+from tacit.crypto.pads.entropy import RootEntropy
+from tacit.federation.part import Part
+from tacit.protocols.consensus.horizontal import consensus_horizontal
+from tacit.protocols.consensus.settings import RowSvm
 from tacit.runtimes.together import Together
 
 MOVED = 1e-9  # of the largest change: below is rounding
@@ -34,23 +37,26 @@ class Overheard(Together):
     told: list[dict[str, F64]]
 
     def local(self, role: Role, step: Callable[..., Any], *args: Any, **kwargs: Any) -> At[Any]:
-        """As ever, and noted."""
+        """Play a step as usual, and note what holders tell."""
         done = super().local(role, step, *args, **kwargs)
-        if step.__name__ == "told_by":
+        if step.__name__ == "read_told":
             self.told.append(dict(entries_of(done)))
         return done
 
 
 @dataclass(frozen=True)
 class Weights:
-    """A consensus of one problem under H = rho and no over-relaxation: what each party told in every round; their mean is public."""
+    """A consensus of one problem under H = rho and no over-relaxation: what each party told in every round.
+
+    Their mean is public.
+    """
 
     told: dict[str, F64]
     rho: float
 
     @property
     def average(self) -> F64:
-        """Z, a line for each round."""
+        """The average z, a line for each round."""
         mean: F64 = np.mean(list(self.told.values()), axis=0)
         return mean
 
@@ -60,15 +66,18 @@ def overhear(parts: Mapping[str, Part], *, C: float, rho: float, rounds: int) ->
     roster, job = Roster({Holder: tuple(parts), Coordinator: ("coordinator",)}), secrets.token_bytes(16)
     with Overheard(roster, job=job, entropy=RootEntropy(roster.parties, job)) as run:
         run.told = []
-        consensus_horizontal(
-            run, run.hold(Holder, parts), C=C, rho=rho, over_relaxation=1.0, disclose="least", tol=1e-12, max_rounds=rounds
-        )  # fmt: skip
+        data = run.hold(Holder, parts)
+        svm = RowSvm(C=C, rho=rho, over_relaxation=1.0, disclose="least", tol=1e-12, max_rounds=rounds)
+        consensus_horizontal(run, data, svm=svm)
     wide = next(iter(parts.values())).X.shape[1] + 1
     return Weights({p: np.array([each[p][0, :wide] for each in run.told]) for p in parts}, rho)
 
 
 def own_weights(told: F64, average: F64) -> tuple[F64, F64]:
-    """theta_m and p_m of every round, from what a party told and the averages: told = theta + gamma, gamma after it = told - z."""
+    """Return theta_m and p_m of every round, from what a party told and the averages.
+
+    A party tells theta + gamma, and its gamma after it is that less z.
+    """
     before = np.vstack([np.zeros_like(told[:1]), told[:-1]])
     z = np.vstack([np.zeros_like(told[:1]), average[:-1]])
     gamma = before - z
@@ -76,7 +85,10 @@ def own_weights(told: F64, average: F64) -> tuple[F64, F64]:
 
 
 def iterate_differencing(told: F64, average: F64, rho: float, parties: int) -> F64:
-    """(1): the candidates for records, a line for each round that moved anything; `told` of one party, or the average itself."""
+    """Return the candidates for records by (1), a line for each round that moved anything.
+
+    `told` is one party's, or the average itself.
+    """
     theta, p = own_weights(told, average)
     R = np.append(np.full(told.shape[1] - 1, 1.0 / parties), 0.0)
     changes = np.diff((R + rho) * theta - rho * p, axis=0)
@@ -85,8 +97,8 @@ def iterate_differencing(told: F64, average: F64, rho: float, parties: int) -> F
     return candidates
 
 
-def recovered(candidates: F64, truth: F64) -> float:
-    """Share of the records that are among the candidates."""
+def recover_share(candidates: F64, truth: F64) -> float:
+    """Return the share of the records that are among the candidates."""
     if not len(candidates):
         return 0.0
     far = np.linalg.norm(truth[:, None] - candidates, axis=2).min(axis=1)

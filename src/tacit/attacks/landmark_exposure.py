@@ -11,17 +11,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tacit.numeric.landmarks import nearest
-
-F64 = NDArray[np.float64]
-I64 = NDArray[np.int64]
+from tacit.arrays import F64, I64
+from tacit.numeric.features.landmarks import nearest
 
 
 @dataclass(frozen=True)
 class Exposure:
-    """Of every landmark the nearest record and its distance, in units of the records' spread; the share that are records."""
+    """Of every landmark the nearest record and its distance, in units of the records' spread.
+
+    The share that are records.
+    """
 
     record: I64
     distance: F64
@@ -29,7 +29,10 @@ class Exposure:
 
 
 def landmark_exposure(landmarks: F64, truth: F64, tolerance: float = 1e-6) -> Exposure:
-    """Which landmarks are records; `truth` only tells. The tolerance is more than the fixed point's rounding."""
+    """Return which landmarks are records; `truth` only tells.
+
+    The tolerance is more than the fixed point's rounding.
+    """
     middle = truth.mean(axis=0)
     spread = float(np.sqrt(np.square(truth - middle).sum(axis=1).mean())) or 1.0
     record = nearest(landmarks - middle, truth - middle)

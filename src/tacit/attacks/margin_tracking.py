@@ -1,24 +1,27 @@
-"""Margin tracking: counts and losses along the lines of a search give single rows' margins, and the margins give the rows.
+"""Margin tracking: counts and losses along the lines of a search give single rows' margins, and these the rows.
 
-Along a line from (w_b, b_b) to (w_a, b_a) the margin of row i is linear in the step k, so the opened loss of unit weights
+Along a line from (w_b, b_b) to (w_a, b_a) the margin of row i is linear in the step k, so the opened loss of unit
+weights
 
-    R(k) = sum_i max(0, 1 - m_i(k)),      m_i(k) = m_i + k (a_i - m_i)                                                    (1)
+    R(k) = sum_i max(0, 1 - m_i(k)),      m_i(k) = m_i + k (a_i - m_i)                                     (1)
 
-is convex and piecewise linear, and bends where a row crosses the margin: by |a_i - m_i|, at the step where m_i(k) = 1. The counts
-n(k) say in which interval of steps a single row crosses. If none crosses in the intervals beside it, both slopes are known there, and
-the bend with its place gives two numbers that are linear in the row, whose last entry is its sign:
+is convex and piecewise linear, and bends where a row crosses the margin: by |a_i - m_i|, at the step where m_i(k) = 1.
+The counts n(k) say in which interval of steps a single row crosses. If none crosses in the intervals beside it, both
+slopes are known there, and the bend with its place gives two numbers that are linear in the row, whose last entry is
+its sign:
 
-    theta_i = y_i (f_i, 1),      theta_i.(w_b, b_b) = m_i,      theta_i.(w_a, b_a) = a_i                                  (2)
+    theta_i = y_i (f_i, 1),      theta_i.(w_b, b_b) = m_i,      theta_i.(w_a, b_a) = a_i                   (2)
 
-A row that is seen on g lines, 2 g >= d + 1, follows from (2). Nobody says which bends are of the same row. So every group of g bends
-is solved, and it is a row if (2) holds for all of them within the rounding of R, if the last entry of theta is 1 or -1, and if R
-stays convex on all lines when the row is taken off. Rows that were found are taken off, which shows further rows alone.
+A row that is seen on g lines, 2 g >= d + 1, follows from (2). Nobody says which bends are of the same row. So every
+group of g bends is solved, and it is a row if (2) holds for all of them within the rounding of R, if the last entry of
+theta is 1 or -1, and if R stays convex on all lines when the row is taken off. Rows that were found are taken off,
+which shows further rows alone.
 
-What it finds (400 records of breast cancer, standardised, release 0.1.0's rule with min_count = 5, tol = 1e-9; nothing else is known):
-1, 8, 1 and 1 records of 2, 3, 4 and 5 columns from one run with C = 100; 6, 13, 5 and 5 from three runs with C = 1, 10, 100; 24, 29 and
-14 of 2, 3 and 4 columns from ten runs. Of 188 rows that it took for records in trials with 60 to 569 records, two were none.
-It stops where rows are alone in an interval too seldom, and at six columns or more, where a row needs four bends and there are too
-many groups of four to try.
+What it finds (400 records of breast cancer, standardised, release 0.1.0's rule with min_count = 5, tol = 1e-9; nothing
+else is known): 1, 8, 1 and 1 records of 2, 3, 4 and 5 columns from one run with C = 100; 6, 13, 5 and 5 from three runs
+with C = 1, 10, 100; 24, 29 and 14 of 2, 3 and 4 columns from ten runs. Of 188 rows that it took for records in trials
+with 60 to 569 records, two were none. It stops where rows are alone in an interval too seldom, and at six columns or
+more, where a row needs four bends and there are too many groups of four to try.
 """
 
 from __future__ import annotations
@@ -31,12 +34,12 @@ from functools import partial
 from itertools import combinations, islice
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tacit.attacks.coordinator import dealt_rows, opened_sums
+from tacit.arrays import F64, I64, Flags
+from tacit.attacks.coordinator import deal_rows, opened_sums
 from tacit.attacks.pairwise_rule import UNIT, View, pairwise_rule
-from tacit.attacks.study import F64, I64, Point, Points
-from tacit.numeric.least_count import FLOOR
+from tacit.attacks.study import Point, Points
+from tacit.numeric.groups.least_count import FLOOR
 
 GROUPS = 400_000  # at most, of one size
 CHUNK = 20_000  # groups that are solved together
@@ -126,19 +129,23 @@ def bends_of(lines: Lines) -> Bends:
     slope, off = np.diff(R, axis=1) / wide, (lines.error[:, 1:] + lines.error[:, :-1]) / wide
     moved = np.rint(np.diff(lines.counts, axis=1))
     bend, blur = slope[:, 2:] - slope[:, :-2], off[:, 2:] + off[:, :-2]
-    at = (R[:, 1:-2] - slope[:, :-2] * k[1:-2] - R[:, 2:-1] + slope[:, 2:] * k[2:-1]) / np.where(bend == 0.0, np.nan, bend)
+    at = (R[:, 1:-2] - slope[:, :-2] * k[1:-2] - R[:, 2:-1] + slope[:, 2:] * k[2:-1]) / np.where(
+        bend == 0.0, np.nan, bend
+    )
     alone = (np.abs(moved[:, 1:-1]) == 1) & (moved[:, :-2] == 0) & (moved[:, 2:] == 0)
     line, j = np.nonzero(alone & (bend > CLEAR * blur) & (k[1:-2] <= at) & (at <= k[2:-1]))
     change, at, blur = -moved[:, 1:-1][line, j] * bend[line, j], at[line, j], blur[line, j]
     early = 2.0 * lines.error[line, j + 1] + (at + wide[j + 1]) * blur
-    return Bends(line, np.stack([1.0 - at * change, 1.0 - at * change + change], axis=1), np.stack([early, early + blur], axis=1))
+    return Bends(
+        line, np.stack([1.0 - at * change, 1.0 - at * change + change], axis=1), np.stack([early, early + blur], axis=1)
+    )
 
 
 def rows_of(lines: Lines, bends: Bends, g: int) -> Tracked:
     """Return the rows that explain g bends each, the surest first."""
     found = [Tracked(np.empty((0, lines.start.shape[1])), np.empty(0))]
     for groups in _chunks(bends, g):
-        rows = solved(lines, bends, groups)
+        rows = solve_rows(lines, bends, groups)
         found.append(Tracked(*(part[fits(lines, rows)] for part in (rows.theta, rows.error))))
     theta, error = np.vstack([rows.theta for rows in found]), np.concatenate([rows.error for rows in found])
     order = np.argsort(error)
@@ -157,7 +164,7 @@ def _chunks(bends: Bends, g: int) -> Iterator[I64]:
         yield groups[np.all(np.diff(lines, axis=1) > 0, axis=1)]
 
 
-def solved(lines: Lines, bends: Bends, groups: I64) -> Tracked:
+def solve_rows(lines: Lines, bends: Bends, groups: I64) -> Tracked:
     """Return the rows (2) of those groups that agree, with 1 or -1 for a last entry."""
     line, error = bends.line[groups], bends.error[groups]
     A = np.concatenate([lines.start[line] / error[:, :, :1], lines.end[line] / error[:, :, 1:]], axis=1)
@@ -171,15 +178,19 @@ def solved(lines: Lines, bends: Bends, groups: I64) -> Tracked:
     wrong = np.sign(theta[:, -1:]) - theta[:, -1:]
     good = np.abs(np.einsum("nij,nj->ni", A, theta) - right).max(axis=1) < SLACK
     good &= (np.abs(wrong[:, 0]) < SLACK * spread[:, -1]) & (spread.max(axis=1) < SHARP)
-    theta = theta + wrong * covariance[:, :, -1] / covariance[:, -1:, -1]  # the last entry is 1 or -1, and the others go with it
+    # the last entry is 1 or -1, and the others go with it
+    theta = theta + wrong * covariance[:, :, -1] / covariance[:, -1:, -1]
     return Tracked(theta[good], spread[good].max(axis=1))
 
 
-def fits(lines: Lines, rows: Tracked) -> NDArray[np.bool_]:
+def fits(lines: Lines, rows: Tracked) -> Flags:
     """Return which rows may be taken off: losses stay convex and non-negative, counts stay non-negative."""
     if not len(rows.theta):
         return np.zeros(0, bool)
-    margins, off = lines.margins(rows.theta), SLACK * rows.error[:, None, None] * np.linalg.norm(lines.end, axis=1)[:, None]
+    margins, off = (
+        lines.margins(rows.theta),
+        SLACK * rows.error[:, None, None] * np.linalg.norm(lines.end, axis=1)[:, None],
+    )
     left = lines.losses - np.maximum(0.0, 1.0 - margins)
     blur = (lines.error + off)[:, :, 1:] + (lines.error + off)[:, :, :-1]
     slope, blur = np.diff(left, axis=2) / np.diff(lines.steps), blur / np.diff(lines.steps)
@@ -207,7 +218,7 @@ def _new(known: Tracked, rows: Tracked) -> Tracked:
     return Tracked(rows.theta[kept], rows.error[kept])
 
 
-def found_records(rows: Tracked, truth: F64, within: float = NEAR) -> I64:
+def match_records(rows: Tracked, truth: F64, within: float = NEAR) -> I64:
     """Return which records of the truth were found."""
     far = [np.abs(rows.features - x).max(axis=1).min(initial=np.inf) for x in truth]
     return np.flatnonzero(np.array(far) <= within)
@@ -219,7 +230,7 @@ def _runs(F: F64, y: F64, prices: Sequence[float]) -> Sequence[View]:
 
 def _groups(F: F64, y: F64, prices: Sequence[float]) -> Sequence[View]:
     """Return the views of runs over groups of rows: there are no losses in them, so no lines."""
-    return [View(opened_sums(dealt_rows(F, y), C=C, min_count=FLOOR)) for C in prices]
+    return [View(opened_sums(deal_rows(F, y), C=C, min_count=FLOOR)) for C in prices]
 
 
 VARIANTS: Mapping[str, Views] = {
@@ -235,4 +246,4 @@ def study(X: F64, y: I64, variants: Mapping[str, Views] = VARIANTS) -> Points:
     for name, views in variants.items():
         for columns in range(2, min(5, X.shape[1]) + 1):
             F = X[:, :columns]
-            yield Point(name, columns, len(found_records(margin_tracking(views(F, signs)), F)) / len(F))
+            yield Point(name, columns, len(match_records(margin_tracking(views(F, signs)), F)) / len(F))

@@ -1,23 +1,25 @@
-"""The pairwise rule: what the coordinator of a cutting-plane solver sees that opens counts, losses and sums over sets of rows.
+"""The pairwise rule: what a coordinator sees of a cutting-plane solver that opens counts, losses and sums over sets.
 
-This is the solver and the hold-back rule of release 0.1.0, on rows in one place, for attacks to be measured against. For two
-classes, with rows f_i, signs y_i and weights s_i, it solves
+This is the solver and the hold-back rule of release 0.1.0, on rows in one place, for attacks to be measured against.
+For two classes, with rows f_i, signs y_i and weights s_i, it solves
 
-    min_{w,b}  J = 1/2 |w|^2 + C R(w,b),     R(w,b) = sum_i s_i max(0, 1 - y_i (f_i.w + b))                              (1)
+    min_{w,b}  J = 1/2 |w|^2 + C R(w,b),     R(w,b) = sum_i s_i max(0, 1 - y_i (f_i.w + b))                     (1)
 
 by cuts. A set V of rows gives one, and its sum is opened:
 
-    R(w,b) >= c - a.w - d b,      c = sum_V s_i,   a = sum_V s_i y_i f_i,   d = sum_V s_i y_i                            (2)
+    R(w,b) >= c - a.w - d b,      c = sum_V s_i,   a = sum_V s_i y_i f_i,   d = sum_V s_i y_i                   (2)
 
-The dual under the cuts gives the model w_a, b_a. Along the line from the best model so far, w_b, b_b, to w_a, b_a these are opened:
+The dual under the cuts gives the model w_a, b_a. Along the line from the best model so far, w_b, b_b, to w_a, b_a these
+are opened:
 
-    n(k) = #{i: m_i(k) < 1},      R(k) = sum_i s_i max(0, 1 - m_i(k)),      m_i(k) = margin of row i at step k           (3)
+    n(k) = #{i: m_i(k) < 1},      R(k) = sum_i s_i max(0, 1 - m_i(k)),      m_i(k) = margin of row i at step k  (3)
 
-The rule is about pairs: a set is summed only if it differs by `min_count` rows from each set that was summed before; the empty set,
-the set of all rows and the two classes are among these. Losses are held back where 0 < n(k) < `min_count`. To keep the rule, the
-coordinator learns by how many rows the sets differ, which is the Gram matrix of the sets:
+The rule is about pairs: a set is summed only if it differs by `min_count` rows from each set that was summed before;
+the empty set, the set of all rows and the two classes are among these. Losses are held back where 0 < n(k) <
+`min_count`. To keep the rule, the coordinator learns by how many rows the sets differ, which is the Gram matrix of the
+sets:
 
-    |V_s & V_t| = (|V_s| + |V_t| - |V_s ^ V_t|) / 2                                                                      (4)
+    |V_s & V_t| = (|V_s| + |V_t| - |V_s ^ V_t|) / 2                                                             (4)
 """
 
 from __future__ import annotations
@@ -28,10 +30,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.numeric.active_set import solve
-from tacit.numeric.kernels import F64
-
-Flags = NDArray[np.bool_]
+from tacit.arrays import F64, Flags
+from tacit.numeric.svm.active_set import solve
 
 STEPS: F64 = np.concatenate([[0.0], 2.0 ** (np.arange(-30, 1) / 3), [1.25, 1.5, 2.0, 3.0]])
 CUTS: NDArray[np.intp] = np.flatnonzero(STEPS >= 1 / 16)[::2]  # the steps at which a cut may be taken
@@ -43,7 +43,10 @@ TINY = 1e-300
 
 @dataclass(frozen=True)
 class Line:
-    """What is opened along one line (3): its two ends, and at every step the count and the loss; nan where the loss is held back."""
+    """What is opened along one line (3): its two ends, and at every step the count and the loss.
+
+    Nan where the loss is held back.
+    """
 
     w_b: F64
     b_b: float
@@ -56,7 +59,10 @@ class Line:
 
 @dataclass(frozen=True)
 class View:
-    """What a coordinator saw: a line (a, d, c) of (2) for each sum, the Gram matrix (4) of the sets if it is known, and the lines (3)."""
+    """What a coordinator saw in one training.
+
+    A line (a, d, c) of (2) for each sum, the Gram matrix (4) of the sets if it is known, and the lines (3).
+    """
 
     sums: F64
     gram: F64 | None = None
@@ -85,7 +91,10 @@ class Pool:
 
 @dataclass(frozen=True)
 class Cuts:
-    """The dual of (1) under its cuts: a line (a, d, c) for each, whether it counts against C, and where the dual was solved last."""
+    """The dual of (1) under its cuts.
+
+    A line (a, d, c) for each, whether it counts against C, and where the dual was solved last.
+    """
 
     sums: F64
     counts: F64
@@ -95,20 +104,27 @@ class Cuts:
     def with_cut(self, total: F64, counts: float = 1.0) -> Cuts:
         """Return the dual with one more variable."""
         return Cuts(
-            np.vstack([self.sums, total]), np.append(self.counts, counts), np.append(self.x, 0.0), np.append(self.free, [False])
-        )  # fmt: skip
+            sums=np.vstack([self.sums, total]),
+            counts=np.append(self.counts, counts),
+            x=np.append(self.x, 0.0),
+            free=np.append(self.free, [False]),
+        )
 
     def minimum(self, C: float) -> tuple[Cuts, F64, float, float]:
         """Return the dual at its solution, the model w_a, b_a there, and the bound from below on J."""
         a, d, c = self.sums[:, :-2], self.sums[:, -2], self.sums[:, -1]
         found = solve(a @ a.T, c, np.stack([self.counts, d]), np.array([C, 0.0]), self.x.copy(), self.free)
         w = found.x @ a
-        return replace(self, x=found.x, free=found.free), w, float(found.multipliers[1]), float(c @ found.x - 0.5 * w @ w)
+        bias, value = float(found.multipliers[1]), float(c @ found.x - 0.5 * w @ w)
+        return replace(self, x=found.x, free=found.free), w, bias, value
 
 
 @dataclass
 class State:
-    """Where the solver is: its cuts, the best model with its margins, the sets that were summed, and what was opened."""
+    """Where the solver is in a training.
+
+    Its cuts, the best model with its margins, the sets that were summed, and what was opened.
+    """
 
     cuts: Cuts
     w: F64
@@ -136,7 +152,10 @@ def pairwise_rule(
     min_count: int = 5,
     weight: F64 | Mapping[int, float] | None = None,
 ) -> View:
-    """Return what the coordinator sees of one training; `y` is -1 or +1, `weight` is of every row, or of each of the two classes."""
+    """Return what the coordinator sees of one training.
+
+    `y` is -1 or +1, `weight` is of every row, or of each of the two classes.
+    """
     pool = Pool(np.asarray(F, np.float64), np.asarray(y, np.float64), _weights(y, weight))
     state = _first(pool, C, min_count)
     rounds = 0
@@ -162,7 +181,10 @@ def _weights(y: F64, weight: F64 | Mapping[int, float] | None) -> F64:
 
 
 def _first(pool: Pool, C: float, min_count: int) -> State:
-    """Return the start: w = 0, and the cuts of both classes and of all rows, or of all rows only where a class is small."""
+    """Return where the solver starts: w = 0, with the cuts of both classes and of all rows.
+
+    There is the cut of all rows only where a class is small.
+    """
     n, size = pool.F.shape
     plus, minus, every = pool.y > 0, pool.y < 0, np.ones(n, bool)
     both = min(plus.sum(), minus.sum()) >= max(1, min_count)
@@ -181,13 +203,14 @@ def _first(pool: Pool, C: float, min_count: int) -> State:
 
 
 def _advance(pool: Pool, state: State, w_a: F64, b_a: float, C: float, least: int) -> None:
-    """One round: look along the line, go to its best step, and take the next cut where the rule allows it."""
+    """Play one round: look along the line, go to its best step, and take the next cut where the rule allows it."""
     ahead = pool.margins(w_a, b_a)
     counts, losses = along(state.margin, ahead, pool.weight)
     losses = np.where((counts == 0) | (counts >= least), losses, np.nan)
     state.lines.append(Line(state.w, state.b, w_a, b_a, STEPS, counts, losses))
     best, wanted = _best_steps(_objectives(state, w_a, losses, C))
-    V = next((V for V in (state.margin + STEPS[k] * (ahead - state.margin) < 1.0 for k in wanted) if _allowed(V, state.sets, least)), None)
+    sets = (state.margin + STEPS[k] * (ahead - state.margin) < 1.0 for k in wanted)
+    V = next((each for each in sets if _allowed(each, state.sets, least)), None)
     length, state.stuck = float(STEPS[best[0]]), V is None and best[0] == 0
     state.w = state.w + length * (w_a - state.w)
     state.b += length * (b_a - state.b)
@@ -199,7 +222,7 @@ def _advance(pool: Pool, state: State, w_a: F64, b_a: float, C: float, least: in
 
 
 def _allowed(V: Flags, sets: list[Flags], least: int) -> bool:
-    """The pairwise rule: return whether a set differs enough from every set that was summed."""
+    """Return whether a set differs enough from every set that was summed: the pairwise rule."""
     return all(int(np.sum(V ^ other)) >= least for other in sets)
 
 

@@ -1,28 +1,31 @@
 """Set lattice: integer combinations of opened sums are single records, although no two sums differ by few rows.
 
-Let v_t in {0, 1}^n say which rows are in the set V_t, and let the rows of A = (a, d, c) be their opened sums. Sums are linear:
+Let v_t in {0, 1}^n say which rows are in the set V_t, and let the rows of A = (a, d, c) be their opened sums. Sums are
+linear:
 
-    sum_t u_t v_t = +-e_i     gives     sum_t u_t (a_t, d_t, c_t) = +-s_i (y_i f_i, y_i, 1),     so  f_i = a / d                  (1)
+    sum_t u_t v_t = +-e_i     gives     sum_t u_t (a_t, d_t, c_t) = +-s_i (y_i f_i, y_i, 1),     so  f_i = a / d  (1)
 
-Who knows by how many rows the sets differ knows their Gram matrix G = (v_s . v_t), and e_i is the shortest vector that the lattice
-of the v_t can have. Lattice reduction [Lenstra, Lenstra, Lovasz 1982] needs G only. It is run on
+Who knows by how many rows the sets differ knows their Gram matrix G = (v_s . v_t), and e_i is the shortest vector that
+the lattice of the v_t can have. Lattice reduction [Lenstra, Lenstra, Lovasz 1982] needs G only. It is run on
 
-    W G + 1,      W large                                                                                                       (2)
+    W G + 1,      W large                                                                                         (2)
 
 where the unit matrix keeps the coefficients u small, so that the rounding of the sums is not multiplied.
 
-Who knows the sums only can take their own Gram matrix for G. Rows are not orthogonal, so it is whitened by the sums' own moments:
+Who knows the sums only can take their own Gram matrix for G. Rows are not orthogonal, so it is whitened by the sums'
+own moments:
 
-    G = A (A'A + r 1)^-1 A' = S (S + r 1)^-1,      S = A A'                                                                      (3)
+    G = A (A'A + r 1)^-1 A' = S (S + r 1)^-1,      S = A A'                                                       (3)
 
-for several r. A reduced vector whose c and d are those of one row is then a candidate. (3) works where there are more features than
-sums; with few columns, short vectors of the sums are sums of several rows. `heavy_class` and `neighbouring_jobs` are two cases where
-plain differences suffice: rows of a class with a tiny weight fill up the sets of other rows, and jobs do not know of each other.
+for several r. A reduced vector whose c and d are those of one row is then a candidate. (3) works where there are more
+features than sums; with few columns, short vectors of the sums are sums of several rows. `heavy_class` and
+`neighbouring_jobs` are two cases where plain differences suffice: rows of a class with a tiny weight fill up the sets
+of other rows, and jobs do not know of each other.
 
-What it finds (569 records of breast cancer, standardised, release 0.1.0's rule, defaults): 38 records from one linear run with C = 10,
-with errors below 1e-8. From one run with 400 Fourier features (gamma = 1 / 30, C = 100) 75 with (2), and 73 from the sums alone. It
-finds dozens or none: none at C = 1, where the sets split the rows into more pieces than there are sums. From the sums of linear runs
-alone, which are more than the columns, it finds few or none.
+What it finds (569 records of breast cancer, standardised, release 0.1.0's rule, defaults): 38 records from one linear
+run with C = 10, with errors below 1e-8. From one run with 400 Fourier features (gamma = 1 / 30, C = 100) 75 with (2),
+and 73 from the sums alone. It finds dozens or none: none at C = 1, where the sets split the rows into more pieces than
+there are sums. From the sums of linear runs alone, which are more than the columns, it finds few or none.
 """
 
 from __future__ import annotations
@@ -34,11 +37,12 @@ from typing import Any
 
 import numpy as np
 
-from tacit.attacks.coordinator import dealt_rows, opened_sums
+from tacit.arrays import F64, I64
+from tacit.attacks.coordinator import deal_rows, opened_sums
 from tacit.attacks.pairwise_rule import View, pairwise_rule
-from tacit.attacks.study import F64, I64, Point, Points
-from tacit.numeric.least_count import least_count
-from tacit.protocols.feature_map import FeatureMap, map_records
+from tacit.attacks.study import Point, Points
+from tacit.numeric.groups.least_count import least_count
+from tacit.protocols.planes.feature_map import FeatureMap, map_records
 
 SCALES = (1e5, 1e10)  # W of (2)
 RIDGES = (1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8)  # r of (3), of the largest eigenvalue
@@ -58,9 +62,9 @@ def set_lattice(view: View, weights: Sequence[float] = (1.0,)) -> F64:
 
 def of_sets(sums: F64, gram: F64) -> F64:
     """Return the rows that are combinations of sets, by (2): every one of them is a row."""
-    U = reduced(gram, SCALES[-1])
+    U = reduce_basis(gram, SCALES[-1])
     size = np.einsum("ij,jk,ik->i", U, np.rint(gram), U)
-    return _features(_shortened(U[size == 1], U[size == 0]) @ sums)
+    return _features(_shorten(U[size == 1], U[size == 0]) @ sums)
 
 
 def of_sums(sums: F64, weights: Sequence[float] = (1.0,), ridges: Sequence[float] = RIDGES) -> F64:
@@ -70,14 +74,17 @@ def of_sums(sums: F64, weights: Sequence[float] = (1.0,), ridges: Sequence[float
     found = [np.empty((0, sums.shape[1]))]
     for ridge, scale in product(ridges, SCALES):
         gram = (Q * (values / (values + ridge * values[-1]))) @ Q.T
-        U = reduced(gram / gram.diagonal().min(), scale)
+        U = reduce_basis(gram / gram.diagonal().min(), scale)
         nothing = np.abs(U @ sums).max(axis=1) < NOTHING
-        found.append(single(_shortened(U[~nothing], U[nothing]) @ sums, weights))
+        found.append(single(_shorten(U[~nothing], U[nothing]) @ sums, weights))
     return distinct(_features(np.vstack(found)))
 
 
-def _shortened(U: I64, nothing: I64) -> F64:
-    """Return the smallest coefficients of the same vectors, given combinations that are no rows: rounding is multiplied least."""
+def _shorten(U: I64, nothing: I64) -> F64:
+    """Return the smallest coefficients of the same vectors, given combinations that are no rows.
+
+    Rounding is multiplied least.
+    """
     K = nothing.astype(np.float64)
     return np.asarray(U - (U @ np.linalg.pinv(K)) @ K)
 
@@ -104,16 +111,20 @@ def found_rows(candidates: F64, truth: F64, within: float = NEAR) -> I64:
 
 
 def heavy_class(view: View, heavy: float = 1.0, within: float = 1e-4) -> tuple[F64, F64]:
-    """Return candidates of a class beside which the other class has hardly any weight: single sums, and differences of two sums.
+    """Return candidates of a class beside which the other has hardly any weight: sums, and differences of two sums.
 
-    The sets have many rows and differ by many, but only the rows of one class count: a sum with c = `heavy` is one record of it.
+    The sets have many rows and differ by many, but only the rows of one class count: a sum with c = `heavy` is one
+    record of it.
     """
     alone = single(view.sums, (heavy,), within)
     return _features(alone), distinct(_features(single(differences(view.sums), (heavy,), within)))
 
 
 def neighbouring_jobs(views: Sequence[View], weights: Sequence[float] = (1.0,)) -> F64:
-    """Return candidates from jobs over the same rows: differences of any two of their sums whose c and d are those of one row."""
+    """Return candidates from jobs over the same rows.
+
+    Differences of any two of their sums whose c and d are those of one row.
+    """
     sums = np.vstack([view.sums for view in views])
     _, first = np.unique(np.rint(sums / SURE), axis=0, return_index=True)
     return distinct(_features(single(differences(sums[first]), weights)))
@@ -126,18 +137,22 @@ def differences(sums: F64) -> F64:
 
 
 def _features(combinations: F64) -> F64:
-    """(1)."""
+    """Return the mapped rows of candidates, (1)."""
     return np.asarray(combinations[:, :-2] / combinations[:, -2:-1])
 
 
-def reduced(gram: F64, scale: float) -> I64:
+def reduce_basis(gram: F64, scale: float) -> I64:
     """Return integer coefficients, one vector to a line, of a basis of (2) that is reduced."""
     U: I64 = _compiled()(np.ascontiguousarray(gram, dtype=np.float64), scale, LOVASZ, VISITS)
     return U
 
 
-def _reduce(gram: Any, scale: float, delta: float, visits: int) -> Any:  # noqa: C901 - one loop, which numba compiles whole
-    """LLL from the two parts of (2), each kept in whole numbers where it has them; r and mu are computed anew at every visit."""
+# one loop, which numba compiles whole
+def _reduce(gram: Any, scale: float, delta: float, visits: int) -> Any:  # noqa: C901
+    """Return a reduced basis by LLL, from the two parts of (2), each kept in whole numbers where it has them.
+
+    r and mu are computed anew at every visit.
+    """
     n = len(gram)  # pragma: no cover - compiled
     G, H, U = gram.copy(), np.eye(n), np.eye(n).astype(np.int64)
     r, mu = np.zeros((n, n)), np.zeros((n, n))
@@ -178,7 +193,7 @@ def _reduce(gram: Any, scale: float, delta: float, visits: int) -> Any:  # noqa:
 
 @cache
 def _compiled() -> Callable[..., Any]:
-    """The loop as machine code; numba takes a second to import, which nobody pays who does not attack."""
+    """Return the loop as machine code; numba takes a second to import, which nobody pays who does not attack."""
     from numba import njit, types  # noqa: PLC0415 - see above
 
     signature = types.Array(types.int64, 2, "C")(
@@ -200,7 +215,7 @@ def of_pairwise_rule(F: F64, y: F64, C: float, least: int, *, counts: bool) -> V
 
 def of_groups(F: F64, y: F64, C: float, least: int) -> View:
     """Return the view of a coordinator of four honest holders that sum groups of at least so many rows."""
-    return View(opened_sums(dealt_rows(F, y), C=C, min_count=least))
+    return View(opened_sums(deal_rows(F, y), C=C, min_count=least))
 
 
 VARIANTS: Mapping[str, Views] = {

@@ -9,15 +9,16 @@ rotation a column of b mixes all columns of x, and (1) finds nothing.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tacit.arrays import F64
 from tacit.attacks.shift_one_record import MovedBack, relative_error
-
-F64 = NDArray[np.float64]
 
 
 def shift_column_minimum(moved: F64, truth: F64, minimum: F64 | None = None) -> MovedBack:
-    """Move all records back by (1); `minimum` of each column, 0 unless it is given; `truth` only measures the error."""
+    """Move all records back by (1); `truth` only measures the error.
+
+    `minimum` is that of each column, 0 unless it is given.
+    """
     least = np.zeros(moved.shape[1]) if minimum is None else minimum
     records = moved - moved.min(axis=0) + least
     return MovedBack(records, relative_error(records, truth))

@@ -1,4 +1,4 @@
-"""The initiator: P_0 of Algorithm 1 sees every block but the first twice, and reads the holders' shifts off the difference.
+"""The initiator: P_0 of Algorithm 1 sees every block but the first twice, and subtracts them to read the shifts.
 
     second view of block i + 1  -  its first view  =  r_1 + .. + r_i          the same in every row            (1)
 
@@ -15,17 +15,19 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tacit.arrays import F64
 from tacit.attacks.shift_one_record import relative_error
 
-F64 = NDArray[np.float64]
 ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
 class Undone:
-    """What was found of r_1, .., r_{q-1}; its relative error, 1 if nothing was; with `last` given, that of all records."""
+    """What was found of r_1, .., r_{q-1}; its relative error, 1 if nothing was.
+
+    With `last` given, that of all records.
+    """
 
     shifts: F64
     error: float
@@ -41,7 +43,9 @@ def shift_initiator(views: Sequence[F64], shifts: F64, truth: Sequence[F64] = ()
         truth: the records of holders 2..q, which only measure the error.
         last: r_q, if the last holder helps.
     """
-    twice = [(second, found) for first, second in combinations(views, 2) if (found := _constant(first, second)) is not None]
+    twice = [
+        (second, found) for first, second in combinations(views, 2) if (found := _constant(first, second)) is not None
+    ]
     sums = np.array([found for _, found in twice]).reshape(-1, shifts.shape[1])
     own = np.diff(sums, axis=0, prepend=np.zeros((1, sums.shape[1])))[: len(shifts)]
     guess = np.zeros_like(shifts)
@@ -54,7 +58,7 @@ def shift_initiator(views: Sequence[F64], shifts: F64, truth: Sequence[F64] = ()
 
 
 def _constant(first: F64, second: F64) -> F64 | None:
-    """The one vector by which all rows differ, if it is one."""
+    """Return the one vector by which all rows differ, if it is one."""
     if first.shape != second.shape or len(first) < 2:  # noqa: PLR2004 - one row differs from any other by one vector
         return None
     difference = second - first

@@ -13,10 +13,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-F64 = NDArray[np.float64]
-I64 = NDArray[np.int64]
+from tacit.arrays import F64, I64
 
 
 @dataclass(frozen=True)
@@ -28,7 +26,10 @@ class MovedBack:
 
 
 def shift_one_record(moved: F64, truth: F64, known: I64, *, rotated: bool = False) -> MovedBack:
-    """Move all records back by (1), or by (2) if they are rotated too; of `truth` only the known rows are used, the rest measures."""
+    """Move all records back by (1), or by (2) if they are rotated too.
+
+    Of `truth` only the known rows are used, the rest measures.
+    """
     x, b = truth[known], moved[known]
     turn = _procrustes(x, b) if rotated else np.eye(moved.shape[1])
     r = b.mean(axis=0) - x.mean(axis=0) @ turn
@@ -37,13 +38,13 @@ def shift_one_record(moved: F64, truth: F64, known: I64, *, rotated: bool = Fals
 
 
 def _procrustes(x: F64, b: F64) -> F64:
-    """The orthogonal Q that brings x - mean nearest to b - mean."""
+    """Return the orthogonal Q that brings x - mean nearest to b - mean."""
     left, _, right = np.linalg.svd((x - x.mean(axis=0)).T @ (b - b.mean(axis=0)))
     return np.asarray(left @ right, dtype=np.float64)
 
 
 def relative_error(records: F64, truth: F64, rows: I64 | None = None) -> float:
-    """Root mean square of what is wrong, over that of a guess of the mean of each column."""
+    """Return the root mean square of what is wrong, over that of a guess of the mean of each column."""
     wrong, guess = records - truth, truth - truth.mean(axis=0)
     wrong, guess = (wrong, guess) if rows is None else (wrong[rows], guess[rows])
     return float(np.linalg.norm(wrong) / max(float(np.linalg.norm(guess)), np.finfo(np.float64).tiny))

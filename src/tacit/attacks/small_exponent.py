@@ -4,9 +4,10 @@ Algorithm 1 of paper 001, line 9: the party that holds A_jk answers m = E(A_ik, 
 
     m' = m^(A_jk) mod n^2                                                                                    (1)
 
-which is, for whoever sent m, a discrete logarithm of a few bits. With baby steps and giant steps [Shanks1971] an exponent of size below 2^b
-takes about 2^(b/2) multiplications. One record of one's own is enough: its cells go to the owners of all others in the same column.
-Theorem 1 says that the sender learns nothing; that needs the fresh noise of `crypto.paillier`:
+which is, for whoever sent m, a discrete logarithm of a few bits. With baby steps and giant steps [Shanks1971] an
+exponent of size below 2^b takes about 2^(b/2) multiplications. One record of one's own is enough: its cells go to the
+owners of all others in the same column. Theorem 1 says that the sender learns nothing; that needs the fresh noise of
+`crypto.products.paillier`:
 
     m' = m^(A_jk) h_s^z mod n^2                                                                               (2)
 """
@@ -19,12 +20,13 @@ from typing import Any
 
 import numpy as np
 
-from tacit.attacks.inversion import I64, Inversion, judged
-from tacit.crypto.product import BOUND, KEY_BITS, engine
+from tacit.arrays import I64
+from tacit.attacks.inversion import Inversion, judge
+from tacit.crypto.products.engines import BOUND, KEY_BITS, make_engine
 
 
 def small_exponent(sent: Any, answer: Any, modulus: Any, bound: int) -> int | None:
-    """The b with |b| <= bound and sent^b = answer, if there is one."""
+    """Return the b with |b| <= bound and sent^b = answer, if there is one."""
     step = isqrt(2 * bound) + 1
     baby, power = {}, 1
     for i in range(step):
@@ -39,9 +41,12 @@ def small_exponent(sent: Any, answer: Any, modulus: Any, bound: int) -> int | No
 
 
 def play(cells: I64, known: I64, *, randomised: bool, bits: int = KEY_BITS, bound: int = BOUND) -> Inversion:
-    """What the owner of the `known` records, who sends each of their cells, makes out of answers by (1), or by (2); 0 where nothing."""
-    engine("paillier", 1, key_bits=bits)  # says which extra is missing
-    from tacit.crypto.paillier import Powers, SecretKey  # noqa: PLC0415 - an extra
+    """Return the records that the owner of the `known` ones works out from answers by (1), or by (2).
+
+    It sends each cell of its records. Cells that it does not find are 0.
+    """
+    make_engine("paillier", 1, key_bits=bits)  # says which extra is missing
+    from tacit.crypto.products.paillier import Powers, SecretKey  # noqa: PLC0415 - an extra
 
     key = SecretKey.from_seed(secrets.token_bytes(32), bits).public
     noise = Powers(key.base, key.square, key.noise_bits(bound), cells.size + 1)
@@ -54,4 +59,4 @@ def play(cells: I64, known: I64, *, randomised: bool, bits: int = KEY_BITS, boun
             if randomised:
                 answer = noise.times(answer, secrets.randbits(key.noise_bits(bound)))
             records[j, k] = small_exponent(sent, answer, key.square, bound) or 0
-    return judged(records.astype(np.float64), cells.astype(np.float64), known)
+    return judge(records.astype(np.float64), cells.astype(np.float64), known)

@@ -6,10 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-F64 = NDArray[np.float64]
-I64 = NDArray[np.int64]
+from tacit.arrays import F64, I64
+
 ERROR = "relative error"
 
 
@@ -26,10 +25,10 @@ Points = Iterator[Point]
 
 
 def steps(top: int) -> list[int]:
-    """From nothing to enough, and one short of that."""
+    """Return how much is known in a study: from nothing to enough, and one short of that."""
     return sorted({0, top // 4, top // 2, 3 * top // 4, top - 1, top})
 
 
-def scaled(X: F64, top: int) -> I64:
-    """Whole numbers of up to that size."""
+def scale(X: F64, top: int) -> I64:
+    """Return the values as whole numbers of up to that size."""
     return np.asarray(np.rint(X / np.abs(X).max() * top), np.int64)

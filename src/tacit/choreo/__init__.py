@@ -3,15 +3,48 @@
 from tacit.choreo.at import At, Carry, entries_of
 from tacit.choreo.choreography import choreography
 from tacit.choreo.codec import Frames, decode, decode_as, encode
+from tacit.choreo.fact import Fact, Facts
 from tacit.choreo.ledger import Learnt, Ledger, Opened, Row
-from tacit.choreo.message import F64, I64, U64, Array, Each, Message, State
+from tacit.choreo.message import Each, Message, State
+from tacit.choreo.randomness import Entropy, Pads
+from tacit.choreo.result import Result
 from tacit.choreo.role import Asker, Channel, Coordinator, Everyone, Holder, Labeller, Role, Roster
-from tacit.choreo.run import Entropy, Run, once
+from tacit.choreo.run import Run
+from tacit.choreo.step import once
 from tacit.errors import ChoreographyError, LocalError, PeerError
 
 __all__ = [
-    "F64", "I64", "U64", "Array", "Asker", "At", "Carry", "Channel", "ChoreographyError", "Coordinator", "Each", "Entropy",
-    "Everyone", "Frames", "Holder", "Labeller", "Learnt", "Ledger", "LocalError", "Message", "Opened", "PeerError", "Role",
-    "Roster", "Row", "Run", "State", "choreography", "decode", "decode_as", "encode",
-    "entries_of", "once",
-]  # fmt: skip
+    "Asker",
+    "At",
+    "Carry",
+    "Channel",
+    "ChoreographyError",
+    "Coordinator",
+    "Each",
+    "Entropy",
+    "Everyone",
+    "Fact",
+    "Facts",
+    "Frames",
+    "Holder",
+    "Labeller",
+    "Learnt",
+    "Ledger",
+    "LocalError",
+    "Message",
+    "Opened",
+    "Pads",
+    "PeerError",
+    "Result",
+    "Role",
+    "Roster",
+    "Row",
+    "Run",
+    "State",
+    "choreography",
+    "decode",
+    "decode_as",
+    "encode",
+    "entries_of",
+    "once",
+]

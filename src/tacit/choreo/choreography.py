@@ -7,6 +7,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
+from tacit.choreo.fact import Fact, Facts, declare_facts
 from tacit.choreo.ledger import Opened
 from tacit.choreo.role import Role
 from tacit.choreo.run import Run
@@ -16,22 +17,31 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-def choreography(*, opens: Mapping[Role | str, str]) -> Callable[[Callable[Concatenate[Run, P], T]], Callable[Concatenate[Run, P], T]]:
-    """Declare a protocol. A key of `opens` is a role, or the name of a parameter that is given one."""
+def choreography(
+    *, opens: Mapping[Role | str, Fact | Facts]
+) -> Callable[[Callable[Concatenate[Run, P], T]], Callable[Concatenate[Run, P], T]]:
+    """Declare a protocol: return a decorator that notes what it opens whenever it is called.
+
+    A key of `opens` is a role, or the name of a parameter that is given one; a value is one fact or several.
+    """
 
     def declare(play: Callable[Concatenate[Run, P], T]) -> Callable[Concatenate[Run, P], T]:
         name = play.__name__
         signature = inspect.signature(play)
         unknown = [k for k in opens if isinstance(k, str) and k not in signature.parameters]
-        if unknown or not opens or not all(what.strip() for what in opens.values()):
-            raise ChoreographyError(f"choreography {name} must say what it opens, to roles or to its own parameters; unknown: {unknown}")
+        if unknown or not opens or not all(opens.values()):
+            raise ChoreographyError(
+                f"choreography {name} must say what it opens, to roles or to its own parameters; unknown: {unknown}"
+            )
+
+        facts = {key: declare_facts(what, play.__module__) for key, what in opens.items()}
 
         @functools.wraps(play)
         def called(run: Run, *args: P.args, **kwargs: P.kwargs) -> T:
             bound = signature.bind(run, *args, **kwargs)
             bound.apply_defaults()
-            for key, what in opens.items():
-                run.ledger.open(Opened(name, _role(key, bound.arguments), what))
+            for key, what in facts.items():
+                run.open(Opened(name, _role(key, bound.arguments), what))
             with run.within(name) as keep:
                 result = play(run, *args, **kwargs)
                 keep(result)

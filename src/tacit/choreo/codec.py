@@ -23,10 +23,11 @@ from typing import Any, TypeVar
 import msgspec
 import numpy as np
 
-from tacit.choreo.message import Array, Each, Message, Record, State, fits
+from tacit.arrays import Array
+from tacit.choreo.message import Each, Message, Record, State, fits
 from tacit.errors import ChoreographyError, PeerError
 
-MAGIC, VERSION = b"TACT", 1
+MAGIC, VERSION = b"TACT", 2
 PREFIX = struct.Struct("<4sBI")
 HEADER_LIMIT = 1 << 20  # a header can grow about a hundredfold when it is read
 LIMIT = 1 << 36  # bytes of one message
@@ -46,15 +47,15 @@ class Frames:
     buffers: tuple[memoryview, ...]
 
     @classmethod
-    def split(cls, data: bytes | memoryview, *, limit: int = LIMIT) -> Frames:
-        """Take a contiguous frame apart again, without copying its arrays."""
+    def split(cls, data: bytes | memoryview, *, limit: int = LIMIT, versions: tuple[int, ...] = (VERSION,)) -> Frames:
+        """Take a contiguous frame of one of these versions apart again, without copying its arrays."""
         if len(data) > limit:
             raise PeerError(f"message of {len(data)} bytes is over the limit of {limit}")
         if len(data) < PREFIX.size:
             raise PeerError("message is truncated")
         magic, version, size = PREFIX.unpack_from(data)
-        if magic != MAGIC or version != VERSION:
-            raise PeerError("not a tacit message of this version")
+        if magic != MAGIC or version not in versions:
+            raise PeerError("not a tacit message of this version: all parties need the same version of tacit")
         if size > min(HEADER_LIMIT, len(data) - PREFIX.size):
             raise PeerError("message is truncated or its header is over the limit")
         view = memoryview(data)
@@ -62,20 +63,20 @@ class Frames:
 
     @property
     def nbytes(self) -> int:
-        """Length on the wire."""
+        """How many bytes the frame has on the wire."""
         return PREFIX.size + len(self.header) + sum(b.nbytes for b in self.buffers)
 
     def parts(self) -> tuple[bytes | memoryview, ...]:
-        """The pieces in wire order."""
+        """Return the pieces in wire order."""
         return (PREFIX.pack(MAGIC, VERSION, len(self.header)), self.header, *self.buffers)
 
     def join(self) -> bytes:
-        """One contiguous frame."""
+        """Return one contiguous frame."""
         return b"".join(self.parts())
 
     @cached_property
     def digest(self) -> bytes:
-        """SHA-256 of the frame."""
+        """The SHA-256 of the frame."""
         h = hashlib.sha256()
         for part in self.parts():
             h.update(part)
@@ -83,18 +84,27 @@ class Frames:
 
 
 def encode(value: object) -> Frames:
-    """Write any wire-form value."""
+    """Return the frames of any wire-form value."""
     arrays: list[Array] = []
-    tree = _pack(sealed(value, "this"), arrays)
+    tree = _pack(seal_arrays(value, "this"), arrays)
     header = msgspec.msgpack.encode([tree, [[a.dtype.str, list(a.shape)] for a in arrays]])
     if len(header) > HEADER_LIMIT or len(arrays) > ARRAYS:
         raise ChoreographyError("a value of this many parts has no wire form: put its numbers into arrays")
     return Frames(header, tuple(a.reshape(-1).view(np.uint8).data if a.size else memoryview(b"") for a in arrays))
 
 
-def decode(data: Frames | bytes | memoryview, *, limit: int = LIMIT, kinds: Mapping[str, type[Message]] = MappingProxyType({})) -> Any:
-    """Read back a value without messages, or with messages of the given classes, by name; anything else raises `PeerError`."""
-    return _known(_read(data, limit), kinds)
+def decode(
+    data: Frames | bytes | memoryview,
+    *,
+    limit: int = LIMIT,
+    kinds: Mapping[str, type[Message]] = MappingProxyType({}),
+    versions: tuple[int, ...] = (VERSION,),
+) -> Any:
+    """Read back a value without messages, or with messages of the given classes, by name.
+
+    Anything else raises `PeerError`.
+    """
+    return _make_messages(_read(data, limit, versions), kinds)
 
 
 def decode_as(kind: type[R], data: Frames | bytes | memoryview, *, limit: int = LIMIT) -> R:
@@ -107,22 +117,40 @@ def decode_as(kind: type[R], data: Frames | bytes | memoryview, *, limit: int = 
     return value
 
 
-def sealed(value: Any, who: str) -> Any:
-    """The value with all its arrays read-only, once it is known to have a wire form; `who` made it."""
+def seal_arrays(value: Any, who: str, *, kept: bool = False) -> Any:
+    """Return a value with all its arrays read-only; refuse what has no wire form. `who` made the value.
+
+    kept: it stays with its party, where a state may hold texts, such as the party's own labels.
+    """
     if type(value) is np.ndarray and value.dtype.newbyteorder("<").str in DTYPES:
-        view = value.view()
-        view.flags.writeable = False
-        return view
+        return _freeze(value)
     if isinstance(value, tuple):
-        return tuple(sealed(v, who) for v in value)
+        return tuple(seal_arrays(v, who, kept=kept) for v in value)
     if isinstance(value, dict):
-        return (Each if isinstance(value, Each) else dict)({sealed(k, who): sealed(v, who) for k, v in value.items()})
+        return (Each if isinstance(value, Each) else dict)(
+            {seal_arrays(k, who): seal_arrays(v, who, kept=kept) for k, v in value.items()}
+        )
     if isinstance(value, Record):
-        return type(value)(*(sealed(getattr(value, name), who) for name in value.field_names()))
+        texts = kept and isinstance(value, State)
+        fields = [getattr(value, name) for name in value.field_names()]
+        sealed = (_freeze(v) if texts and _is_texts(v) else seal_arrays(v, who, kept=kept) for v in fields)
+        return type(value)(*sealed)
     if _is_scalar(value):
         return value.item() if isinstance(value, np.generic) else value
     kind = f"an array of {value.dtype}" if type(value) is np.ndarray else f"a {type(value).__name__}"
-    raise ChoreographyError(f"{who} gave {kind}, which has no wire form (scalars, plain arrays, tuple, dict, State, Message)")
+    raise ChoreographyError(
+        f"{who} gave {kind}, which has no wire form (scalars, plain arrays, tuple, dict, State, Message)"
+    )
+
+
+def _freeze(array: Array) -> Array:
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def _is_texts(value: object) -> bool:
+    return type(value) is np.ndarray and value.dtype.kind == "U"
 
 
 def _is_scalar(value: object) -> bool:
@@ -153,9 +181,9 @@ def _pack(value: Any, arrays: list[Array]) -> Any:
     return value
 
 
-def _read(data: Frames | bytes | memoryview, limit: int) -> Any:
+def _read(data: Frames | bytes | memoryview, limit: int, versions: tuple[int, ...] = (VERSION,)) -> Any:
     try:
-        tree, arrays = _arrays(data if isinstance(data, Frames) else Frames.split(data, limit=limit))
+        tree, arrays = _arrays(data if isinstance(data, Frames) else Frames.split(data, limit=limit, versions=versions))
         unused = iter(arrays)
         value = _unpack(tree, unused)
     except (msgspec.DecodeError, RecursionError, LookupError, TypeError, ValueError) as error:
@@ -188,7 +216,7 @@ def _array(buffer: memoryview, dtype: str, shape: list[int]) -> Array:
 
 
 def _cut(buffers: Sequence[memoryview], sizes: Sequence[int]) -> list[memoryview]:
-    """A contiguous frame's one buffer, by the arrays in it."""
+    """Return a contiguous frame's one buffer, cut into the arrays in it."""
     (body,) = buffers
     ends = itertools.accumulate(sizes)
     return [body[end - size : end] for end, size in zip(ends, sizes, strict=True)]
@@ -207,12 +235,12 @@ class _Foreign:
         return _build(kind, self.fields)
 
 
-def _known(value: Any, kinds: Mapping[str, type[Message]]) -> Any:
-    """The value with its messages made."""
+def _make_messages(value: Any, kinds: Mapping[str, type[Message]]) -> Any:
+    """Return a value with its messages made."""
     if isinstance(value, tuple):
-        return tuple(_known(v, kinds) for v in value)
+        return tuple(_make_messages(v, kinds) for v in value)
     if isinstance(value, dict):
-        return {k: _known(v, kinds) for k, v in value.items()}
+        return {k: _make_messages(v, kinds) for k, v in value.items()}
     if isinstance(value, _Foreign):
         if value.name not in kinds:
             raise PeerError("a message where a value was expected")
@@ -249,7 +277,8 @@ def _build(kind: type[R], fields: tuple[Any, ...]) -> R:
     if not (kind.required() if issubclass(kind, State) else len(names)) <= len(fields) <= len(names):
         raise PeerError(f"{kind.__name__} with {len(fields)} fields, expected {len(names)}")
     known = [
-        v.become(hints[n]) if isinstance(v, _Foreign) and isinstance(hints[n], type) else v for n, v in zip(names, fields, strict=False)
+        v.become(hints[n]) if isinstance(v, _Foreign) and isinstance(hints[n], type) else v
+        for n, v in zip(names, fields, strict=False)
     ]
     for name, value in zip(names, known, strict=False):
         if not fits(value, hints[name]):

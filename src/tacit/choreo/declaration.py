@@ -1,7 +1,12 @@
 """What a parameter may be: kinds of values, as records that say in words what they accept.
 
-A kind looks at a value as a job writes it: a number, a text, a switch, None, a list, or {"pairs": [[key, value], ...]} for a mapping. It
-compares lengths and bounds and computes nothing, so that looking takes no longer for a hostile value than for an allowed one.
+A kind looks at a value as a job writes it (`accepts`): a number, a text, a switch, None, a list, or {"pairs": [[key,
+value], ...]} for a mapping. It compares lengths and bounds and computes nothing, so that looking takes no longer for a
+hostile value than for an allowed one.
+
+It looks at a value as a person gives it to an estimator, too (`allows`): NumPy's numbers count, mappings are dicts, and
+bounds are those within which a value has a meaning, where a job has those of any sensible study. `words` says this in
+scikit-learn's form.
 """
 
 from __future__ import annotations
@@ -10,19 +15,44 @@ import math
 import reprlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from numbers import Integral, Real
 from types import NoneType
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
+
+from tacit.errors import LocalError
+
+T = TypeVar("T")
 
 PAIR = 2
 LARGEST = 1 << 53  # beyond it a JSON reader may round a whole number
-PLAIN: dict[str, tuple[type, ...]] = {"int": (int,), "float": (int, float), "str": (str,), "bool": (bool,), "None": (NoneType,)}
+PLAIN: dict[str, tuple[type, ...]] = {
+    "int": (int,),
+    "float": (int, float),
+    "str": (str,),
+    "bool": (bool,),
+    "None": (NoneType,),
+}
 
 
 class Kind(Protocol):
     """A set of values, with its description as `str`."""
 
     def accepts(self, value: Any) -> bool:
-        """Whether the value is one of them."""
+        """Whether the value is one of them, as a job writes it."""
+        ...
+
+    def allows(self, value: Any) -> bool:
+        """Whether the value is one of them, as a person gives it."""
+        ...
+
+    @property
+    def words(self) -> str:
+        """What `allows` takes, in scikit-learn's form."""
+        ...
+
+    @property
+    def named(self) -> tuple[Any, ...]:
+        """The values, where it is a list of few."""
         ...
 
     def measures(self, value: Any) -> tuple[float, ...] | None:
@@ -36,45 +66,109 @@ class Kind(Protocol):
 
 
 @dataclass(frozen=True)
-class Unmeasured:
+class Alike:
+    """What kinds share that take the same values from a job and from a person."""
+
+    def accepts(self, value: Any) -> bool:
+        """Whether the value is one of them, as a job writes it."""
+        raise NotImplementedError
+
+    def allows(self, value: Any) -> bool:
+        """Whether the value is one of them, as a person gives it."""
+        return self.accepts(value)
+
+    @property
+    def words(self) -> str:
+        """What `allows` takes, in scikit-learn's form."""
+        return write_among(self.named) if self.named else str(self)
+
+    @property
+    def named(self) -> tuple[Any, ...]:
+        """The values, if they are few: by default none are listed."""
+        return ()
+
+
+@dataclass(frozen=True)
+class Unmeasured(Alike):
     """What kinds without numbers share."""
 
     def measures(self, value: Any) -> None:
-        """No number."""
+        """Return nothing, since there is no number that bounds could be about."""
         del value
 
     @property
     def measured(self) -> bool:
-        """No."""
+        """Whether some of its values have numbers: none has."""
         return False
 
 
 @dataclass(frozen=True)
-class Number:
-    """A finite number within bounds; with `above` it must be larger than the least."""
-
-    least: float
-    most: float
-    whole: bool = False
-    above: bool = False
-
-    def accepts(self, value: Any) -> bool:
-        """Whether it is one."""
-        if isinstance(value, bool) or not isinstance(value, int if self.whole else (int, float)):
-            return False
-        return (self.least < value if self.above else self.least <= value) and value <= self.most  # not a number is neither
-
-    def measures(self, value: Any) -> tuple[float, ...]:
-        """The number itself."""
-        return (value,)
+class Measured(Alike):
+    """What kinds share of which every value has numbers."""
 
     @property
     def measured(self) -> bool:
-        """Yes."""
+        """Whether some of its values have numbers: all have."""
         return True
 
+
+@dataclass(frozen=True)
+class Number(Measured):
+    """A finite number within bounds; with `above` it must be larger than the least.
+
+    `job_least` and `job_most` are the bounds in a job, where they are narrower than those of what has a meaning.
+    """
+
+    least: float = -math.inf
+    most: float = math.inf
+    whole: bool = False
+    above: bool = False
+    job_least: float | None = None
+    job_most: float | None = None
+
+    def accepts(self, value: Any) -> bool:
+        """Whether the value is a number within the bounds of a job."""
+        if isinstance(value, bool) or not isinstance(value, int if self.whole else (int, float)):
+            return False
+        least, most, above = self._job
+        finite = -math.inf < value < math.inf  # which is false of what is not a number
+        return finite and (least < value if above else least <= value) and value <= most
+
+    def allows(self, value: Any) -> bool:
+        """Whether the value is a number within the bounds of what has a meaning; NumPy's numbers count."""
+        if not isinstance(value, Integral if self.whole else Real) or isinstance(value, bool):
+            return False
+        try:
+            number = float(value)
+        except OverflowError:
+            return False
+        above = self.least < number if self.above else self.least <= number
+        return math.isfinite(number) and above and number <= self.most
+
+    @property
+    def words(self) -> str:
+        """The range in brackets, as scikit-learn writes it."""
+        left, right = ("(" if self.above else "["), (")" if math.isinf(self.most) else "]")
+        return f"{'an int' if self.whole else 'a float'} in the range {left}{self.least}, {self.most}{right}"
+
+    @property
+    def named(self) -> tuple[Any, ...]:
+        """No values: numbers are not listed."""
+        return ()
+
+    def measures(self, value: Any) -> tuple[float, ...]:
+        """Return the number itself."""
+        return (value,)
+
+    @property
+    def _job(self) -> tuple[float, float, bool]:
+        """The least and the most in a job, and whether a number must be larger than the least."""
+        least = self.least if self.job_least is None else self.job_least
+        return least, self.most if self.job_most is None else self.job_most, self.above and self.job_least is None
+
     def __str__(self) -> str:
-        return f"a {'whole ' * self.whole}number {'above' if self.above else 'from'} {self.least:g} {'up ' * self.above}to {self.most:g}"
+        least, most, above = self._job
+        return f"a {'whole ' * self.whole}number {'above' if above else 'from'} {least:g} {'up ' * above}to {most:g}"
 
 
 @dataclass(frozen=True)
@@ -82,8 +176,13 @@ class Switch(Unmeasured):
     """True or false."""
 
     def accepts(self, value: Any) -> bool:
-        """Whether it is one of the two."""
+        """Whether the value is true or false."""
         return isinstance(value, bool)
+
+    @property
+    def named(self) -> tuple[Any, ...]:
+        """True and false."""
+        return (True, False)
 
     def __str__(self) -> str:
         return "true or false"
@@ -94,8 +193,13 @@ class Nothing(Unmeasured):
     """None, for a parameter that may be left open."""
 
     def accepts(self, value: Any) -> bool:
-        """Whether it is None."""
+        """Whether the value is None."""
         return value is None
+
+    @property
+    def named(self) -> tuple[Any, ...]:
+        """The one value: None."""
+        return (None,)
 
     def __str__(self) -> str:
         return "none"
@@ -108,7 +212,7 @@ class Text(Unmeasured):
     most: int
 
     def accepts(self, value: Any) -> bool:
-        """Whether it is one."""
+        """Whether the value is one printable line that is not too long."""
         return isinstance(value, str) and len(value) <= self.most and value.isprintable()
 
     def __str__(self) -> str:
@@ -116,22 +220,27 @@ class Text(Unmeasured):
 
 
 @dataclass(frozen=True)
-class OneOf:
+class OneOf(Alike):
     """One of a few texts or numbers."""
 
     values: tuple[str | int, ...]
 
     def accepts(self, value: Any) -> bool:
-        """Whether it is one of them, of the same type."""
+        """Whether the value is one of them, of the same type."""
         return any(type(value) is type(each) and value == each for each in self.values)
 
+    @property
+    def named(self) -> tuple[Any, ...]:
+        """All of the values."""
+        return self.values
+
     def measures(self, value: Any) -> tuple[float, ...] | None:
-        """The number itself; None of a text."""
+        """Return the number itself; None of a text."""
         return None if isinstance(value, str) else (value,)
 
     @property
     def measured(self) -> bool:
-        """Whether one of them is a number."""
+        """Whether one of the values is a number."""
         return not all(isinstance(each, str) for each in self.values)
 
     def __str__(self) -> str:
@@ -139,7 +248,7 @@ class OneOf:
 
 
 @dataclass(frozen=True)
-class Items:
+class Items(Measured):
     """A list of so many values of one kind; bounds are about how many."""
 
     kind: Kind
@@ -147,68 +256,75 @@ class Items:
     most: int
 
     def accepts(self, value: Any) -> bool:
-        """Whether it is one."""
-        return isinstance(value, (list, tuple)) and self.least <= len(value) <= self.most and all(map(self.kind.accepts, value))
+        """Whether the value is a list of as many values as are allowed, all of the kind."""
+        return (
+            isinstance(value, (list, tuple))
+            and self.least <= len(value) <= self.most
+            and all(map(self.kind.accepts, value))
+        )
 
     def measures(self, value: Any) -> tuple[float, ...]:
-        """How many there are."""
+        """Return how many values there are."""
         return (len(value),)
-
-    @property
-    def measured(self) -> bool:
-        """Yes."""
-        return True
 
     def __str__(self) -> str:
         return f"a list of {self.least} to {self.most}, each {self.kind}"
 
 
 @dataclass(frozen=True)
-class Span:
+class Span(Measured):
     """Two numbers, the lower first; bounds are about both."""
 
     kind: Number
 
     def accepts(self, value: Any) -> bool:
-        """Whether they are."""
+        """Whether the value is two numbers of the kind, the lower first."""
         listed = isinstance(value, (list, tuple)) and len(value) == PAIR and all(map(self.kind.accepts, value))
         return listed and bool(value[0] <= value[1])
 
     def measures(self, value: Any) -> tuple[float, ...]:
-        """Both of them."""
+        """Return both numbers."""
         return tuple(value)
-
-    @property
-    def measured(self) -> bool:
-        """Yes."""
-        return True
 
     def __str__(self) -> str:
         return f"two numbers, the lower first, each {self.kind}"
 
 
 @dataclass(frozen=True)
-class ByKey:
-    """A mapping of at most so many keys of one kind to values of another; bounds are about the values."""
+class ByKey(Alike):
+    """A mapping of at most so many keys of one kind to values of another, which people call so.
+
+    Bounds are about the values.
+    """
 
     key: Kind
     value: Kind
     most: int
+    called: str
 
     def accepts(self, value: Any) -> bool:
-        """Whether it is one, of distinct keys."""
+        """Whether the value is such a mapping, of distinct keys."""
         pairs = pairs_of(value, self.most)
         if pairs is None or not all(self.key.accepts(k) and self.value.accepts(v) for k, v in pairs):
             return False
         return len({k for k, _ in pairs}) == len(pairs)
 
+    def allows(self, value: Any) -> bool:
+        """Whether the value is a dict of such values, whatever its keys."""
+        return isinstance(value, Mapping) and all(map(self.value.allows, value.values()))
+
+    @property
+    def words(self) -> str:
+        """What people call the mapping."""
+        return f"a dict of {self.called}"
+
     def measures(self, value: Any) -> tuple[float, ...]:
-        """The numbers of all values."""
+        """Return the numbers of all values."""
         return tuple(number for _, each in value["pairs"] for number in self.value.measures(each) or ())
 
     @property
     def measured(self) -> bool:
-        """Whether the values are."""
+        """Whether the values have numbers."""
         return self.value.measured
 
     def __str__(self) -> str:
@@ -222,33 +338,44 @@ class Named(Unmeasured):
     kinds: Mapping[str, Kind]
 
     def accepts(self, value: Any) -> bool:
-        """Whether it is one, of distinct names."""
+        """Whether the value is such a mapping, of distinct names."""
         pairs = pairs_of(value, len(self.kinds))
-        if pairs is None or not all(isinstance(k, str) and k in self.kinds and self.kinds[k].accepts(v) for k, v in pairs):
+        if pairs is None or not all(isinstance(k, str) and k in self.kinds for k, _ in pairs):
             return False
-        return len({k for k, _ in pairs}) == len(pairs)
+        return all(self.kinds[k].accepts(v) for k, v in pairs) and len({k for k, _ in pairs}) == len(pairs)
 
     def __str__(self) -> str:
         return f"a table of {', '.join(self.kinds)}"
 
 
 @dataclass(frozen=True)
-class Either:
+class Either(Alike):
     """A value of one of several kinds."""
 
     kinds: tuple[Kind, ...]
 
     def accepts(self, value: Any) -> bool:
-        """Whether one of them accepts it."""
+        """Whether one of the kinds accepts the value."""
         return any(kind.accepts(value) for kind in self.kinds)
 
+    def allows(self, value: Any) -> bool:
+        """Whether one of the kinds allows the value."""
+        return any(kind.allows(value) for kind in self.kinds)
+
+    @property
+    def words(self) -> str:
+        """What is listed, then what is not."""
+        listed = tuple(value for kind in self.kinds for value in kind.named)
+        others = [kind.words for kind in self.kinds if not kind.named]
+        return " or ".join([write_among(listed), *others] if listed else others)
+
     def measures(self, value: Any) -> tuple[float, ...] | None:
-        """As the kind that accepts it."""
+        """Return what the kind that accepts the value measures."""
         return next((kind.measures(value) for kind in self.kinds if kind.accepts(value)), None)
 
     @property
     def measured(self) -> bool:
-        """Whether one of them is."""
+        """Whether one of the kinds has numbers."""
         return any(kind.measured for kind in self.kinds)
 
     def __str__(self) -> str:
@@ -262,6 +389,7 @@ class Parameter:
     says: what it is, in one line for people who approve jobs.
     opens: whether another value may change what a run opens, to whom, or how well that hides a record.
     follows: whether its value follows from the split or from the model that is asked, so that nobody chooses it.
+    drawn: whether its value is drawn, so that none is more usual than another.
     stands: texts that stand for a number, where bounds are about that number.
     """
 
@@ -270,11 +398,39 @@ class Parameter:
     says: str
     opens: bool = False
     follows: bool = False
+    drawn: bool = False
     stands: Mapping[str, float] = field(default_factory=dict)
 
     def measures(self, value: Any) -> tuple[float, ...] | None:
         """Return the numbers of an accepted value that bounds are about; None if it has none."""
         return (self.stands[value],) if isinstance(value, str) and value in self.stands else self.kind.measures(value)
+
+
+class Settings:
+    """A record of parameters that a protocol takes as one value, and a job gives one by one."""
+
+
+def parameter(default: T, kind: Kind, says: str, **more: Any) -> T:
+    """Declare a parameter where it stands, as a field of a record: its default, and what `Parameter` says of it."""
+    declared = {"kind": kind, "says": says, **more}
+    made: T = field(default=default, metadata={"declared": declared})
+    return made
+
+
+def declared_fields(record: type) -> tuple[Parameter, ...]:
+    """Return the parameters that are declared in a record itself."""
+    own = getattr(record, "__dataclass_fields__", {}).values()
+    return tuple(Parameter(each.name, **each.metadata["declared"]) for each in own if "declared" in each.metadata)
+
+
+def write_among(values: tuple[Any, ...]) -> str:
+    """Return a list of values in scikit-learn's form."""
+    return "among {" + ", ".join(repr(v) for v in values) + "}"
+
+
+def wrong_value(name: str, of: str, rule: str, value: Any) -> LocalError:
+    """Return the error about a parameter that has a value that it must not have, in scikit-learn's form."""
+    return LocalError(f"The '{name}' parameter of {of} must be {rule}. Got {value!r} instead.")
 
 
 def pairs_of(value: Any, most: int) -> list[Any] | None:
@@ -295,8 +451,8 @@ def suits(annotation: Any, value: Any) -> bool:
     return type(value) in {each for types in wanted if types for each in types}
 
 
-def shown(value: Any) -> str:
-    """A value in few characters, whatever it is."""
+def show_short(value: Any) -> str:
+    """Return a value in few characters, whatever it is."""
     if isinstance(value, int) and abs(value) > LARGEST:
         return "a number of too many digits"
     if isinstance(value, float) and not math.isfinite(value):

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from tacit.cards import fold_away, make_card, make_table
+from tacit.choreo.fact import Facts, prose_of, read_names, write_names
+from tacit.errors import LocalError
 
 Shape = tuple[int, ...]
+OPENS = "opens "
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,10 +29,20 @@ class Row:
     sender_role: str
     receiver_role: str
     type: str
-    tells: str
+    tells: Facts
     shapes: tuple[Shape, ...] | None
     bytes: int | None
     digest: str | None = None
+
+    def plain(self) -> tuple[Any, ...]:
+        """Return the fields as the codec can write them, facts by their names; `from_plain` reads them back."""
+        return tuple(write_names(self.tells) if name == "tells" else getattr(self, name) for name in self.__slots__)
+
+    @classmethod
+    def from_plain(cls, values: Iterable[Any]) -> Row:
+        """Return the row that `plain` wrote."""
+        fields = dict(zip(cls.__slots__, values, strict=True))
+        return cls(**{**fields, "tells": read_names(fields["tells"])})
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,19 +51,43 @@ class Opened:
 
     protocol: str
     role: str
-    what: str
+    facts: Facts
+
+    @property
+    def what(self) -> str:
+        """The facts in prose."""
+        return prose_of(self.facts)
 
 
 @dataclass(frozen=True, slots=True)
 class Learnt:
-    """Rows of one kind, folded: who / learnt / from whom / how often."""
+    """Rows of one kind, folded: who learnt what, from whom, how often."""
 
     who: str
-    learnt: str
+    facts: Facts
     from_whom: str
     message: str
     times: int
     bytes: int
+
+    @property
+    def learnt(self) -> str:
+        """The facts in prose."""
+        return prose_of(self.facts)
+
+
+class Line(NamedTuple):
+    """A line of a template. `where` is a protocol if it opens the facts as a whole, or else the place of a message."""
+
+    opens: bool
+    where: str
+    roles: str
+    facts: Facts
+
+    @property
+    def reader(self) -> str:
+        """The role that learns the facts."""
+        return self.roles.rsplit(" > ", 1)[-1]
 
 
 @dataclass
@@ -65,12 +105,12 @@ class Ledger:
 
     @property
     def rounds(self) -> int:
-        """Communication rounds: places at which anything moved."""
+        """How many communication rounds there were: places at which anything moved."""
         return len({row.place for row in self.rows})
 
     @property
     def bytes(self) -> int:
-        """Bytes sent, of the messages seen here."""
+        """How many bytes were sent, of the messages seen here."""
         return sum(row.bytes or 0 for row in self.rows)
 
     def open(self, opened: Opened) -> None:
@@ -79,26 +119,69 @@ class Ledger:
             self.opens.append(opened)
 
     def learnt(self) -> list[Learnt]:
-        """Who learnt what from whom, how often; in order of first appearance."""
-        times: Counter[tuple[str, str, str, str]] = Counter()
-        size: Counter[tuple[str, str, str, str]] = Counter()
+        """Return who learnt what from whom, how often, in order of first appearance."""
+        times: Counter[tuple[str, Facts, str, str]] = Counter()
+        size: Counter[tuple[str, Facts, str, str]] = Counter()
         for row in self.rows:
             key = (row.receiver, row.tells, row.sender, row.type)
             times[key] += 1
             size[key] += row.bytes or 0
-        return [Learnt(who, tells, sender, kind, n, size[who, tells, sender, kind])
-                for (who, tells, sender, kind), n in times.items()]  # fmt: skip
+        return [Learnt(*key, n, size[key]) for key, n in times.items()]
+
+    def _repr_html_(self) -> str:
+        known = [(opened.role, opened.what, opened.protocol) for opened in self.opens]
+        first = [row for row in known if row[-1] == known[0][-1]]  # the outermost protocol, which sums the others up
+        learnt = [(row.who, row.learnt, row.from_whom, row.message, row.times) for row in self.learnt()]
+        heads = ("who", "learnt", "from", "message", "times")
+        return make_card(
+            "Ledger",
+            f"{len(self):,} messages in {self.rounds:,} rounds, {self.bytes:,} bytes of those seen here",
+            make_table(("who", "knows after the run", "by"), first),
+            fold_away(
+                "by protocols inside", make_table(("who", "knows", "by"), [row for row in known if row not in first])
+            ),
+            fold_away(f"every message, folded into {len(learnt):,} lines", make_table(heads, learnt)),
+        )
 
     def template(self) -> str:
-        """The ledger with indices, counters, names and sizes folded away: what a golden file holds."""
-        lines = [f"opens {o.protocol}: {o.role}: {o.what}" for o in self.opens]
-        for row in self.rows:
-            line = f"{fold(row.place)}: {row.sender_role} > {row.receiver_role}: {row.tells}"
-            if line not in lines:
-                lines.append(line)
-        return "\n".join(lines) + "\n"
+        """Return the ledger with indices, counters, names and sizes folded away: what a golden file holds."""
+        opens = [line_of_opened(opened) for opened in self.opens]
+        moved = [line_of_message(row.place, row.sender_role, row.receiver_role, row.tells) for row in self.rows]
+        return "\n".join(dict.fromkeys([*opens, *moved])) + "\n"
+
+
+def line_of_opened(opened: Opened) -> str:
+    """Return the line of a template about what a choreography opens as a whole."""
+    return f"{OPENS}{opened.protocol}: {opened.role}: {write_names(opened.facts)}"
+
+
+def line_of_message(place: str, sender_role: str, receiver_role: str, tells: Facts) -> str:
+    """Return the line of a template about messages of one kind."""
+    return f"{fold(place)}: {sender_role} > {receiver_role}: {write_names(tells)}"
 
 
 def fold(place: str) -> str:
-    """`/train/round[3]/secure_sum#1/Masked` -> `/train/round[]/secure_sum/Masked`."""
+    """Return a place without its numbers.
+
+    `/train/round[3]/secure_sum#1/Masked` becomes `/train/round[]/secure_sum/Masked`.
+    """
     return re.sub(r"#\d+", "", re.sub(r"\[\d+\]", "[]", place))
+
+
+def read_template(template: str) -> list[Line]:
+    """Return the lines that `Ledger.template` wrote."""
+    lines = []
+    for number, text in enumerate(template.splitlines(), 1):
+        parts = text.removeprefix(OPENS).split(": ")
+        if len(parts) != 3:  # noqa: PLR2004 - where, who, what
+            raise LocalError(
+                f"line {number} of a disclosure is not 'place: roles: facts': take what tacit submit writes"
+            )
+        where, roles, names = parts
+        lines.append(Line(text.startswith(OPENS), where, roles, read_names(names)))
+    return lines
+
+
+def read_opened(template: str) -> list[Opened]:
+    """Return what a template says that its protocols open as a whole."""
+    return [Opened(line.where, line.roles, line.facts) for line in read_template(template) if line.opens]

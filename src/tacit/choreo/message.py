@@ -2,7 +2,7 @@
 
 A `Message` crosses a border, so its class must say what a receiver learns from it:
 
-    class Masked(Message, tells="only the sum over all holders"):
+    class Masked(Message, tells=Fact("sums.masked", "nobody", "nothing", "none", "nothing alone: a vector under pads")):
         values: U64
 
 A `State` is a value a party keeps for itself. Neither ever prints its values.
@@ -15,22 +15,17 @@ import types
 import typing
 from collections.abc import Mapping
 from functools import cache
-from typing import Any, ClassVar, dataclass_transform, get_args, get_origin, get_type_hints
+from typing import Any, ClassVar, TypeVar, dataclass_transform, get_args, get_origin, get_type_hints
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tacit.choreo.fact import Fact, Facts, declare_facts
 from tacit.errors import ChoreographyError
-
-U64 = NDArray[np.uint64]
-F64 = NDArray[np.float64]
-I64 = NDArray[np.int64]
-Array = NDArray[Any]
 
 
 @dataclass_transform(frozen_default=True, eq_default=False)
 class Record:
-    """Frozen, typed, comparable to nothing, silent about its values."""
+    """A record whose fields cannot be changed or compared, and which never prints its values."""
 
     def __init_subclass__(cls, **kwargs: object) -> None:
         super().__init_subclass__(**kwargs)
@@ -41,12 +36,12 @@ class Record:
 
     @classmethod
     def field_names(cls) -> tuple[str, ...]:
-        """Names of the fields, in the order of the class text."""
+        """Return the names of the fields, in the order of the class text."""
         return _names(cls)  # type: ignore[arg-type]  # classes hash, whatever their instances do
 
     @classmethod
     def field_types(cls) -> Mapping[str, Any]:
-        """Annotations, resolved."""
+        """Return the annotations of the fields as types."""
         return _hints(cls)  # type: ignore[arg-type]  # as above
 
 
@@ -61,7 +56,7 @@ def _hints(kind: type[Record]) -> Mapping[str, Any]:
 
 
 class State(Record):
-    """What a party keeps. Known by name, so that a journal or a model file can be read back."""
+    """What a party keeps for itself. Known by name, so that a journal or a model file can be read back."""
 
     registry: ClassVar[dict[str, type[State]]] = {}
 
@@ -69,28 +64,40 @@ class State(Record):
         super().__init_subclass__(**kwargs)
         known = State.registry.setdefault(cls.__name__, cls)
         if (known.__module__, known.__qualname__) != (cls.__module__, cls.__qualname__):
-            raise ChoreographyError(f"two states are called {cls.__name__}, in {known.__module__} and {cls.__module__}: rename one")
+            raise ChoreographyError(
+                f"two states are called {cls.__name__}, in {known.__module__} and {cls.__module__}: rename one"
+            )
         State.registry[cls.__name__] = cls
 
     @classmethod
     def required(cls) -> int:
-        """How many fields have no default: a file may be older than the others."""
+        """Return how many fields have no default; a file may be older than the other fields."""
         fields = dataclasses.fields(typing.cast("Any", cls))
         return sum(f.default is dataclasses.MISSING and f.default_factory is dataclasses.MISSING for f in fields)
 
 
 class Message(Record):
-    """What crosses a border. `tells=` is what a receiver learns from it; `ragged=` allows unequal shapes."""
+    """What crosses a border.
 
-    tells: ClassVar[str]
+    `tells=` is what a receiver learns from it, one fact or several; `ragged=` allows unequal shapes; `of_records=False`
+    says that it holds nothing of records, not even under a mask: a run in which only such messages have moved has
+    opened nothing, and may begin again with other parties.
+    """
+
+    tells: ClassVar[Facts]
     ragged: ClassVar[bool]
+    of_records: ClassVar[bool]
 
-    def __init_subclass__(cls, *, tells: str = "", ragged: bool = False, **kwargs: object) -> None:
-        if not tells.strip():
-            raise ChoreographyError(f"message {cls.__name__} does not say what it tells: write class {cls.__name__}(Message, tells=...)")
+    def __init_subclass__(
+        cls, *, tells: Fact | Facts = (), ragged: bool = False, of_records: bool = True, **kwargs: object
+    ) -> None:
+        if not tells:
+            raise ChoreographyError(
+                f"message {cls.__name__} does not say what it tells: write class {cls.__name__}(Message, tells=...)"
+            )
         super().__init_subclass__(**kwargs)
-        cls.tells = tells
-        cls.ragged = ragged
+        cls.tells = declare_facts(tells, cls.__module__)
+        cls.ragged, cls.of_records = ragged, of_records
 
 
 class Each(dict[str, Message]):
@@ -98,7 +105,7 @@ class Each(dict[str, Message]):
 
 
 def shapes(value: Any) -> tuple[tuple[int, ...], ...]:
-    """Shapes of all arrays in a value, in the order they are written."""
+    """Return the shapes of all arrays in a value, in the order they are written."""
     if isinstance(value, np.ndarray):
         return (value.shape,)
     if isinstance(value, Record):
@@ -107,8 +114,27 @@ def shapes(value: Any) -> tuple[tuple[int, ...], ...]:
     return tuple(shape for part in parts for shape in shapes(part))
 
 
+M = TypeVar("M", bound=Message)
+
+
+def for_receiver(value: Any, receiver: str) -> Any:
+    """Return what goes to one receiver."""
+    return value.get(receiver) if isinstance(value, Each) else value
+
+
+def check_message(message: Any, kind: type[M], sender: str, receiver: str) -> M:
+    """Return a message that a step gave; raise if it is of another class than the text says, or of other types."""
+    if type(message) is not kind:
+        raise ChoreographyError(
+            f"{sender} should send {kind.__name__} to {receiver}, its step gave {type(message).__name__}"
+        )
+    if wrong := misfit(message):
+        raise ChoreographyError(f"field {wrong} of the {kind.__name__} that {sender} sends is not of its declared type")
+    return message
+
+
 def misfit(record: Record) -> str | None:
-    """The first field that is not what its annotation says."""
+    """Return the name of the first field that is not what its annotation says; None if all are."""
     hints = record.field_types()
     return next((name for name in record.field_names() if not fits(getattr(record, name), hints[name])), None)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tacit.errors import ChoreographyError, LocalError
@@ -17,7 +17,7 @@ class Role:
     party: str | None = None
 
     def __rshift__(self, other: Role) -> Channel:
-        """`A >> B`: from every A to every (other) B."""
+        """Return the channel `A >> B`, from every A to every (other) B."""
         return Channel(self, other)
 
     def __str__(self) -> str:
@@ -26,7 +26,7 @@ class Role:
 
 @dataclass(frozen=True)
 class Channel:
-    """`A >> B`."""
+    """From every party of one role to every (other) party of another: `A >> B`."""
 
     source: Role
     target: Role
@@ -37,6 +37,7 @@ Holder = Role("holder")  # holds a part of the data
 Coordinator = Role("coordinator", single=True)  # solves and answers; holds no data unless a party is named
 Labeller = Role("labeller", single=True)  # the holder that has the labels
 Asker = Role("asker", single=True)  # receives the answer to a prediction
+Absent = Role("absent")  # held a part of the data, and was left out of the run
 
 
 class Roster:
@@ -46,14 +47,19 @@ class Roster:
         names = [party for parties in roles.values() for party in parties]
         self.parties: tuple[str, ...] = tuple(dict.fromkeys(names))
         self.roles = dict(roles)
+        self._first: dict[str, str] = {}
+        for role, parties in roles.items():
+            self._first = {**dict.fromkeys(parties, role.name), **self._first}
         for role, parties in roles.items():
             if len(set(parties)) != len(parties):
-                raise LocalError(f"role {role.name} lists a party twice: {', '.join(parties)}; give each party its own name")
+                raise LocalError(
+                    f"role {role.name} lists a party twice: {', '.join(parties)}; give each party its own name"
+                )
             if role.single and len(parties) != 1:
                 raise LocalError(f"role {role.name} needs exactly one party, got {len(parties)}")
 
     def __getitem__(self, role: Role) -> tuple[str, ...]:
-        """The parties of a role, in public order."""
+        """Return the parties of a role, in public order."""
         if role.party is not None and role.party in self.parties:
             return (role.party,)
         if role == Everyone:
@@ -63,10 +69,28 @@ class Roster:
             raise ChoreographyError(f"nobody takes the role {role} in this run (roles: {known})")
         return self.roles[role]
 
+    @property
+    def absent(self) -> tuple[str, ...]:
+        """Who was left out of the run, in the order in which that happened."""
+        return self.roles.get(Absent, ())
+
+    def without(self, absent: Sequence[str]) -> Roster:
+        """Return the roster of a run that begins without these holders, which hear nothing of it."""
+        kept = self.leave_out(absent)
+        kept.parties = tuple(party for party in self.parties if party not in absent)
+        return kept
+
+    def leave_out(self, absent: Sequence[str]) -> Roster:
+        """Return the roster without these holders; they hear what everybody hears, should they come back."""
+        held = tuple(party for party in self[Holder] if party not in absent)
+        left = Roster({**self.roles, Holder: held, Absent: (*self.absent, *absent)})
+        left.parties = self.parties  # in the public order, which pads and rings go by
+        return left
+
     def members(self, role: Role) -> tuple[Role, ...]:
-        """Each party of a role as a role of its own, in public order."""
+        """Return each party of a role as a role of its own, in public order."""
         return tuple(Role(role.name, single=True, party=party) for party in self[role])
 
     def role_of(self, party: str) -> str:
-        """The name of the first role a party takes."""
-        return next(role.name for role, parties in self.roles.items() if party in parties)
+        """Return the name of the first role a party takes."""
+        return self._first[party]

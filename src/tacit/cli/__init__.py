@@ -1,4 +1,4 @@
-"""The command line: `tacit demo`, `train`, `predict`, `report`; between organisations `keys`, `party`, `submit` and others."""
+"""The command line: what `tacit` does when it is called in a terminal."""
 
 from tacit.cli.app import main
 

@@ -1,25 +1,88 @@
-"""The commands, and what every one of them has in common."""
+"""The command `tacit`: every module of the folders `local` and `organisations` is one of its commands.
+
+A module `NAME.py` defines `NAME`, a function whose parameters are the options, or a typer of several commands. The
+paragraphs of its docstring are the help; the last one shows an example. A module is imported only when its command is
+called: scikit-learn takes a second to import, and nobody should wait for it to read a list of commands.
+"""
 
 from __future__ import annotations
 
+import ast
+from collections.abc import Iterator, Mapping
+from importlib import import_module
 from importlib.metadata import version
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
+from typer.main import get_group
 
-from tacit.cli.attack import attack
-from tacit.cli.audit import audit
-from tacit.cli.demo import demo
-from tacit.cli.errors import Commands
-from tacit.cli.keys import keys
-from tacit.cli.predict import predict
-from tacit.cli.purge import purge
-from tacit.cli.report import report
-from tacit.cli.services import coordinator, party
-from tacit.cli.status import status
-from tacit.cli.submit import resume, submit
-from tacit.cli.train import train
-from tacit.cli.withdraw import withdraw
+from tacit.cli.errors import one_line
+from tacit.cli.options import show_help
+
+FOLDERS = tuple(Path(__file__).parent / name for name in ("local", "organisations"))
+
+
+class Modules(Mapping[str, Any]):
+    """The commands by name, each imported when it is looked up."""
+
+    def __init__(self) -> None:
+        self.files = {file.stem: file for folder in FOLDERS for file in sorted(folder.glob("[!_]*.py"))}
+
+    def __getitem__(self, name: str) -> Any:
+        module = import_module(f"tacit.cli.{self.files[name].parent.name}.{name}")
+        text, _, example = (module.__doc__ or "").strip().rpartition("\n\n")
+        made, found = typer.Typer(rich_markup_mode=None), getattr(module, name)
+        if isinstance(found, typer.Typer):
+            made.add_typer(found, name=name, help=text, epilog=example)
+        else:
+            made.command(name, help=text, epilog=example)(found)
+        return get_group(made).commands[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.files)
+
+    def __len__(self) -> int:
+        return len(self.files)
+
+
+class Commands(TyperGroup):
+    """The group of all commands; whatever they refuse ends here."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.commands: Any = Modules()
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the names of the commands."""
+        del ctx
+        return list(self.commands)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write what each command does, below the heading of its folder."""
+        del ctx
+        for folder in FOLDERS:
+            own = {name: file for name, file in self.commands.files.items() if file.parent == folder}
+            with formatter.section(_first_line(folder / "__init__.py").rstrip(".")):
+                formatter.write_dl([(name, _first_line(file)) for name, file in own.items()])
+
+    def make_context(self, *args: Any, **kwargs: Any) -> Any:
+        """Refuse unknown options of `tacit` itself in one line."""
+        with one_line():
+            return super().make_context(*args, **kwargs)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command."""
+        with one_line():
+            return super().invoke(ctx)
+
+
+def _first_line(file: Path) -> str:
+    """Return the first line of a module's docstring, without importing the module."""
+    text = ast.get_docstring(ast.parse(file.read_bytes()))
+    return (text or "").partition("\n")[0]
+
 
 app = typer.Typer(
     cls=Commands,
@@ -45,26 +108,7 @@ def root(
     ] = False,
 ) -> None:
     """Train classifiers on data that several organisations hold and may not show each other."""
-    if ctx.invoked_subcommand is None:
-        typer.echo(ctx.get_help())
-
-
-app.command(epilog="Example: tacit demo --parties 3 --out demo.html; between real processes: tacit demo --network")(demo)
-app.command(epilog="Example: tacit train patients.csv --parties 3 --set C=10 --out model.tacit")(train)
-app.command(epilog="Example: tacit predict model.tacit new.csv --out predictions.csv")(predict)
-app.command(epilog="Example: tacit report model.tacit --html report.html")(report)
-app.command(epilog="Example: tacit attack gram_inversion --plot inversion.svg")(attack)
-
-# between organisations
-app.add_typer(keys, name="keys")
-app.command(epilog="Example: tacit coordinator --config clearing.toml")(coordinator)
-app.add_typer(party, name="party")
-app.command(epilog="Example: tacit submit job.toml --config analyst.toml")(submit)
-app.command(epilog="Example: tacit resume 3fa2 --config analyst.toml")(resume)
-app.command(epilog='Example: tacit withdraw 3fa2 --reason "wrong cohort" --config analyst.toml')(withdraw)
-app.command(epilog="Example: tacit status --config north.toml --watch")(status)
-app.add_typer(audit, name="audit")
-app.command(epilog="Examples: tacit purge 3fa2 --config north.toml; tacit purge --expired --yes")(purge)
+    show_help(ctx)
 
 
 def main() -> None:

@@ -8,9 +8,8 @@ from contextlib import contextmanager
 from typing import Any, NoReturn
 
 import typer
-from typer.core import TyperGroup
 
-from tacit.errors import TacitError
+from tacit.errors import TacitError, short_warnings
 
 REFUSED = 2
 INTERRUPTED = 130  # 128 + SIGINT, as shells expect
@@ -21,10 +20,12 @@ WORDS = (
     (r"correct the name, or pass label=None for records without labels", "name the label column with --label"),
     (r"name it with label=, or pass label=None for records without labels", "name it with --label"),
     (r"allow_two_parties=True", "--allow-two-parties"),
-    (r"drop=\['([^']*)'\]", r"--drop \1"),
+    (r"leave the column out \(drop=\['([^']*)'\] of a file\)", r"leave it out with --drop \1"),
     (r" of drop=", " of --drop"),
-    (r" \(or declare its texts in categories=\)", ""),
-    (r" \(allow_missing=True lets FederatedImputer do it\)", ""),
+    (r" \(raw=True lets a TableVectorizer do it[^)]*\)", ""),
+    (r" \(allow_missing=True lets FederatedImputer do it\)", " (tacit train --prepare does it)"),
+    (r"let it join another site, or lower min_rows", "let it join another site, or train with --no-prepare"),
+    (r"leave the column out, or lower min_count", "leave the column out with --drop, or train with --no-prepare"),
     (r"give each party its own name with names=", "a file's name names its party, so rename one of them"),
     (r"labeller='([^']*)'", r"--labeller \1"),
     (r"labeller=", "--labeller"),
@@ -34,46 +35,29 @@ WORDS = (
 )
 
 
-class Commands(TyperGroup):
-    """The group of all commands; whatever they refuse ends here."""
-
-    def make_context(self, *args: Any, **kwargs: Any) -> Any:
-        """Refuse unknown options of `tacit` itself in one line."""
-        with one_line():
-            return super().make_context(*args, **kwargs)
-
-    def invoke(self, ctx: Any) -> Any:
-        """Run the command."""
-        with one_line():
-            return super().invoke(ctx)
-
-
 @contextmanager
 def one_line() -> Iterator[None]:
-    """Turn a refusal into its line and its exit code."""
+    """Turn a refusal into its line and its exit code, and a warning into its line."""
     try:
-        yield
-    except KeyboardInterrupt:
-        _end("stopped", INTERRUPTED)
+        with short_warnings():
+            yield
+    except KeyboardInterrupt as stopped:
+        _end(str(stopped) or "stopped", INTERRUPTED)
     except TacitError as error:
         _end(f"error: {in_options(str(error))}", REFUSED)
     except USAGE as error:
-        _end(f"error: {error.format_message()}{_hint(error)}", REFUSED)
+        command = error.ctx.command_path if error.ctx else "tacit"
+        _end(f"error: {error.format_message()} (see: {command} --help)", REFUSED)
 
 
 def in_options(text: str) -> str:
-    """A library's error in one line, its remedies as options of the command line."""
+    """Return a library's error in one line, its remedies as options of the command line."""
     from tacit.report.words import clean  # noqa: PLC0415 - takes time to import: only who is refused waits
 
     line = clean(text)  # it may quote a file that somebody else wrote
     for said, option in WORDS:
         line = re.sub(said, option, line)
     return line
-
-
-def _hint(error: Any) -> str:
-    command = error.ctx.command_path if error.ctx else "tacit"
-    return f" (see: {command} --help)"
 
 
 def _end(text: str, code: int) -> NoReturn:

@@ -1,213 +1,249 @@
-"""What `tacit demo --network` does: three hospitals, a clearing house and a server as real processes, one of them killed on the way."""
+"""The demonstration over a network: a whole study between hospitals, one of which is killed on the way.
+
+Hospitals, a clearing house and a server are real processes.
+"""
 
 from __future__ import annotations
 
+import dataclasses
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rich.console import Console
 from sklearn.datasets import load_breast_cancer
-from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
-from tacit.choreo import Holder, encode
-from tacit.cli.hospitals import NAMES
-from tacit.cli.one_machine import ANALYST, CLEARING, LABEL, OneMachine, one_machine
-from tacit.cli.output import Steps, check_targets, console, steps, table
-from tacit.cli.summary import disclosed, known
-from tacit.consortium.analyst import connect
-from tacit.consortium.comparison import compare
-from tacit.consortium.folder import folder_of
-from tacit.consortium.members import Members
-from tacit.consortium.server import find_server
-from tacit.data import Federation
+from tacit.base.shared import write_concerns_only
+from tacit.choreo import encode
+from tacit.choreo.progress import Progress
+from tacit.cli.one_machine import ANALYST, CLEARING, DATASET, LABEL, OneMachine, one_machine
+from tacit.cli.output import Steps, console, steps, table
+from tacit.cli.summary import print_disclosures
+from tacit.consortium.audit.comparison import compare
+from tacit.consortium.broker.server import find_server
+from tacit.consortium.jobs.job import Job
+from tacit.consortium.jobs.proposal import job_of_file
+from tacit.consortium.membership.members import Members
+from tacit.consortium.site.analyst import Analyst, await_outcome
+from tacit.consortium.site.example_files import quote
+from tacit.consortium.site.fitted import fit_from
+from tacit.consortium.site.settings import AnalystSettings
 from tacit.errors import LocalError
-from tacit.estimators import GramSVC
-from tacit.registry import Inputs, Outcome
+from tacit.federation import Federation
+from tacit.metrics import evaluate
+from tacit.model_selection import train_test_split
+from tacit.pipeline import Pipeline
+from tacit.progress import listen_to
+from tacit.protocols.work import SOLVER
 from tacit.report import Report
-from tacit.report.words import counted, human_bytes, human_seconds
+from tacit.report.card import outermost
+from tacit.report.evaluation import Evaluation
+from tacit.report.words import cost_of, human_seconds
+from tacit.study.names import HOLDOUT, SEED
+from tacit.study.steps import read_pipeline
+from tacit.study.study import HELD_OUT
 
-BAND = 1500  # entries of the gram matrix in a round: small, so that there are rounds enough to be killed in
+MISSING = 0.05  # of the measurements
 AWAY = 1.5  # seconds for which the killed one stays away
-BEFORE = 0.25  # of the rounds are done when it is killed
+FEWEST = 3  # hospitals, whose policies and sums want so many
+ROUNDS = 10  # of the search that are over when it is killed
+SEARCH = "svm"  # the step in which it is
+
+STUDY = """\
+dataset = {dataset}
+purpose = "to show that a study survives"
+legal_basis = "public data of scikit-learn"
+parties = {parties}
+coordinator = {coordinator}
+partition = "horizontal"
+holdout = 0.25
+seed = {seed}
+
+[[step]]
+name = "gaps"
+use = "FederatedImputer"
+strategy = "median"
+
+[[step]]
+name = "units"
+use = "FederatedScaler"
+
+[[step]]
+name = "{search}"
+use = "FederatedGridSearch"
+estimator = {{ use = "PanSVC", landmarks = 20 }}
+grid = {{ C = [1, 10], gamma = [0.01, 0.03] }}
+cv = 3
+
+[evaluate]
+bins = 32
+"""
 
 
 @dataclass
 class Story:
-    """Kills a hospital in the middle of a run, starts it again, and remembers when."""
+    """Kills a hospital in the middle of a run, starts it again, and tells when."""
 
     machine: OneMachine
     victim: str
     bar: Steps
     killed_at: float = 0.0
-    killed_in: tuple[int, int] = (0, 0)
-    killed_pid: int = 0
-    back_at: float = 0.0
+    back: bool = False
+    told: str = "nobody: the run was over before it could be done"
 
-    def progress(self, place: str, done: int, total: int) -> None:
-        """What the federation calls whenever it hears of the run."""
-        self.bar.rounds(place, done, total)
+    def progress(self, progress: Progress) -> None:
+        """Kill or start the victim when it is time; called as the run goes on."""
         self.machine.check()
-        now = time.monotonic()
-        if not self.killed_at and total and done >= BEFORE * total:
-            self.killed_pid, self.killed_at, self.killed_in = self.machine.kill(self.victim), now, (done, total)
-            self.bar.bar.update(self.bar.task, description=f"{self.victim} killed")
-        elif self.killed_at and not self.back_at and now - self.killed_at >= AWAY:
+        now, done, total = time.monotonic(), progress.round, progress.rounds
+        if not self.killed_at and progress.step.name == SEARCH and progress.phase == SOLVER and done >= ROUNDS:
+            process, self.killed_at = self.machine.kill(self.victim), now
+            self.told = f"{self.victim} (process {process}) with kill -9 after round {done} of {total}"
+            self.bar.name(f"{self.victim} killed")
+        elif self.killed_at and not self.back and now - self.killed_at >= AWAY:
             self.machine.start(self.victim)
-            self.back_at = now
-            self.bar.bar.update(self.bar.task, description=f"{self.victim} is back")
-
-    def told(self) -> str:
-        """Who was killed when."""
-        if not self.killed_at:
-            return "nobody: the run was over before it could be done"
-        done, total = self.killed_in
-        back = human_seconds(self.back_at - self.killed_at)
-        return f"{self.victim} (process {self.killed_pid}) with kill -9 after round {done} of {total}; started again {back} later"
+            self.back = True
+            self.told += f"; started again {human_seconds(now - self.killed_at)} later"
+            self.bar.name(f"{self.victim} is back")
 
 
-@dataclass(frozen=True)
-class Account:
-    """All that is told at the end."""
-
-    story: Story
-    report: Report
-    patients: int
-    columns: int
-    support: int
-    same: bool
-    audited: int
-    seconds: float
-
-
-def run(parties: int, out: Path, seed: int, keep: Path | None) -> None:
-    """Play it, then tell it."""
-    check_targets({"--out": out}, [])
+def demonstrate(names: tuple[str, ...], out: Path, seed: int, keep: Path | None) -> None:
+    """Have the named hospitals do a study, kill one of them on the way, and print what became of it."""
+    refuse_few(names)
     find_server()
     begun = time.monotonic()
-    X, y = load_breast_cancer(return_X_y=True)
-    names = NAMES[:parties]
-    columns = Federation.simulate(X, parties=names, partition="vertical", seed=seed).columns
-    tables = {name: StandardScaler().fit_transform(X[:, held]) for name, held in columns.items()}
-    with steps(5) as bar, one_machine(_root(keep), tables, y, keep=keep is not None) as machine:
-        account = _played(machine, bar, begun)
-    account.report.to_html(out)
-    _print(account, out, keep)
-    if not account.same:
-        raise LocalError("the two models differ: please report this, with the folder that --keep leaves")
+    with steps(5) as bar, found_consortium(names, seed, keep) as machine:
+        report, account = _play(machine, bar, seed)
+    report.to_html(out)
+    screen, sites = console(), f"{len(names)} hospitals, a clearing house and nats-server"
+    screen.print(f"{sites} as processes of their own, over TLS on this machine\n", style="bold")
+    took = human_seconds(time.monotonic() - begun)
+    screen.print(table("", "", rows=[*account.items(), ("all of it took", took)]))
+    print_disclosures(screen, dataclasses.replace(report, opens=list(outermost(report.opens))))
+    screen.print("\nAll private keys were in one folder, as only a demonstration may have them.", style="dim")
+    if keep:
+        screen.print(f"Keys, configurations, the study, logs and audits: {keep}", markup=False, soft_wrap=True)
+    screen.print(f"The whole report, with what is not protected: {out}", markup=False, soft_wrap=True)
 
 
-def _root(keep: Path | None) -> Path:
+def refuse_few(names: tuple[str, ...]) -> None:
+    """Raise if there are fewer hospitals than their policies ask for."""
+    if len(names) < FEWEST:
+        why = f"the hospitals' policies ask for {FEWEST}, and so does every sum"
+        raise LocalError(f"--parties {len(names)} is too few for --network: {why}")
+
+
+@contextmanager
+def found_consortium(names: tuple[str, ...], seed: int, keep: Path | None) -> Iterator[OneMachine]:
+    """Found the consortium; a person who stops the demonstration stops its sites too."""
+    data = load_breast_cancer()
+    draw = np.random.default_rng(seed)
+    X, dealt = data.data.copy(), np.array_split(draw.permutation(len(data.data)), len(names))
+    X[draw.random(X.shape) < MISSING] = np.nan
+    columns = [name.replace(" ", "_") for name in data.feature_names]
+    records = {name: X[rows] for name, rows in zip(names, dealt, strict=True)}
+    labels = {name: data.target[rows] for name, rows in zip(names, dealt, strict=True)}
+    try:
+        with one_machine(_make_root(keep), records, labels, keep=keep is not None, columns=columns) as machine:
+            yield machine
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt from None  # no job goes on at sites that were stopped
+
+
+def _make_root(keep: Path | None) -> Path:
     if keep is None:
         return Path(tempfile.mkdtemp(prefix="tacit-demo-"))
     try:
         keep.mkdir(mode=0o700)
     except OSError as error:
-        raise LocalError(f"--keep {keep} cannot be made: {error.strerror}; name a folder that does not exist yet") from None
+        why = f"{error.strerror}; name a folder that does not exist yet"
+        raise LocalError(f"--keep {keep} cannot be made: {why}") from None
     return keep.absolute()
 
 
-def _played(machine: OneMachine, bar: Steps, begun: float) -> Account:
+def _play(machine: OneMachine, bar: Steps, seed: int) -> tuple[Report, dict[str, str]]:
+    """Return the report of the study, and what happened."""
     with bar.doing("starting sites"):
         for site in (CLEARING, *machine.hospitals):
             machine.start(site)
+        job = write_study(machine, seed)
         machine.wait()
-        federation = connect(machine.config(ANALYST))
     story = Story(machine, machine.hospitals[1], bar)
-    with bar.doing("training"):
-        model = _trained(federation, story)
-    job = model.model_.job
+    with bar.doing("the study"), listen_to("", story.progress) as tell:
+        with Analyst(AnalystSettings.from_toml(machine.config(ANALYST))) as analyst:
+            analyst.submit(job)
+            outcome = await_outcome(analyst, job, tell)
+        model = fit_from(job, outcome)
     with bar.doing("in one process"):
-        patients, features, same = _compared(machine, job)
+        tables = _study_here(machine, job, model)
     with bar.doing("audits"):
-        audited = _audited(machine, job)
+        rows = _check_audits(machine, job.id)
     with bar.doing("stopping"):
         machine.stop()
-    report: Report = model.report_
-    report.title = f"{len(machine.hospitals)} hospitals, {patients} patients, one classifier, over a network"
-    return Account(story, report, patients, features, len(model.support_), same, audited, time.monotonic() - begun)
+    report = model.report_
+    report.title = f"A study of {len(tables.parts)} hospitals and {tables.n_rows} patients, over a network"
+    return report, {**_describe(machine, tables, model), "killed": story.told} | {
+        "the run": f"went on by itself and ended: {cost_of(report.rounds, report.bytes, report.seconds)}",
+        "same model": "yes, bit for bit that of one process without a network, and judged alike",
+        "audits": f"the {len(machine.sites)} sites' signed ledgers agree in all {rows:,} rows",
+    }
 
 
-def _trained(federation: Any, story: Story) -> Any:
-    """GramSVC as everywhere, in small bands."""
-    propose = federation.execute
-
-    def in_bands(protocol: str, inputs: Inputs, **params: Any) -> Outcome:
-        outcome: Outcome = propose(protocol, inputs, **params, band=BAND)
-        return outcome
-
-    federation.execute, federation.progress = in_bands, story.progress
-    return GramSVC(C=10).fit(federation)
+def write_study(machine: OneMachine, seed: int) -> Job:
+    """Write the study beside the analyst's configuration, and return it as a job."""
+    named = {"dataset": DATASET, "parties": machine.hospitals, "coordinator": CLEARING}
+    file = machine.folder(ANALYST) / "study.toml"
+    file.write_text(STUDY.format(seed=seed, search=SEARCH, **{name: quote(value) for name, value in named.items()}))
+    return job_of_file(file, submitter=ANALYST)
 
 
-def _compared(machine: OneMachine, job: str) -> tuple[int, int, bool]:
-    """Patients, columns, and whether the same files give the same model in one process, bit for bit."""
-    stored = folder_of(machine.folder(CLEARING) / "state", job)
-    files = [machine.folder(name) / "cohort.csv" for name in machine.hospitals]
-    tables = Federation.from_files(
-        files,
-        names=machine.hospitals,
-        partition="vertical",
-        label=LABEL,
-        labeller=machine.hospitals[0],
-        coordinator=CLEARING,
-        allow_two_parties=True,
-    )
-    with threadpool_limits(1):  # as at the sites
-        outcome = tables.execute("gram_vertical", {"data": (Holder, tables.parts)}, **stored.job.arguments)
-    public, dual = stored.public or {}, stored.result["dual"]
-    same_support = np.array_equal(outcome.result["support"], public["support"])
-    same = same_support and encode(outcome.result["dual"][CLEARING]).join() == encode(dual).join()
-    return tables.n_rows, tables.n_features, same
+def _describe(machine: OneMachine, tables: Federation, model: Any) -> dict[str, str]:
+    judged, search = _judged(model), model[SEARCH]
+    new = int(np.sum(judged.confusion_matrix))
+    patients = f"{tables.n_features} measurements of {tables.n_rows} patients at {', '.join(machine.hospitals)}"
+    chosen = ", ".join(f"{name}={value:g}" for name, value in search.best_params_.items())
+    tried = f"{len(search.candidates_)} candidates in {search.cv} folds: {chosen}"
+    return {
+        "data": f"{patients}; {MISSING:.0%} of them missing, each in its own unit",
+        "the study": f"gaps filled, one scale, {tried}; trained, judged",
+        "accuracy": f"{judged.accuracy:.4f} on {new} patients whom the hospitals held out, each its own",
+    }
 
 
-def _audited(machine: OneMachine, job: str) -> int:
-    """Rows of every site's audit, all of which agree."""
+def _judged(model: Any) -> Evaluation:
+    found: Evaluation = model.report_.evaluations[HELD_OUT]
+    return found
+
+
+def _study_here(machine: OneMachine, job: Job, model: Any) -> Federation:
+    """Do the same with the same files in one process, and return them; raise unless all comes out the same."""
+    files, asked = [machine.folder(name) / "cohort.csv" for name in machine.hospitals], job.arguments
+    named: Any = {"names": machine.hospitals, "label": LABEL, "coordinator": CLEARING}
+    tables = Federation.from_files(files, partition="horizontal", allow_missing=True, **named)
+    learn, judge = train_test_split(tables, test_size=asked[HOLDOUT], random_state=asked[SEED])
+    with threadpool_limits(1), write_concerns_only():  # as at the sites
+        here = read_pipeline(asked["steps"], asked[SEED]).fit(learn)
+        found = evaluate(here, judge, **asked["evaluate"])
+    same_scores = np.array_equal(found.confusion_matrix, _judged(model).confusion_matrix)
+    if not same_scores or _digests(here) != _digests(model):
+        raise LocalError("the two models differ: please report this, with the folder that --keep leaves")
+    return tables
+
+
+def _digests(model: Pipeline) -> list[bytes]:
+    """Return a digest of what each step learnt."""
+    return [encode(getattr(step, "best_estimator_", step).model_).digest for _, step in model.steps]
+
+
+def _check_audits(machine: OneMachine, job: str) -> int:
+    """Return how many rows every site's audit has; raise if the audits do not agree."""
     members = Members.load(machine.folder(CLEARING) / "consortium.members", machine.fingerprint)
     files = [machine.job_folder(site, job) / "audit.jsonl" for site in machine.sites]
     found = compare(files, members.keys())
     if found:
         raise LocalError(f"the audits differ: {found[0]}; please report this")
     return files[0].read_bytes().count(b"\n") - 2
-
-
-def _print(account: Account, out: Path, keep: Path | None) -> None:
-    screen, story, report = console(), account.story, account.report
-    hospitals = story.machine.hospitals
-    screen.print(
-        f"{len(hospitals)} hospitals, a clearing house and nats-server as processes of their own, over TLS on this machine\n",
-        style="bold",
-        markup=False,
-    )
-    screen.print(table("", "", rows=_rows(account)))
-    _disclosures(screen, report)
-    screen.print("\nAll private keys were in one folder, as only a demonstration may have them.", style="dim")
-    if keep:
-        screen.print(f"Keys, configurations, logs and audits: {keep}", markup=False, soft_wrap=True)
-    screen.print(f"The whole report, with what is not protected: {out}", markup=False, soft_wrap=True)
-
-
-def _rows(account: Account) -> list[tuple[str, str]]:
-    story, report, hospitals = account.story, account.report, account.story.machine.hospitals
-    split = f"{account.columns} measurements of {account.patients} patients, split by columns"
-    cost = f"{counted(report.rounds, 'round')}, {human_bytes(report.bytes)}, {human_seconds(report.seconds)}"
-    verdict = f"{'yes' if account.same else 'NO'}, bit for bit that of one process without a network"
-    return [
-        ("data", f"{split}; {hospitals[0]} has the diagnoses"),
-        ("killed", story.told()),
-        ("the run", f"went on by itself and ended: {cost}"),
-        ("same model", f"{verdict} ({account.support} support vectors)"),
-        ("audits", f"the {len(story.machine.sites)} sites' signed ledgers agree in all {account.audited:,} rows"),
-        ("all of it took", human_seconds(account.seconds)),
-    ]
-
-
-def _disclosures(screen: Console, report: Report) -> None:
-    screen.print("\nWho knows what after training", style="bold")
-    screen.print(table("who", "knows", rows=known(report.opens)))
-    screen.print("\nWho learnt what, from the ledger of every message", style="bold")
-    screen.print(table("who", "learnt", "from whom", "how often", rows=disclosed(report.learnt, list(report.parties))))

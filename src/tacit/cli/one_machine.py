@@ -17,22 +17,24 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
-from tacit.choreo import F64, I64
-from tacit.consortium.example_files import example_analyst, example_coordinator, example_party, example_policy, quoted
-from tacit.consortium.names import Kind
-from tacit.consortium.registrar import Registrar
-from tacit.consortium.request import Request, create
+from tacit.arrays import F64, I64
+from tacit.consortium.broker.server import end_child, end_left_behind
+from tacit.consortium.consent.approvers import Approvers
+from tacit.consortium.membership.certificate_request import Request, create
+from tacit.consortium.membership.names import Kind
+from tacit.consortium.membership.registrar import Registrar
+from tacit.consortium.site import example_files
+from tacit.consortium.site.example_files import quote
 from tacit.errors import LocalError
 
 CLEARING, ANALYST, DATASET, LABEL = "clearing", "analyst", "cohort", "diagnosis"
 HOST = "127.0.0.1"
+KILLED = 1 if sys.platform == "win32" else -signal.SIGKILL  # what a process that was killed returns
 STARTING = 60.0  # seconds for the server to answer
-PATIENCE = 15.0  # seconds for a daemon to end when told to
-Daemon = Literal["party", "coordinator"]
 
 
 @dataclass
@@ -44,35 +46,48 @@ class OneMachine:
     url: str = ""
     fingerprint: str = ""
     processes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+    pages: dict[str, str] = field(default_factory=dict)  # where sites show their page
 
     @property
     def sites(self) -> tuple[str, ...]:
-        """Who takes part in a run."""
+        """The sites that take part in a run."""
         return (*self.hospitals, CLEARING)
 
     def folder(self, site: str) -> Path:
-        """Where a site has everything."""
+        """Return the folder of a site."""
         return self.root / site
 
     def config(self, site: str) -> Path:
-        """Its configuration."""
+        """Return the configuration file of a site."""
         return self.folder(site) / f"{site}.toml"
 
     def job_folder(self, site: str, job: str) -> Path:
-        """What a site keeps of a job."""
+        """Return the folder in which a site keeps a job."""
         return self.folder(site) / "state" / "jobs" / job
 
     def start(self, site: str) -> None:
-        """Start a site's daemon, exactly as a person would."""
-        kind: Daemon = "coordinator" if site == CLEARING else "party"
+        """Start a site's daemon, or the page of the analyst, exactly as a person would."""
+        kind = {CLEARING: "coordinator", ANALYST: "page"}.get(site, "party")
         command = [sys.executable, "-m", "tacit.cli", kind, "--config", str(self.config(site))]
+        if site in self.pages:
+            command += ["--at" if site == ANALYST else "--page", self.pages[site]]
         with (self.folder(site) / "log").open("ab") as log:
             # one BLAS thread: the same bits everywhere, and a core for each site
             env = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
-            self.processes[site] = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=env)  # noqa: S603 - ourselves
+            # ourselves
+            self.processes[site] = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=env)  # noqa: S603
+
+    def open_pages(self, person: str, passphrase: str) -> None:
+        """Give every site and the analyst a page, to which a person can log in; sites ask that person about jobs."""
+        for site in (*self.sites, ANALYST):
+            self.pages[site] = f"{HOST}:{_free_port()}"
+            Approvers(self.folder(site) / "state" / "approvers").add(person, passphrase)
+        for hospital in self.hospitals:
+            policy = example_files.example_policy(approvers=(person,))
+            (self.folder(hospital) / "policy.toml").write_text(policy)
 
     def wait(self) -> None:
-        """Until the server answers; a daemon that gave up is an error."""
+        """Wait until the server answers; raise if a daemon gave up."""
         port = int(self.url.rpartition(":")[2])
         end = time.monotonic() + STARTING
         while time.monotonic() < end:
@@ -83,60 +98,56 @@ class OneMachine:
         raise LocalError(f"the server did not start within {STARTING:g} s: is this machine very busy? Try again")
 
     def kill(self, site: str) -> int:
-        """End a site's process without a word, as a power cut would; the number it had."""
+        """End a site's process without a word, as a power cut would; return the number it had."""
         child = self.processes[site]
         child.kill()
         child.wait()
         return child.pid
 
     def check(self) -> None:
-        """Refuse to wait for a daemon that gave up."""
+        """Raise if a daemon gave up, with the last line of its log."""
         for site, child in self.processes.items():
-            if child.poll() not in {None, -signal.SIGKILL}:
-                said = (self.folder(site) / "log").read_text(errors="replace").strip().splitlines()
-                raise LocalError(f"the process of {site} ended: {said[-1].removeprefix('tacit: error: ') if said else 'it gave no reason'}")
+            if child.poll() not in {None, KILLED}:
+                log = (self.folder(site) / "log").read_text(errors="replace")
+                last = log.strip().rpartition("\n")[2].removeprefix("tacit: error: ")
+                raise LocalError(f"the process of {site} ended: {last or 'it gave no reason'}")
 
     def stop(self) -> None:
-        """End all of them, the server's last."""
+        """End all processes, the server's last."""
         for site in sorted(self.processes, key=lambda name: name == CLEARING):
             self.processes[site].terminate()
         for child in self.processes.values():
-            try:
-                child.wait(PATIENCE)
-            except subprocess.TimeoutExpired:
-                child.kill()
-                child.wait()
-        self._end_server()
-
-    def _end_server(self) -> None:
-        """A coordinator that had to be killed leaves its server behind."""
-        store = self.folder(CLEARING) / "jetstream"
-        with contextlib.suppress(OSError, ValueError):
-            pid = int((store / "nats.pid").read_text())
-            if os.fsencode(store / "nats.conf") in Path(f"/proc/{pid}/cmdline").read_bytes():
-                os.kill(pid, signal.SIGTERM)
+            end_child(child)
+        end_left_behind(self.folder(CLEARING) / "jetstream")  # by a coordinator that had to be killed
 
 
 @contextmanager
-def one_machine(root: Path, hospitals: Mapping[str, F64], y: I64 | Mapping[str, I64], *, keep: bool) -> Iterator[OneMachine]:
-    """Found the consortium; at the end nothing runs any more, and nothing is left unless it is to be kept.
+def one_machine(
+    root: Path,
+    hospitals: Mapping[str, F64],
+    y: I64 | Mapping[str, I64],
+    *,
+    keep: bool,
+    columns: Sequence[str] = (),
+) -> Iterator[OneMachine]:
+    """Found the consortium; at the end stop everything, and remove all files unless they are to be kept.
 
     y: labels of the common records, held by the first hospital, or each hospital's labels of its own records.
+    columns: their names, where every hospital has the same ones.
     """
     made = OneMachine(root, tuple(hospitals), f"tls://{HOST}:{_free_port()}")
     before = signal.signal(signal.SIGTERM, _interrupt)
     try:
         _enrol(made)
         for name, X in hospitals.items():
-            if isinstance(y, Mapping):
-                _furnish(made, name, [f"x{i}" for i in range(X.shape[1])], X, y[name])
-            else:
-                _furnish(made, name, [f"{name}_{i}" for i in range(X.shape[1])], X, y if name == made.hospitals[0] else None)
-        made.config(CLEARING).write_text(
-            example_coordinator(CLEARING, listen=made.url.removeprefix("tls://"), ca_fingerprint=made.fingerprint)
-        )
-        study = _study(made, own=isinstance(y, Mapping))
-        made.config(ANALYST).write_text(example_analyst(ANALYST, servers=[made.url], ca_fingerprint=made.fingerprint) + study)
+            prefix = "x" if isinstance(y, Mapping) else f"{name}_"
+            held = y[name] if isinstance(y, Mapping) else y if name == made.hospitals[0] else None
+            _furnish(made, name, columns or [f"{prefix}{i}" for i in range(X.shape[1])], X, held)
+        listen, pinned = made.url.removeprefix("tls://"), made.fingerprint
+        clearing = example_files.example_coordinator(CLEARING, listen=listen, ca_fingerprint=pinned)
+        made.config(CLEARING).write_text(clearing)
+        analyst = example_files.example_analyst(ANALYST, servers=[made.url], ca_fingerprint=pinned)
+        made.config(ANALYST).write_text(analyst + _study(made, own=isinstance(y, Mapping)))
         yield made
     finally:
         made.stop()
@@ -146,7 +157,7 @@ def one_machine(root: Path, hospitals: Mapping[str, F64], y: I64 | Mapping[str, 
 
 
 def _enrol(made: OneMachine) -> None:
-    """Keys, requests, certificates and the list of members."""
+    """Make keys, requests, certificates and the list of members."""
     (made.root / "registrar").mkdir()
     registrar = Registrar.init(made.root / "registrar", "Demonstration")
     made.fingerprint = registrar.identity.fingerprint
@@ -161,23 +172,24 @@ def _enrol(made: OneMachine) -> None:
 
 
 def _furnish(made: OneMachine, name: str, columns: Sequence[str], X: F64, y: I64 | None) -> None:
-    """A hospital's table, configuration and policy."""
+    """Write a hospital's table, its configuration and its policy."""
     folder = made.folder(name)
     header = [*columns, *([] if y is None else [LABEL])]
     rows: Any = X if y is None else np.column_stack([X, y])
     np.savetxt(folder / "cohort.csv", rows, delimiter=",", header=",".join(header), comments="", fmt="%.17g")
-    label = None if y is None else LABEL
-    made.config(name).write_text(example_party(name, servers=[made.url], ca_fingerprint=made.fingerprint, label=label))
-    (folder / "policy.toml").write_text(example_policy(automatic=True))
+    label, pinned = None if y is None else LABEL, made.fingerprint
+    text = example_files.example_party(name, label=label, servers=[made.url], ca_fingerprint=pinned)
+    made.config(name).write_text(text)
+    (folder / "policy.toml").write_text(example_files.example_policy(automatic=True))
 
 
 def _study(made: OneMachine, *, own: bool) -> str:
-    split = 'partition = "horizontal"' if own else f"labeller = {quoted(made.hospitals[0])}"
+    split = 'partition = "horizontal"' if own else f"labeller = {quote(made.hospitals[0])}\naligned = true"
     return f"""
 [study]
-parties = {quoted(made.hospitals)}
-coordinator = {quoted(CLEARING)}
-dataset = {quoted(DATASET)}
+parties = {quote(made.hospitals)}
+coordinator = {quote(CLEARING)}
+dataset = {quote(DATASET)}
 purpose = "to show that a run survives"
 legal_basis = "public data of scikit-learn"
 {split}

@@ -2,38 +2,49 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 from rich import box
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
 from tacit.errors import LocalError
 from tacit.report.words import clean
 
+if TYPE_CHECKING:
+    from tacit.progress import Watch
+
 
 def console() -> Console:
-    """stdout; without colours and control characters where it is no terminal."""
+    """Return stdout, without colours and control characters where it is no terminal."""
     return Console(highlight=False)
 
 
-def print_json(values: Mapping[str, Any]) -> None:
-    """Exactly one JSON object on stdout."""
+def print_json(**values: Any) -> None:
+    """Print exactly one JSON object on stdout."""
     typer.echo(json.dumps(values, indent=2))
 
 
+def csv_of(lines: Iterable[Iterable[Any]]) -> str:
+    """Return the text of a CSV file."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(lines)
+    return text.getvalue()
+
+
 def table(*columns: str, rows: Iterable[Iterable[str]], numbers: tuple[str, ...] = ()) -> Table:
-    """A table that reads well at 80 columns; cells are wrapped in `Text`, since rich would read markup in names."""
-    made = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1), show_header=any(columns), header_style="dim")
+    """Return a table that reads well at 80 columns; cells are `Text`, since rich would read markup in names."""
+    made = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, show_header=any(columns), header_style="dim")
     for column in columns:
         made.add_column(column, justify="right" if column in numbers else "left", overflow="fold")
     for row in rows:
@@ -48,7 +59,8 @@ def check_targets(targets: Mapping[str, Path | None], sources: Iterable[Path]) -
         if target is None:
             continue
         if target.is_dir() or not target.parent.is_dir() or not os.access(target.parent, os.W_OK):
-            raise LocalError(f"{option} {target} cannot be written: name a file in a directory that exists and is yours to write")
+            hint = "name a file in a directory that exists and is yours to write"
+            raise LocalError(f"{option} {target} cannot be written: {hint}")
         if target.resolve() in inputs:
             raise LocalError(f"{option} {target} is given twice, and one would replace the other: name another file")
         inputs.add(target.resolve())
@@ -56,32 +68,28 @@ def check_targets(targets: Mapping[str, Path | None], sources: Iterable[Path]) -
 
 @dataclass
 class Steps:
-    """A bar of whole steps; within a step the rounds of a run move it on."""
+    """A bar of whole steps; within a step the work of a run moves it on."""
 
-    bar: Progress
-    task: TaskID
-    done: int = 0
+    watch: Watch
 
     @contextmanager
     def doing(self, what: str) -> Iterator[None]:
-        """One step."""
-        self.bar.update(self.task, description=what)
-        yield
-        self.done += 1
-        self.bar.update(self.task, completed=self.done)
+        """Show a step while it is done."""
+        from tacit.progress import watching  # noqa: PLC0415 - NumPy is for those who wait
 
-    def rounds(self, place: str, done: int, total: int) -> None:
-        """What `Federation.progress` calls."""
-        del place
-        # one step may hold several loops, and work after the last round: never backwards, never quite full
-        reached = max(self.bar.tasks[self.task].completed, self.done + done / (total + 1))
-        self.bar.update(self.task, completed=reached)
+        with watching(what):
+            yield
+        self.watch.end_step()
+
+    def name(self, what: str) -> None:
+        """Say what is going on, instead of the step's own name."""
+        self.watch.names[-1] = what
 
 
 @contextmanager
 def steps(total: int) -> Iterator[Steps]:
-    """A progress bar with the time left, on stderr; gone when done, and never there without a terminal."""
-    err = Console(stderr=True)
-    columns = (TextColumn("{task.description:<16}"), BarColumn(), TimeRemainingColumn(), TextColumn("left"))
-    with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as bar:
-        yield Steps(bar, bar.add_task("", total=total))
+    """Show a bar with the time left on stderr; it goes when done, and never comes without a terminal."""
+    from tacit.progress import watching  # noqa: PLC0415 - NumPy is for those who wait
+
+    with watching("", steps=total, delay=0.0) as watch:
+        yield Steps(watch)

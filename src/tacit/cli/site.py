@@ -2,35 +2,57 @@
 
 from __future__ import annotations
 
-import tomllib
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from threading import Event
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from typer import Option
-
-from tacit.consortium.settings import AnalystSettings, CoordinatorSettings, PartySettings, Settings, toml_of
+from tacit.consortium.site.logs import setup_logging
+from tacit.consortium.site.settings import AnalystSettings, CoordinatorSettings, PartySettings, Settings, toml_of
 from tacit.errors import LocalError
 
-Config = Annotated[
-    Path | None,
-    Option(metavar="FILE", help="The site's configuration; by default the only fitting one in this folder.", show_default=False),
-]
+if TYPE_CHECKING:
+    from tacit.consortium.site.daemon import Meet
+
 S = TypeVar("S", bound=Settings)
-WORDS: dict[type[Settings], str] = {PartySettings: "a party", CoordinatorSettings: "a coordinator", AnalystSettings: "an analyst"}
+WORDS = {PartySettings: "a party", CoordinatorSettings: "a coordinator", AnalystSettings: "an analyst"}
 
 
 def settings_of(config: Path | None, kind: type[S]) -> S:
-    """The settings of this kind of site."""
+    """Return the settings of a site of this kind."""
     found = any_settings(config, kind)
     if not isinstance(found, kind):
-        raise LocalError(f"{config} is the configuration of {WORDS[type(found)]}: this command needs that of {WORDS[kind]}")
+        is_of, needed = WORDS[type(found)], WORDS[kind]
+        raise LocalError(f"{config} is the configuration of {is_of}: this command needs that of {needed}")
     return found
 
 
 def any_settings(config: Path | None, kind: type[Settings] = Settings) -> Settings:
-    """The settings of whatever site the file is of."""
-    path = config or _only_one(kind)
+    """Return the settings of whatever site the file is of."""
+    path = find_config(config, kind)
     return _kind_of(toml_of(path, "the configuration")).from_toml(path)
+
+
+def find_config(config: Path | None, kind: type[Settings]) -> Path:
+    """Return the file that was named, or else the only one of this kind in this folder."""
+    return config or _only_one(kind)
+
+
+def serve(config: Path | None, kind: type[S], run: Callable[[S, Event, Meet], None], page: str | None) -> None:
+    """Run a site of this kind until it is told to stop; with its page, if an address is given."""
+    from tacit.consortium.site.daemon import meet_nobody, stop_on_signals  # noqa: PLC0415 - takes a second to import: only who serves waits
+
+    settings = settings_of(config, kind)
+    setup_logging(settings.log_format, site=settings.name)
+    if page is None:
+        run(settings, stop_on_signals(), meet_nobody)
+        return
+    from tacit.page.desk import Desk  # noqa: PLC0415 - an extra, for who wants a page
+    from tacit.page.serving import find_address, serve_page  # noqa: PLC0415 - likewise
+
+    desk, address = Desk(settings), find_address(page, settings)
+    with serve_page(desk, address):
+        run(settings, stop_on_signals(), desk.meet)
 
 
 def _kind_of(content: dict[str, Any]) -> type[PartySettings | CoordinatorSettings | AnalystSettings]:
@@ -40,19 +62,18 @@ def _kind_of(content: dict[str, Any]) -> type[PartySettings | CoordinatorSetting
 
 
 def _only_one(kind: type[Settings]) -> Path:
-    found = [
-        path
-        for path in sorted(Path().glob("*.toml"))
-        if issubclass(_kind_of(content := _content(path)), kind) and "ca_fingerprint" in content
-    ]
-    if len(found) != 1:
-        have = f"several configurations ({', '.join(map(str, found))})" if found else f"no configuration of {WORDS.get(kind, 'a site')}"
-        raise LocalError(f"this folder has {have}: name one with --config")
-    return found[0]
+    contents = {path: _content(path) for path in sorted(Path().glob("*.toml"))}
+    found = [path for path, said in contents.items() if "ca_fingerprint" in said and issubclass(_kind_of(said), kind)]
+    if len(found) == 1:
+        return found[0]
+    have = f"no configuration of {WORDS.get(kind, 'a site')}"
+    if found:
+        have = f"several configurations ({', '.join(map(str, found))})"
+    raise LocalError(f"this folder has {have}: name one with --config")
 
 
 def _content(path: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
+        return toml_of(path, "the configuration")
+    except LocalError:
         return {}

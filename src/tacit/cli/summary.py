@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from tacit.choreo.ledger import Learnt, Opened
-from tacit.report import Report
-from tacit.report.words import counted, figure, human_bytes, human_seconds, listing, often
+from rich.console import Console
 
-BESIDES = ("align", "open_common", "gram_algorithm1", "gram_intersection")  # what ran before it, or opens more by the caller's choice
+from tacit.choreo.fact import Facts
+from tacit.choreo.ledger import Learnt, Opened
+from tacit.cli.output import table
+from tacit.report import Report
+from tacit.report.disclosures import BESIDES, list_known
+from tacit.report.words import cost_of, figure, listing, often
 
 
 class Line(NamedTuple):
@@ -22,35 +25,39 @@ class Line(NamedTuple):
 
 
 def figures(report: Report) -> list[tuple[str, str]]:
-    """Cost, gap to the centralised learner and warnings."""
-    cost = f"{counted(report.rounds, 'round')}, {human_bytes(report.bytes)}, {human_seconds(report.seconds)}"
+    """Return the cost, the gap to the centralised learner and the warnings, a line each."""
     gap = [(name, figure(value)) for name, value in (report.comparison or {}).items()]
-    return [("cost", cost), *gap, *(("warning", text) for text in report.warnings)]
+    return [
+        ("cost", cost_of(report.rounds, report.bytes, report.seconds)),
+        *gap,
+        *(("warning", text) for text in report.warnings),
+    ]
 
 
-def known(opens: Iterable[Opened]) -> list[tuple[str, str]]:
-    """What each role knows after the run, a line per role."""
-    roles: dict[str, dict[str, None]] = {}
-    for opened in opens:
-        roles.setdefault(opened.role, {})[opened.what] = None
-    return [(role, "; ".join(whats)) for role, whats in roles.items()]
+def summarise_known(opens: Sequence[Opened]) -> list[tuple[str, str]]:
+    """Return what each role knows as the outermost protocol sums it up, with what that cannot say itself."""
+    return list_known(opened for opened in opens if opened.protocol in {opens[0].protocol, *BESIDES})
 
 
-def in_all(opens: Sequence[Opened]) -> list[tuple[str, str]]:
-    """The same as the outermost protocol sums it up, with what it cannot say itself."""
-    return known(opened for opened in opens if opened.protocol in {opens[0].protocol, *BESIDES})
-
-
-def disclosed(learnt: Iterable[Learnt], sites: Sequence[str]) -> list[Line]:
-    """The ledger's folded rows with equal ones merged, whoever sent or received them."""
-    groups: dict[tuple[str, str, int], list[Learnt]] = {}
+def list_disclosures(learnt: Iterable[Learnt], sites: Sequence[str]) -> list[Line]:
+    """Return the ledger's folded rows with equal ones merged, whoever sent or received them."""
+    groups: dict[tuple[str, Facts, int], list[Learnt]] = {}
     for row in learnt:
-        groups.setdefault((row.message, row.learnt, row.times), []).append(row)
+        groups.setdefault((row.message, row.facts, row.times), []).append(row)
     return [line for rows in groups.values() for line in _lines(rows, sites)]
 
 
+def print_disclosures(screen: Console, report: Report) -> None:
+    """Print who knows what, and who learnt it from whom."""
+    screen.print("\nWho knows what after training", style="bold")
+    screen.print(table("who", "knows", rows=list_known(report.opens)))
+    screen.print("\nWho learnt what, from the ledger of every message", style="bold")
+    rows = list_disclosures(report.learnt, list(report.parties))
+    screen.print(table("who", "learnt", "from whom", "how often", rows=rows))
+
+
 def _lines(rows: list[Learnt], sites: Sequence[str]) -> list[Line]:
-    receivers, senders = (tuple(dict.fromkeys(names)) for names in zip(*((r.who, r.from_whom) for r in rows), strict=True))
+    receivers, senders = tuple(dict.fromkeys(r.who for r in rows)), tuple(dict.fromkeys(r.from_whom for r in rows))
     alike = {(r, s) for r in receivers for s in senders if r != s} == {(r.who, r.from_whom) for r in rows}
     if alike:
         return [_line(_receivers(receivers, senders, sites), rows[0], senders)]

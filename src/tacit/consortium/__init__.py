@@ -1,1 +1,4 @@
-"""What organisations need besides the protocol: a journal that survives a crash, and an audit that shows who altered what."""
+"""What organisations need besides the protocol.
+
+A journal that survives a crash, and an audit that shows who altered what.
+"""

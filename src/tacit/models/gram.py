@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import field
 
-from tacit.choreo import F64, Coordinator, Holder, Role, State
+from tacit.arrays import F64
+from tacit.choreo import Coordinator, Holder, State
 from tacit.models.shapes import Shapes, among
-from tacit.numeric.kernels import KERNELS
-from tacit.protocols.gram_model import DualModel, SupportColumns
-from tacit.protocols.gram_weights import WeightShare
+from tacit.numeric.svm.kernels import KERNELS
+from tacit.numeric.svm.problems import OVR
+from tacit.protocols.gram.model import DualModel, SupportColumns
+from tacit.protocols.gram.weights import WeightShare
+from tacit.request import Input, Left, Values
 
-Shares = dict[str, tuple[Role, Mapping[str, Any]]]
+Shares = dict[str, Input]
 
 
 class GramModel(State):
@@ -25,11 +26,15 @@ class GramModel(State):
     asked: int = 0  # new records so far, where there is a quota
 
     def check(self, shapes: Shapes) -> None:
-        """Raise unless all parts fit; by rows each holder has support vectors of its own, else its cells of all of them."""
-        shapes.fit(self.dual.coef, "decisions", "support")
+        """Raise unless all parts fit.
+
+        By rows each holder has support vectors of its own, else its cells of all of them.
+        """
+        shapes.told_apart(self.dual.multi_class)
+        shapes.fit(self.dual.coef, "problems", "support")
         shapes.fit(self.dual.norms, "support")
         for numbers in (self.dual.bias, self.dual.objective, *([] if self.dual.length is None else [self.dual.length])):
-            shapes.fit(numbers, "decisions")
+            shapes.fit(numbers, "problems")
         among(self.dual.kernel, KERNELS, "kernel")
         shapes.of_holders(self.columns)
         for party, own in self.columns.items():
@@ -41,15 +46,24 @@ class GramModel(State):
         if self.weights:
             shapes.of_holders(self.weights)
         for share in self.weights.values():
-            shapes.fit(share.words, "decisions", shapes.columns + 1)
+            shapes.fit(share.words, "problems", shapes.columns + 1)
         shapes.fit_sigmoids(self.sigmoids)
 
+    @property
+    def multi_class(self) -> str:
+        """Which problems several classes are."""
+        return self.dual.multi_class
+
     def shares(self, site: str) -> Shares:
-        """What each party brings along when the model is asked."""
-        return {"dual": (Coordinator, {site: self.dual}), "columns": (Holder, self.columns)}
+        """Return what each party brings along when the model is asked."""
+        return {"dual": Values(Coordinator, {site: self.dual}), "columns": Values(Holder, self.columns)}
+
+    def weight_shares(self) -> Shares:
+        """Return what each holder brings along of the weights of a linear model."""
+        return {"weights": Values(Holder, dict(self.weights))}
 
     def records_of(self) -> dict[str, str]:
-        """Whose records a file of this model contains."""
+        """Return whose records a file of this model contains."""
         return {p: f"{c.X.shape[1]} columns of {len(c.X)} support vectors" for p, c in self.columns.items() if c.X.size}
 
 
@@ -60,33 +74,23 @@ class StoredModel(State):
     parties: tuple[str, ...]
     sigmoids: F64 | None = None
     weights: str = ""  # the job that shared the weights of a linear one, from the first question on
+    multi_class: str = OVR
 
     def check(self, shapes: Shapes) -> None:
         """Raise unless the parties are the holders and one that coordinates."""
+        shapes.told_apart(self.multi_class)
         shapes.of_holders(self.parties[:-1])
         shapes.fit_sigmoids(self.sigmoids)
 
-    def shares(self) -> Shares:
-        """As of a whole model; this reference stands for what each party has."""
-        *holders, site = self.parties
-        return {"dual": (Coordinator, {site: self}), "columns": (Holder, dict.fromkeys(holders, self))}
+    def shares(self, site: str) -> Shares:
+        """Return what each party brings along when the model is asked: what the training left with it."""
+        del site
+        return {"dual": Left(Coordinator, self.job, "dual"), "columns": Left(Holder, self.job, "columns")}
 
     def weight_shares(self) -> Shares:
-        """The same of the weights."""
-        kept = StoredModel(self.weights, self.parties)
-        return {"weights": (Holder, dict.fromkeys(self.parties[:-1], kept))}
+        """Return what each holder brings along of the weights of a linear model."""
+        return {"weights": Left(Holder, self.weights)}
 
     def records_of(self) -> dict[str, str]:
-        """This file holds a reference only."""
+        """Return nothing: the file holds a reference only."""
         return {}
-
-
-@dataclass(frozen=True)
-class Answers:
-    """Answers about records between organisations: with who asked, under the job's id, and nowhere else."""
-
-    job: str
-    at: tuple[str, ...]
-
-    def __str__(self) -> str:
-        return f"the answers are at {', '.join(self.at)} only, and read there: tacit party answers {self.job[:8]}"

@@ -1,11 +1,15 @@
-"""A PAN-SVM as an ONNX graph in double precision; needs the extra `export`.
+"""A public model as an ONNX graph in double precision; needs the extra `export`.
 
-    values = K(X, L) (B w') + b         B: the basis of the map, multiplied out      fourier: cos(X W + o) instead of K(X, L)
-    scores = values, or the votes of one-versus-one
+    values = K(X, L) (B w') + b         B: the basis of the map, multiplied out; fourier: cos(X W + o) for K(X, L)
+    values = g(X W + b) beta            of an extreme learning machine
+    scores = values, or the votes of one-versus-one; in a regression `value`, and nothing else
     label  = classes[scores > 0], or classes[argmax scores]
     probabilities = 1 / (1 + exp(A scores + B)), made to add up to 1; with probability=True only
 
 Opset 15 and IR version 8 are of 2021, and every later runtime reads them.
+
+Where all columns hold numbers, X is one table. Where some hold texts or dates, every column that is used is an input of
+its own, by its name and of one column: texts as strings, "" for none, dates as days since 1970-01-01.
 """
 
 from __future__ import annotations
@@ -18,19 +22,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper
 
-from tacit.choreo import F64, Array
-from tacit.errors import LocalError
-from tacit.models.prepared import Encoded, Filled, Scaled
-from tacit.numeric.feature_map import fourier_weights
+from tacit.arrays import F64, Array
+from tacit.models.elm import ElmModel
+from tacit.models.prepared import CYCLES, Encoded, Filled, Scaled, Vectorized, is_text
+from tacit.numeric.features.feature_map import fourier_weights
+from tacit.protocols.elm.shape import layer_weights
 
 if TYPE_CHECKING:
-    from tacit.models.export import Names
+    from tacit.models.export import Names, PublicModel
     from tacit.models.pan import PanModel
-    from tacit.protocols.feature_map import FeatureMap
-    from tacit.protocols.row_problems import Pairs
+    from tacit.numeric.svm.problems import Pairs
+    from tacit.protocols.planes.feature_map import FeatureMap
 
-OPSET, IR_VERSION = 15, 8
-IN, LABEL, SCORES, PROBABILITIES = "X", "label", "scores", "probabilities"
+OPSET, ML_OPSET, IR_VERSION = 15, 2, 8
+ML = "ai.onnx.ml"
+IN, LABEL, SCORES, PROBABILITIES, VALUE = "X", "label", "scores", "probabilities", "value"
 
 
 class Graph:
@@ -41,7 +47,7 @@ class Graph:
         self.constants: list[TensorProto] = []
 
     def __call__(self, op: str, *inputs: str | float | Array, name: str | None = None, **attributes: Any) -> str:
-        """The value of an operation on values, numbers and arrays."""
+        """Add an operation on values, numbers and arrays, and return the name of its value."""
         names = [i if isinstance(i, str) else self._constant(np.asarray(i)) for i in inputs]
         name = name or f"{op}_{len(self.nodes)}"
         self.nodes.append(helper.make_node(op, names, [name], **attributes))
@@ -53,15 +59,30 @@ class Graph:
         return name
 
 
-def graph_of(model: PanModel, classes: Array, n_features: int, names: Names, before: Sequence[Any] = ()) -> bytes:
-    """The file's bytes."""
-    do, labels = Graph(), np.array(classes)
-    labels = labels.astype(object) if labels.dtype.kind == "U" else labels
-    wide, start, columns = len(model.pairs) > 1, IN, n_features
+def graph_of(
+    model: PublicModel, classes: Array | None, n_features: int, names: Names, before: Sequence[Any] = ()
+) -> bytes:
+    """Return the bytes of the file; without classes it is a regression's."""
+    do, start, columns = Graph(), IN, n_features
+    given = _inputs(do, n_features, names, before)
     for prepared in before:
         start, columns = _prepared(do, start, prepared), len(prepared.sources)
-    values = _values(do, model, columns, start)
-    scores = _scores(do, values, model)
+    values = _elm_values(do, model, start) if isinstance(model, ElmModel) else _values(do, model, columns, start)
+    told = _number(do, values) if classes is None else _answers(do, values, model, np.array(classes))
+    content: bytes = _whole(helper.make_graph(do.nodes, "tacit", given, told, do.constants), names).SerializeToString()
+    return content
+
+
+def _number(do: Graph, values: str) -> list[Any]:
+    """Add the answer of a regression, and say what it is."""
+    do("Squeeze", values, np.array([1]), name=VALUE)
+    return [helper.make_tensor_value_info(VALUE, TensorProto.DOUBLE, ["n"])]
+
+
+def _answers(do: Graph, values: str, model: PublicModel, labels: Array) -> list[Any]:
+    """Add label, scores and probabilities of a classifier, and say what they are."""
+    labels, wide = labels.astype(object) if labels.dtype.kind == "U" else labels, len(labels) > 2  # noqa: PLR2004 - one score separates two
+    scores = _elm_scores(do, values, model) if isinstance(model, ElmModel) else _scores(do, values, model)
     _label(do, scores, labels, wide=wide)
     kind = TensorProto.STRING if labels.dtype == object else helper.np_dtype_to_tensor_dtype(labels.dtype)
     told = [
@@ -71,33 +92,88 @@ def graph_of(model: PanModel, classes: Array, n_features: int, names: Names, bef
     if model.sigmoids is not None:
         _probabilities(do, scores, np.asarray(model.sigmoids))
         told.append(helper.make_tensor_value_info(PROBABILITIES, TensorProto.DOUBLE, ["n", len(labels)]))
-    given = [helper.make_tensor_value_info(IN, TensorProto.DOUBLE, ["n", n_features])]
-    content: bytes = _whole(helper.make_graph(do.nodes, "PanSVC", given, told, do.constants), names).SerializeToString()
-    return content
+    return told
 
 
 def _whole(graph: Any, names: Names) -> ModelProto:
-    opset = helper.make_opsetid("", OPSET)
-    model = helper.make_model(graph, opset_imports=[opset], ir_version=IR_VERSION, producer_name="tacit", producer_version=version("tacit"))
+    opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid(ML, ML_OPSET)]
+    model = helper.make_model(
+        graph, opset_imports=opsets, ir_version=IR_VERSION, producer_name="tacit", producer_version=version("tacit")
+    )
     if names is not None:
         helper.set_model_props(model, {"features": json.dumps([str(name) for name in names])})
     return model
 
 
+def _inputs(do: Graph, n_features: int, names: Names, before: Sequence[Any]) -> list[Any]:
+    """Return what the graph is given: the table X, or each of the columns that are used, which make up X."""
+    texts, plain, used = _find_texts(before, n_features)
+    if plain:
+        return [helper.make_tensor_value_info(IN, TensorProto.DOUBLE, ["n", n_features])]
+    labels = [f"x{j}" for j in range(n_features)] if names is None else [str(name) for name in names]
+    labels = [f"{name}_" if name in (IN, LABEL, SCORES, PROBABILITIES) else name for name in labels]
+    kinds = {j: TensorProto.STRING if j in texts else TensorProto.DOUBLE for j in used}
+    columns = {j: _numbers(do, labels[j], texts[j]) if j in texts else labels[j] for j in used}
+    do("Concat", *(columns.get(j, columns[used[0]]) for j in range(n_features)), axis=1, name=IN)  # unused: any other
+    return [helper.make_tensor_value_info(labels[j], kind, ["n", 1]) for j, kind in kinds.items()]
+
+
+def _find_texts(before: Sequence[Any], n_features: int) -> tuple[dict[int, tuple[str, ...]], bool, list[int]]:
+    """Return the categories of columns of texts, whether X is a plain table of numbers, and which columns are used."""
+    texts: dict[int, tuple[str, ...]] = {}
+    origin, dates = np.arange(n_features), False
+    for prepared in before:
+        if isinstance(prepared, Encoded):
+            known = dict(zip(prepared.encoded.tolist(), prepared.labels, strict=True))
+        else:
+            known = dict(enumerate(prepared.labels)) if isinstance(prepared, Vectorized) else {}
+        for j, values in known.items():
+            if is_text(values):
+                texts[int(origin[j])] = tuple(map(str, values))
+        dates = dates or (isinstance(prepared, Vectorized) and "date" in prepared.kinds)
+        origin = origin[prepared.sources]
+    return texts, not texts and not dates, np.unique(origin).tolist()
+
+
+def _numbers(do: Graph, column: str, texts: Sequence[str]) -> str:
+    """Add the numbers of texts, -1 for any other and NaN for none."""
+    codes = {"": np.nan, **{text: float(k) for k, text in enumerate(texts)}}
+    known: dict[str, Any] = {"keys_strings": list(codes), "values_floats": list(codes.values()), "default_float": -1.0}
+    return do("Cast", do("LabelEncoder", column, domain=ML, **known), to=TensorProto.DOUBLE)
+
+
 def _prepared(do: Graph, start: str, prepared: Any) -> str:
-    """As `apply` of `models.prepared` has it, on all columns."""
+    """Add what `apply` of `models.prepared` computes, on all columns."""
     if isinstance(prepared, Scaled):
         return do("Div", do("Sub", start, prepared.center), prepared.scale)
-    if isinstance(prepared, Encoded) and any(isinstance(value, str) for values in prepared.labels for value in values):
-        raise LocalError("an encoder of texts has no ONNX form here: export to .skops, or declare numbers as categories")
     columns = do("Gather", start, np.asarray(prepared.sources), axis=1)
+    if isinstance(prepared, Vectorized):
+        return _vectorized(do, columns, prepared)
     if isinstance(prepared, Encoded):
-        return do("Where", np.isnan(prepared.codes), columns, do("Cast", do("Equal", columns, prepared.codes), to=TensorProto.DOUBLE))
+        return do(
+            "Where",
+            np.isnan(prepared.codes),
+            columns,
+            do("Cast", do("Equal", columns, prepared.codes), to=TensorProto.DOUBLE),
+        )
     if isinstance(prepared, Filled):
         missing, own = do("IsNaN", columns), np.arange(len(prepared.sources)) < len(prepared.values)
         filled = do("Where", missing, prepared.values[prepared.sources], columns)
         return do("Where", own, filled, do("Cast", missing, to=TensorProto.DOUBLE))
     return columns
+
+
+def _vectorized(do: Graph, columns: str, prepared: Vectorized) -> str:
+    """Add what a vectorizer makes of columns."""
+    made = np.array(prepared.made)
+    f, p = np.array([CYCLES.get(what, (0.0, 0.0)) for what in prepared.made]).T
+    turned = do("Sin", do("Add", do("Mul", columns, f), p))
+    gaps = do("Cast", do("IsNaN", columns), to=TensorProto.DOUBLE)
+    categories = do("Cast", do("Equal", columns, prepared.codes), to=TensorProto.DOUBLE)
+    marks = do("Where", made == "gap", gaps, categories)
+    values = do("Where", made == "value", columns, do("Where", np.isin(made, list(CYCLES)), turned, marks))
+    filled = do("Where", do("IsNaN", values), prepared.fill, values)
+    return do("Div", do("Sub", filled, prepared.center), prepared.scale)
 
 
 def _values(do: Graph, model: PanModel, n_features: int, start: str) -> str:
@@ -112,13 +188,46 @@ def _values(do: Graph, model: PanModel, n_features: int, start: str) -> str:
     return do("Add", do("MatMul", _kernel(do, the_map, start), the_map.basis @ model.w.T), model.b)
 
 
+def _elm_values(do: Graph, model: ElmModel, start: str) -> str:
+    """Add h(X) beta, with the hidden layer as `numeric.features.elm` has it."""
+    W, b = layer_weights(model.layer)
+    name = model.layer.activation
+    if name == "rbf":
+        return do("MatMul", do("Exp", _less_distance(do, start, W.T, 1.0 / len(W))), model.beta)
+    reached = do("Add", do("MatMul", start, W), b)
+    if name == "sigmoid":
+        H = do("Div", 1.0, do("Add", do("Exp", do("Neg", reached)), 1.0))
+    elif name == "sign":
+        H = do("Where", do("Less", reached, 0.0), -1.0, 1.0)
+    else:
+        H = do("Tanh", reached) if name == "tanh" else do("Max", reached, 0.0)
+    return do("MatMul", H, model.beta)
+
+
+def _elm_scores(do: Graph, values: str, model: ElmModel) -> str:
+    """Add the decision values, those of classes that were not learnt below all others (`models.elm`)."""
+    if model.beta.shape[1] == 1:
+        return do("Squeeze", values, np.array([1]), name=SCORES)
+    absent = np.isin(np.arange(model.beta.shape[1]), model.absent)
+    others = do("ReduceMin", do("Where", absent, np.inf, values), axes=[1], keepdims=1)
+    return do("Where", absent, do("Sub", others, 1.0), values, name=SCORES)
+
+
+def _less_distance(do: Graph, start: str, points: F64, factor: float) -> str:
+    """Add -factor |x - p|^2 for every point p."""
+    squares = do("ReduceSum", do("Mul", start, start), np.array([1]), keepdims=1)
+    less = do("Sub", do("Sub", do("MatMul", start, 2.0 * points.T), squares), np.einsum("ij,ij->i", points, points))
+    return do("Mul", do("Min", less, 0.0), factor)
+
+
 def _kernel(do: Graph, the_map: FeatureMap, start: str) -> str:
-    """K(X, L) as `numeric.kernels` has it; factors are in L, since onnxruntime fuses one behind a MatMul as a single-precision number."""
+    """Add K(X, L) as `numeric.svm.kernels` has it.
+
+    Factors are in L, since onnxruntime fuses one behind a MatMul as a single-precision number.
+    """
     L: F64 = the_map.centres
     if the_map.kernel == "rbf":
-        squares = do("ReduceSum", do("Mul", start, start), np.array([1]), keepdims=1)
-        less = do("Sub", do("Sub", do("MatMul", start, 2.0 * L.T), squares), np.einsum("ij,ij->i", L, L))
-        return do("Exp", do("Mul", do("Min", less, 0.0), the_map.gamma))
+        return do("Exp", _less_distance(do, start, L, the_map.gamma))
     moved = do("Add", do("MatMul", start, the_map.gamma * L.T), the_map.coef0)
     return do("Pow", moved, float(the_map.degree)) if the_map.kernel == "poly" else do("Tanh", moved)
 
@@ -132,7 +241,7 @@ def _scores(do: Graph, values: str, model: PanModel) -> str:
 
 
 def _votes(do: Graph, values: str, pairs: Pairs, classes: int) -> str:
-    """As `numeric.folds.votes`, with a row of +1 and -1 for every duel."""
+    """Add what `numeric.scores.folds.votes` computes, with a row of +1 and -1 for every duel."""
     first, second = np.eye(classes)[[i for i, _ in pairs]], np.eye(classes)[[j for _, j in pairs]]
     # a value of 0 is the first's, as in scikit-learn
     lost = do("Cast", do("Less", values, 0.0), to=TensorProto.DOUBLE)
@@ -142,7 +251,7 @@ def _votes(do: Graph, values: str, pairs: Pairs, classes: int) -> str:
 
 
 def _probabilities(do: Graph, scores: str, AB: F64) -> str:
-    """As `numeric.platt.probabilities`; 1 / (1 + exp z) by operations that every runtime has in double precision."""
+    """Add `numeric.scores.platt.probabilities`: 1 / (1 + exp z) by operations that all runtimes have."""
     if len(AB) == 1:
         scores = do("Unsqueeze", scores, np.array([1]))
     p = do("Div", 1.0, do("Add", do("Exp", do("Add", do("Mul", scores, AB[:, 0]), AB[:, 1])), 1.0))
@@ -153,5 +262,9 @@ def _probabilities(do: Graph, scores: str, AB: F64) -> str:
 
 
 def _label(do: Graph, scores: str, labels: Array, *, wide: bool) -> str:
-    best = do("ArgMax", scores, axis=1, keepdims=0) if wide else do("Cast", do("Greater", scores, 0.0), to=TensorProto.INT64)
+    best = (
+        do("ArgMax", scores, axis=1, keepdims=0)
+        if wide
+        else do("Cast", do("Greater", scores, 0.0), to=TensorProto.INT64)
+    )
     return do("Gather", labels, best, name=LABEL)

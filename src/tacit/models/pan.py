@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import numpy as np
 
-from tacit.choreo import F64, State
+from tacit.arrays import F64
+from tacit.choreo import State
 from tacit.models.shapes import MisfitError, Shapes, check_map
-from tacit.numeric.folds import votes
-from tacit.protocols.feature_map import FeatureMap, map_records
-from tacit.protocols.row_problems import Pairs, problems
+from tacit.numeric.devices import device_of
+from tacit.numeric.svm.problems import OVO, OVR, Pairs, count_problems, problems, value_classes
+from tacit.protocols.planes.feature_map import FeatureMap, map_on
 
 BLOCK = 1 << 22  # entries of F at a time
 
 
 class PanModel(State):
-    """f(x) = w.F(x) + b for every problem; `pairs` says which class is positive and which negative in it, -1 being the rest."""
+    """f(x) = w.F(x) + b for every problem.
+
+    `pairs` says which class is positive and which negative in it, -1 being the rest.
+    """
 
     map: FeatureMap
     w: F64
@@ -31,24 +35,30 @@ class PanModel(State):
         shapes.fit(self.b, "problems")
         shapes.same("problems", len(self.pairs))
         k = shapes.classes
-        duels = len(self.pairs) == k * (k - 1) // 2 and self.pairs == problems(k, "ovo")  # so many are made only if the file has them
-        if self.classes != k or not (duels or self.pairs == problems(k, "ovr")):
+        # so many pairs are made only if the file has them
+        ways = (problems(k, way) for way in (OVR, OVO) if len(self.pairs) == count_problems(k, way))
+        if self.classes != k or self.pairs not in ways:
             raise MisfitError("the classes of a model are not those of its file")
         shapes.fit_sigmoids(self.sigmoids)
 
-    def values(self, X: F64) -> F64:
-        """The value f of every record and problem, in blocks of records."""
-        step = max(1, BLOCK // max(1, self.map.size))
-        found = [map_records(self.map, X[i : i + step]) @ self.w.T + self.b for i in range(0, len(X), step)]
-        return np.concatenate(found) if found else np.empty((0, len(self.b)))
+    def values(self, X: F64, device: str = "cpu") -> F64:
+        """Return the value f of every record and problem, computed in blocks of records on a device."""
+        on = device_of(device)
+        step, w = max(1, max(BLOCK, on.block) // max(1, self.map.size)), on.put(np.ascontiguousarray(self.w.T))
+        found = [on.get(map_on(on, self.map, X[i : i + step], "float64") @ w) for i in range(0, len(X), step)]
+        return np.concatenate(found) + self.b if found else np.empty((0, len(self.b)))
 
-    def decide(self, X: F64) -> F64:
-        """Decision values: one column for two classes, else one per class."""
-        values = self.values(X)
-        return values if len(self.pairs) == 1 or self.pairs[0][1] < 0 else votes(values, self.pairs, self.classes)
+    def decide(self, X: F64, device: str = "cpu") -> F64:
+        """Return decision values: one column for two classes, else one per class."""
+        return value_classes(self.values(X, device), self.multi_class)
+
+    @property
+    def multi_class(self) -> str:
+        """Which problems several classes are."""
+        return OVR if self.pairs[0][1] < 0 else OVO
 
     def records_of(self) -> dict[str, str]:
-        """Landmarks are means of at least `min_cluster` records; means of one are records, of whom nobody can say."""
+        """Return whose records a file contains: nobody's, but a landmark that is the mean of one record is that."""
         return {"some party": f"{len(self.map.centres)} landmarks, some of them records"} if self.bare else {}
 
     @property

@@ -1,16 +1,29 @@
 """What fitted transformers are: each new column is made of one old one, value by value.
 
-`sources` says of which; `apply` makes new columns of theirs. The same text serves whole records and every party's own columns.
+`sources` says of which; `apply` makes new columns of theirs. The same text serves whole records and every party's own
+columns.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from tacit.choreo import F64, I64, State
-from tacit.models.shapes import MisfitError, Shapes, below
+from tacit.arrays import F64, I64, Array
+from tacit.choreo import State
+from tacit.models.shapes import MisfitError, Shapes, among, below
+
+
+def is_text(values: Sequence[Any]) -> bool:
+    """Whether categories are texts, which a federation carries as their numbers."""
+    return any(isinstance(value, str) for value in values)
+
+
+def codes_of(values: Sequence[Any]) -> list[float]:
+    """Return what stands for each category in a column of numbers."""
+    return [float(k) for k in range(len(values))] if is_text(values) else [float(v) for v in values]
 
 
 def check_learnt(learnt: dict[str, Any], shapes: Shapes) -> None:
@@ -43,11 +56,11 @@ class Scaled(State):
         return np.arange(len(self.center))
 
     def apply(self, X: F64, new: I64) -> F64:
-        """Missing values stay missing."""
+        """Return scaled columns; missing values stay missing."""
         return (X - self.center[new]) / self.scale[new]
 
     def records_of(self) -> dict[str, str]:
-        """Statistics are no records."""
+        """Return nothing: statistics are no records."""
         return {}
 
 
@@ -71,12 +84,12 @@ class Filled(State):
         return np.concatenate([np.arange(len(self.values)), self.indicated])
 
     def apply(self, X: F64, new: I64) -> F64:
-        """Indicators are 1 where a value is missing."""
+        """Return filled columns, and indicators that are 1 where a value is missing."""
         missing, column = np.isnan(X), new < len(self.values)
         return np.where(column, np.where(missing, self.values[self.sources[new]], X), missing)
 
     def records_of(self) -> dict[str, str]:
-        """Statistics are no records."""
+        """Return nothing: statistics are no records."""
         return {}
 
 
@@ -86,9 +99,88 @@ class Kept(State):
     sources: I64
 
     def apply(self, X: F64, new: I64) -> F64:
-        """As they are."""
+        """Return the columns as they are."""
         del new
         return X
+
+
+class Vectorized(State):
+    """Columns of a raw table as numbers: what each is, and what new columns are made of it.
+
+    kinds: of each old column, one of KINDS, or why it is left out. labels: of each, its categories if it has some:
+    texts, which X has as their numbers and -1 for any other, or numbers. sources: of which old column each new one is
+    made; made: what of it, one of MADE. codes: the category of a new column. fill, center, scale: what stands for a
+    missing value, and the scale.
+    """
+
+    kinds: tuple[str, ...]
+    labels: tuple[tuple[bool | int | float | str, ...], ...]
+    sources: I64
+    made: tuple[str, ...]
+    codes: F64
+    fill: F64
+    center: F64
+    scale: F64
+
+    def check(self, shapes: Shapes) -> None:
+        """Raise unless all parts fit."""
+        shapes.same("columns", len(self.kinds))
+        shapes.same("columns", len(self.labels))
+        shapes.same("size", len(self.made))
+        shapes.fit(self.sources, "size")
+        below(self.sources.tolist(), shapes.columns)
+        for array in (self.codes, self.fill, self.center, self.scale):
+            shapes.fit(array, "size")
+        for kind in self.kinds:
+            among(kind, (*KINDS, *ASIDE), "kind of column")
+        for made, source, code in zip(self.made, self.sources.tolist(), self.codes.tolist(), strict=True):
+            among(made, MADE, "way to make a column")
+            if made == "category":
+                among(code, codes_of(self.labels[source]), "category")
+
+    def apply(self, X: F64, new: I64) -> F64:
+        """Return the new columns; a missing category has none of the declared or discovered ones."""
+        made = [MADE[self.made[i]](column, self.codes[i]) for column, i in zip(X.T, new, strict=True)]
+        columns = np.array(made, dtype=np.float64).T.reshape(len(X), len(new))
+        filled = np.where(np.isnan(columns), self.fill[new], columns)
+        return (filled - self.center[new]) / self.scale[new]
+
+    def records_of(self) -> dict[str, str]:
+        """Return nothing: statistics, and texts that many records have, are no records."""
+        return {}
+
+
+YEAR, WEEK, MONDAY = 365.2425, 7.0, 4.0  # days; the first Monday after 1970-01-01
+KINDS = ("number", "date", "text", "listed")
+ASIDE = {
+    "drop": "is left out, as it was asked for",
+    "ids": "looks like ids, whole numbers that no party has twice: it is left out; if it is none, name it in keep=",
+    "few": "has fewer than min_count values over all parties: it is left out, and nothing of it is opened",
+    "crowded": "has too many different texts for categories, as ids and free text have: it is left out",
+    "unnamed": "has no text that min_count records share, as ids and free text have none: it is left out",
+}
+
+
+# where a day is in a year and in a week: the sine of x f + p, by (f, p)
+CYCLES = {
+    "year_sin": (2.0 * np.pi / YEAR, 0.0),
+    "year_cos": (2.0 * np.pi / YEAR, np.pi / 2.0),
+    "week_sin": (2.0 * np.pi / WEEK, -2.0 * np.pi * MONDAY / WEEK),
+    "week_cos": (2.0 * np.pi / WEEK, -2.0 * np.pi * MONDAY / WEEK + np.pi / 2.0),
+}
+
+
+def _cycle(f: float, p: float) -> Callable[[F64, float], Array]:
+    return lambda x, _: np.sin(x * f + p)
+
+
+# what a new column is of an old one's values x: a function of them and of a category
+MADE: dict[str, Callable[[F64, float], Array]] = {
+    "value": lambda x, _: x,
+    "gap": lambda x, _: np.isnan(x),
+    "category": lambda x, code: x == code,
+    **{name: _cycle(f, p) for name, (f, p) in CYCLES.items()},
+}
 
 
 class Encoded(State):
@@ -113,10 +205,36 @@ class Encoded(State):
             raise MisfitError("not every encoded column has its values")
 
     def apply(self, X: F64, new: I64) -> F64:
-        """A missing value has none of the declared ones."""
+        """Return encoded columns; a missing value has none of the declared ones."""
         codes = self.codes[new]
         return np.where(np.isnan(codes), X, codes == X)
 
     def records_of(self) -> dict[str, str]:
-        """What was declared is no record."""
+        """Return nothing: what was declared is no record."""
+        return {}
+
+
+class KeptByOwners(State):
+    """What a transformer found of columns, of which each owner keeps its own.
+
+    job: the request at whose holders it is. protocol: which one that was. told: what everybody knows of its result.
+    outline: the model without what is not known to all, which is NaN.
+    """
+
+    job: str
+    protocol: str
+    told: dict[str, Any]
+    outline: Scaled | Filled | Vectorized
+
+    def check(self, shapes: Shapes) -> None:
+        """Raise unless all parts fit."""
+        self.outline.check(shapes)
+
+    @property
+    def sources(self) -> I64:
+        """Of which old column each new one is made."""
+        return self.outline.sources
+
+    def records_of(self) -> dict[str, str]:
+        """Return nothing: the file holds a reference only."""
         return {}

@@ -1,17 +1,19 @@
 """Shapes that must agree with each other, so that a model from a file computes or is refused.
 
-A file can declare any shape for an array without entries, and any number where a size is meant. What is made of them later would be of that
-size too: so each dimension of a model is one that its features, its parties or the entries of its arrays have.
+A file can declare any shape for an array without entries, and any number where a size is meant. What is made of them
+later would be of that size too: so each dimension of a model is one that its features, its parties or the entries of
+its arrays have.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from tacit.choreo import Array
+from tacit.arrays import Array
 from tacit.errors import LocalError
-from tacit.numeric.kernels import KERNELS
-from tacit.protocols.feature_map import SOURCES, FeatureMap
+from tacit.numeric.svm.kernels import KERNELS
+from tacit.numeric.svm.problems import OVO, OVR, count_problems
+from tacit.protocols.planes.feature_map import SOURCES, FeatureMap
 
 NEVER_NONE = frozenset({"columns", "decisions", "problems", "size", "nodes"})
 TWO = 2  # classes that one decision value tells apart
@@ -22,7 +24,10 @@ class MisfitError(LocalError):
 
 
 class Shapes:
-    """Sizes by name: of the columns, each holder's columns and decision values, as given; of others, as the first array has them."""
+    """Sizes by name: of the columns, each holder's columns and decision values, as given.
+
+    Of others, as the first array has them.
+    """
 
     def __init__(self, held: Mapping[str, int], columns: int, classes: int) -> None:
         self.held = held
@@ -39,8 +44,16 @@ class Shapes:
 
     def same(self, size: str | int, found: int) -> None:
         """Raise unless a size is what others of that name are."""
-        if found != (self._sizes.setdefault(size, found) if isinstance(size, str) else size) or (size in NEVER_NONE and found < 1):
+        if found != (self._sizes.setdefault(size, found) if isinstance(size, str) else size) or (
+            size in NEVER_NONE and found < 1
+        ):
             raise MisfitError(f"there are {found} {size}, and other parts have another number of them")
+
+    def told_apart(self, multi_class: str) -> None:
+        """Take as many problems as the classes are when they are told apart in this way; refuse another way."""
+        among(multi_class, (OVR, OVO), "way to tell classes apart")
+        if self.classes:
+            self.same("problems", count_problems(self.classes, multi_class))
 
     def of_holders(self, names: Iterable[str]) -> None:
         """Raise unless these are the holders."""

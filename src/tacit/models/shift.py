@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from tacit.choreo import F64, State
+from tacit.arrays import F64
+from tacit.choreo import State
 from tacit.models.shapes import Shapes, among
-from tacit.numeric.kernels import KERNELS
-from tacit.protocols.shift_ring import Shift, ShiftedSVM
+from tacit.numeric.svm.kernels import KERNELS
+from tacit.protocols.shift.ring import Shift, ShiftedSVM
 
 
 class ShiftModel(State):
@@ -21,9 +22,10 @@ class ShiftModel(State):
         among(self.core.kernel, KERNELS, "kernel")
         shapes.fit(self.core.support, "support", "columns")
         shapes.fit(self.core.centre, "columns")
-        shapes.fit(self.core.coef, "decisions", "support")
+        shapes.told_apart(self.core.multi_class)
+        shapes.fit(self.core.coef, "problems", "support")
         for numbers in (self.core.bias, self.core.objective):
-            shapes.fit(numbers, "decisions")
+            shapes.fit(numbers, "problems")
         shapes.of_holders(self.shifts)
         for party, shift in self.shifts.items():
             shapes.fit(shift.r, shapes.held[party])

@@ -10,8 +10,8 @@ from tacit.report.words import clean
 Candidate = dict[str, Any]  # "params", "score", "deviation"
 
 
-def listed(candidates: Sequence[Candidate]) -> list[tuple[str, str]]:
-    """Parameters; score and its deviation over the folds; the best first."""
+def list_candidates(candidates: Sequence[Candidate]) -> list[tuple[str, str]]:
+    """Return parameters, score and its deviation over the folds of every candidate, the best first."""
     best = sorted(candidates, key=lambda each: -float(each["score"]))
     return [(_words(each["params"]), f"{each['score']:.4f} ± {each['deviation']:.4f}") for each in best]
 
@@ -21,5 +21,5 @@ def _words(params: dict[str, Any]) -> str:
 
 
 def word(value: Any) -> str:
-    """A value of a parameter."""
+    """Return a value of a parameter as people read it."""
     return f"{value:.6g}" if isinstance(value, (int, float)) else clean(value)

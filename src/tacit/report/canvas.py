@@ -53,7 +53,7 @@ STYLE: dict[Any, Any] = {
 
 
 def draw(name: str, label: str, size: tuple[float, float], paint: Callable[[Figure], None]) -> str:
-    """An SVG whose ids all begin with `name` and whose aria-label is `label`."""
+    """Return an SVG whose ids all begin with `name` and whose aria-label is `label`."""
     buffer = io.StringIO()
     with mpl.rc_context(STYLE), warnings.catch_warnings():
         # the browser draws the text; that matplotlib's own font lacks a letter matters to nobody
@@ -65,12 +65,12 @@ def draw(name: str, label: str, size: tuple[float, float], paint: Callable[[Figu
 
 
 def entitle(figure: Figure, title: str) -> None:
-    """A title at the left edge, so that the figures of a page line up."""
+    """Set a title at the left edge, so that the figures of a page line up."""
     figure.suptitle(title, x=0.005, horizontalalignment="left")
 
 
 def axes(figure: Figure, title: str, x: str, y: str) -> Axes:
-    """The one plot of a figure, with its words."""
+    """Return the one plot of a figure, with its title and labels."""
     entitle(figure, title)
     ax = figure.add_subplot()
     ax.set_xlabel(x)
@@ -79,20 +79,22 @@ def axes(figure: Figure, title: str, x: str, y: str) -> Axes:
 
 
 def short(name: str) -> str:
-    """A name that leaves room for the plot."""
+    """Shorten a name so that it leaves room for the plot."""
     name = clean(name)
     return name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…"
 
 
 def colours(kinds: list[str]) -> dict[str, str]:
-    """One colour for each message type, the same in every plot of a report."""
+    """Return one colour for each message type, the same in every plot of a report."""
     return {kind: TYPES[i % len(TYPES)] for i, kind in enumerate(dict.fromkeys(kinds))}
 
 
 def _inline(svg: str, name: str, label: str) -> str:
     box = re.search(r'viewBox="[^"]*"', svg)
     body = svg[svg.index(">", svg.index("<svg")) + 1 :].strip()
-    body = re.sub(r"<style.*?</style>", "", body, flags=re.DOTALL)  # its selector is *, which would reach the whole page
+    body = re.sub(
+        r"<style.*?</style>", "", body, flags=re.DOTALL
+    )  # its selector is *, which would reach the whole page
     body = re.sub(r"<[^>]+>", lambda tag: _prefix(tag[0], name), body)
     space = 'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"'
     # no width and height: the page decides

@@ -6,12 +6,12 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from tacit.report.disclosures import united
+from tacit.report.disclosures import unite
 from tacit.report.report import Report
 
 
-def combined(name: str, steps: dict[str, Report]) -> Report:
-    """What all steps disclosed and cost; quality and history are the last one's."""
+def combine(name: str, steps: dict[str, Report]) -> Report:
+    """Return the report of all steps: what they disclosed and cost together, with quality and history of the last."""
     reports = list(steps.values())
     last = reports[-1]
     return Report(
@@ -29,16 +29,28 @@ def combined(name: str, steps: dict[str, Report]) -> Report:
         history=last.history,
         traffic=_one_after_the_other(reports),
         opens=_once(opened for report in reports for opened in report.opens),
-        learnt=united(row for report in reports for row in report.learnt),
+        learnt=unite(row for report in reports for row in report.learnt),
         not_protected=_once(line for report in reports for line in report.not_protected),
         warnings=_once(line for report in reports for line in report.warnings),
         comparison=last.comparison,
-        figures=last.figures,
+        figures=_figures(steps),
         scores=last.scores,
         metric=last.metric,
         evaluations=last.evaluations,
         candidates=last.candidates,
+        description=next((report.description for report in reports if report.description is not None), None),
+        release=last.release,
     )
+
+
+def _figures(steps: dict[str, Report]) -> dict[str, float | int | str] | None:
+    """Return the figures of all steps; one that several have stands under the name of each."""
+    times = Counter(label for report in steps.values() for label in report.figures or {})
+    return {
+        label if times[label] == 1 else f"{label}, {step}": value
+        for step, report in steps.items()
+        for label, value in (report.figures or {}).items()
+    } or None
 
 
 def _one_after_the_other(reports: Sequence[Report]) -> list[tuple[int, int]]:

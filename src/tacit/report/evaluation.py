@@ -7,13 +7,26 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from tacit.choreo import F64, I64, Array
-from tacit.numeric.platt import classes_of
-from tacit.numeric.score_metrics import accuracy, f1_scores, macro, precisions, rates, recalls, specificities
-from tacit.protocols.score_counts import Reliability, ScoreCurve, Tally
-from tacit.report.words import area
+from tacit.arrays import F64, I64, Array
+from tacit.numeric.scores.metrics import accuracy, f1_scores, macro, precisions, rates, recalls, specificities
+from tacit.numeric.scores.platt import classes_of
+from tacit.protocols.scores.error_sums import ErrorTally
+from tacit.protocols.scores.score_counts import Reliability, ScoreCurve, Tally
+from tacit.report.words import area, figure
 
 Label = bool | int | float | str
+
+FIGURES = (
+    "accuracy",
+    "balanced_accuracy",
+    "sensitivity",
+    "specificity",
+    "f1",
+    "roc_auc",
+    "average_precision",
+    "brier_score",
+)
+ERROR_FIGURES = ("r2", "mean_absolute_error", "mean_squared_error", "mean_error")
 
 
 @dataclass(frozen=True, repr=False)
@@ -25,7 +38,8 @@ class Curve:
         cuts: decision values between the bins.
         positives, negatives: records of the class, and others, by bin.
         roc_auc_bounds, average_precision_bounds: the least and the most that the area can be; equal where it is exact.
-        records, hits, predicted: of every bin of probability: its records, those of the class, their mean probability; 0 if not shown.
+        records, hits, predicted: the records of every bin of probability, those of the class, and their mean
+            probability; 0 if not shown.
         brier_score: mean squared error of the probabilities; None without any.
     """
 
@@ -47,22 +61,25 @@ class Curve:
 
     @property
     def average_precision(self) -> float:
-        """Area under the precision-recall curve, as scikit-learn's average_precision_score: the middle of its bounds."""
+        """Area under the precision-recall curve, as scikit-learn's average_precision_score.
+
+        The middle of its bounds.
+        """
         return _middle(self.average_precision_bounds)
 
     @property
     def roc_curve(self) -> tuple[F64, F64]:
-        """False and true positive rates, at the cuts between bins."""
+        """Return false and true positive rates at the cuts between bins."""
         return rates(*self._sides)
 
     @property
     def precision_recall_curve(self) -> tuple[F64, F64]:
-        """Precision and recall, at the cuts between bins."""
+        """Return precision and recall at the cuts between bins."""
         return precisions(*self._sides)
 
     @property
     def calibration_curve(self) -> tuple[F64, F64]:
-        """Share of the class, and mean probability, in every bin of probability that is shown."""
+        """Return the share of the class and the mean probability in every bin of probability that is shown."""
         seen = np.flatnonzero(self.records)
         hits, records = np.array(self.hits, dtype=np.float64), np.array(self.records, dtype=np.float64)
         return hits[seen] / records[seen], np.array(self.predicted, dtype=np.float64)[seen]
@@ -73,8 +90,39 @@ class Curve:
 
 
 @dataclass(frozen=True, repr=False)
+class Residuals:
+    """The errors of a regressor: target minus answer.
+
+    Attributes:
+        records: how many were judged.
+        mean: the mean error: above 0 if answers are too small.
+        absolute, squared: the mean absolute and the mean squared error.
+        variance: of the targets.
+        cuts: errors between the bins of the histogram, from the lowest up.
+        counts: records by bin.
+    """
+
+    records: int
+    mean: float
+    absolute: float
+    squared: float
+    variance: float
+    cuts: list[float]
+    counts: list[int]
+
+    @property
+    def r2(self) -> float:
+        """The share of the targets' variance that the model explains, as scikit-learn's r2_score."""
+        if self.variance > 0:
+            return 1.0 - self.squared / self.variance
+        return 1.0 if self.squared == 0 else 0.0
+
+
+@dataclass(frozen=True, repr=False)
 class Evaluation:
     """What `tacit.evaluate` found. Figures of two classes are those of the second; of more, means over the classes.
+
+    Of a regressor there are `errors` and no classes; figures of classes are NaN then, and those of errors otherwise.
 
     Attributes:
         name: which records.
@@ -84,6 +132,7 @@ class Evaluation:
         how: who counted, and where the areas under curves come from.
         warnings: what was left out, and why.
         sites: the same of single sites, where they agreed.
+        errors: of a regressor.
     """
 
     name: str
@@ -93,16 +142,47 @@ class Evaluation:
     how: str = ""
     warnings: list[str] = field(default_factory=list)
     sites: dict[str, Evaluation] = field(default_factory=dict)
+    errors: Residuals | None = None
+
+    @property
+    def r2(self) -> float:
+        """The share of the targets' variance that the model explains."""
+        return np.nan if self.errors is None else self.errors.r2
+
+    @property
+    def mean_squared_error(self) -> float:
+        """The mean squared error of a regressor."""
+        return np.nan if self.errors is None else self.errors.squared
+
+    @property
+    def mean_absolute_error(self) -> float:
+        """The mean absolute error of a regressor."""
+        return np.nan if self.errors is None else self.errors.absolute
+
+    @property
+    def mean_error(self) -> float:
+        """The mean of target minus answer."""
+        return np.nan if self.errors is None else self.errors.mean
+
+    @property
+    def metric(self) -> str:
+        """The name of the figure that `score` of the model is: accuracy, or R^2 of a regressor."""
+        return FIGURES[0] if self.errors is None else ERROR_FIGURES[0]
+
+    @property
+    def score(self) -> float:
+        """The figure that `score` of the model is."""
+        return float(getattr(self, self.metric))
 
     @property
     def confusion_matrix(self) -> I64:
         """Records by class (rows) and class chosen (columns)."""
-        return np.array(self.confusion, dtype=np.int64)
+        return np.array(self.confusion, dtype=np.int64).reshape(len(self.classes), len(self.classes))
 
     @property
     def n_records(self) -> int:
         """Records that were counted."""
-        return int(self.confusion_matrix.sum())
+        return int(self.confusion_matrix.sum()) if self.errors is None else self.errors.records
 
     @property
     def accuracy(self) -> float:
@@ -136,7 +216,7 @@ class Evaluation:
 
     @property
     def roc_auc_bounds(self) -> tuple[float, float]:
-        """The least and the most that it can be."""
+        """The least and the most that the area under the ROC curve can be."""
         return _bounds([c.roc_auc_bounds for c in self.curves])
 
     @property
@@ -146,7 +226,7 @@ class Evaluation:
 
     @property
     def average_precision_bounds(self) -> tuple[float, float]:
-        """The least and the most that it can be."""
+        """The least and the most that the area under the precision-recall curve can be."""
         return _bounds([c.average_precision_bounds for c in self.curves])
 
     @property
@@ -156,17 +236,18 @@ class Evaluation:
         return float(np.mean(found)) if found else None
 
     def figures(self) -> dict[str, float]:
-        """All figures by name; without those that there is no record for."""
-        names = ("accuracy", "balanced_accuracy", "sensitivity", "specificity", "f1", "roc_auc", "average_precision", "brier_score")
+        """Return all figures by name, without those that no record tells."""
+        names = FIGURES if self.errors is None else ERROR_FIGURES
         found = {name: getattr(self, name) for name in names}
         return {name: value for name, value in found.items() if value is not None and np.isfinite(value)}
 
     @property
     def _n(self) -> F64:
-        return np.array(self.confusion, dtype=np.float64)
+        return self.confusion_matrix.astype(np.float64)
 
     def _figure(self, each: F64) -> float:
-        return float(each[1]) if len(each) == 2 else macro(each)  # noqa: PLR2004 - the second of two is the positive one
+        # the second of two is the positive one
+        return float(each[1]) if len(each) == 2 else macro(each)  # noqa: PLR2004
 
     def __repr__(self) -> str:
         told = ", ".join(f"{name} {value:.4f}" for name, value in self.figures().items())
@@ -182,7 +263,7 @@ def evaluation_of(
     warnings: Sequence[str] = (),
     sites: dict[str, Evaluation] | None = None,
 ) -> Evaluation:
-    """From what was published."""
+    """Return the evaluation that follows from the published counts."""
     labels: list[Label] = classes.tolist()
     positive = [labels[k] for k in classes_of(len(tally.curves))]
     empty: tuple[Reliability | None, ...] = tally.reliability or (None,) * len(positive)
@@ -190,11 +271,21 @@ def evaluation_of(
     return Evaluation(name, labels, tally.confusion.tolist(), curves, how, list(warnings), sites or {})
 
 
+def evaluation_of_errors(tally: ErrorTally, *, name: str, how: str, warnings: Sequence[str] = ()) -> Evaluation:
+    """Return the evaluation of a regressor that follows from the published sums."""
+    mean, absolute, squared, variance = tally.means.tolist()
+    bins = (tally.cuts.tolist(), tally.counts.tolist())
+    errors = Residuals(tally.records, mean, absolute, squared, variance, *bins)
+    return Evaluation(name, [], [], [], how, list(warnings), errors=errors)
+
+
 def _curve(label: Label, curve: ScoreCurve, bins: Reliability | None) -> Curve:
-    told = {} if bins is None else {"records": bins.records.tolist(), "hits": bins.positives.tolist(), "predicted": bins.predicted.tolist(),
-                                    "brier_score": bins.brier}  # fmt: skip
+    scores = (curve.cuts.tolist(), curve.positives.tolist(), curve.negatives.tolist())
     areas = (_pair(curve.roc_auc), _pair(curve.average_precision))
-    return Curve(label, curve.cuts.tolist(), curve.positives.tolist(), curve.negatives.tolist(), *areas, **told)
+    if bins is None:
+        return Curve(label, *scores, *areas)
+    calibration = (bins.records.tolist(), bins.positives.tolist(), bins.predicted.tolist())
+    return Curve(label, *scores, *areas, *calibration, bins.brier)
 
 
 def _pair(bounds: F64) -> tuple[float | None, float | None]:
@@ -213,8 +304,11 @@ def _bounds(each: list[tuple[float | None, float | None]]) -> tuple[float, float
 
 
 def figures_of(evaluation: Evaluation) -> list[tuple[str, ...]]:
-    """The table of a report: a row for each figure, of all records and of each site."""
+    """Return the table of a report: a row for each figure, of all records and of each site."""
     each = (evaluation, *evaluation.sites.values())
+    if evaluation.errors is not None:
+        means = ((name.replace("_", " "), figure(getattr(evaluation, name))) for name in ERROR_FIGURES[1:])
+        return [("records", f"{evaluation.n_records:,}"), ("R²", _told(evaluation.r2)), *means]
     of = f" of {evaluation.classes[1]}" if len(evaluation.curves) == 1 else ", mean of classes"
     names = {"accuracy": "accuracy", "balanced accuracy": "balanced_accuracy"}
     names |= {f"{name}{of}": name.lower() for name in ("sensitivity", "specificity", "F1")}
@@ -222,7 +316,9 @@ def figures_of(evaluation: Evaluation) -> list[tuple[str, ...]]:
     rows = [("records", *(f"{e.n_records:,}" for e in each))]
     rows += [(what, *(_told(getattr(e, name)) for e in each)) for what, name in names.items()]
     rows += [(what, *(area(getattr(e, name)) for e in each)) for what, name in areas.items()]
-    return rows if evaluation.brier_score is None else [*rows, (f"Brier score{of}", *(_told(e.brier_score) for e in each))]
+    return (
+        rows if evaluation.brier_score is None else [*rows, (f"Brier score{of}", *(_told(e.brier_score) for e in each))]
+    )
 
 
 def _told(value: float | None) -> str:

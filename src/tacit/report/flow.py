@@ -22,7 +22,10 @@ ACROSS = 92  # letters of a line
 GAP = 0.07  # between the axis of a pair and each of its two arrows
 STEEP = 0.3
 MANY = 24  # beyond this the names overlap, and the table says it better
-FEW, SHORT = 4, 2  # with more sites around the hub, or more to say of an arrow, arrows carry numbers and a key explains them
+FEW, SHORT = (
+    4,
+    2,
+)  # with more sites around the hub, or more to say of an arrow, arrows carry numbers and a key explains them
 
 
 @dataclass(frozen=True)
@@ -36,7 +39,7 @@ class Arrow:
 
 @dataclass(frozen=True)
 class Kind:
-    """Arrows that say the same: they share one line of the key."""
+    """Arrows that say the same and share one line of the key."""
 
     course: str
     carries: tuple[tuple[str, int], ...]
@@ -61,25 +64,27 @@ class Picture:
         return len(self.places) <= FEW + 1 and all(len(a.carries) <= SHORT for a in self.arrows)
 
     def kind(self, arrow: Arrow) -> Kind:
-        """What the key calls an arrow."""
+        """Return what the key calls an arrow."""
         courses = {arrow.receiver: f"to {short(self.hub)}", arrow.sender: f"from {short(self.hub)}"}
         return Kind(courses.get(self.hub, "between two others"), arrow.carries)
 
 
 def flow(learnt: Sequence[Learnt], parties: Sequence[str]) -> str:
-    """Sites and arrows, labelled by message type and count."""
+    """Draw sites and arrows, labelled by message type and count."""
     arrows = gather(learnt)
     sites = list(dict.fromkeys([*parties, *(site for a in arrows for site in (a.sender, a.receiver))]))
     if not arrows or len(sites) > MANY:
         return ""
     picture = compose(arrows, sites)
-    label = "Who sends to whom: " + "; ".join(f"{a.sender} to {a.receiver}: {listing(k for k, _ in a.carries)}" for a in arrows)
+    label = "Who sends to whom: " + "; ".join(
+        f"{a.sender} to {a.receiver}: {listing(k for k, _ in a.carries)}" for a in arrows
+    )
     palette = colours([row.message for row in learnt])
     return draw("flow", label, (7.2, 4.5 + STEP * len(_key(picture))), lambda figure: _flow(figure, picture, palette))
 
 
 def gather(learnt: Sequence[Learnt]) -> list[Arrow]:
-    """One arrow for each ordered pair that exchanged anything."""
+    """Return one arrow for each ordered pair that exchanged anything."""
     pairs: dict[tuple[str, str], dict[str, int]] = {}
     for row in learnt:
         kinds = pairs.setdefault((row.from_whom, row.who), {})
@@ -100,7 +105,7 @@ def compose(arrows: list[Arrow], sites: list[str]) -> Picture:
 
 
 def hub(arrows: Sequence[Arrow], sites: Sequence[str]) -> str:
-    """Who stands in the middle: the coordinator, or else the site that most messages touch."""
+    """Return who stands in the middle: the coordinator, or else the site that most messages touch."""
     if "coordinator" in sites:
         return "coordinator"
     return max(sites, key=lambda site: sum(n for a in arrows if site in (a.sender, a.receiver) for _, n in a.carries))
@@ -121,7 +126,9 @@ def _flow(figure: Figure, picture: Picture, palette: dict[str, str]) -> None:
     entitle(figure, "Who sends to whom, and how often")
     ax = figure.add_subplot()
     if picture.ring:
-        ax.add_patch(Ellipse((0, 0), 2 * WIDE, 2 * HIGH, fill=False, edgecolor=ALONE, linestyle=(0, (5, 4)), linewidth=1.1))
+        ax.add_patch(
+            Ellipse((0, 0), 2 * WIDE, 2 * HIGH, fill=False, edgecolor=ALONE, linestyle=(0, (5, 4)), linewidth=1.1)
+        )
     for arrow in picture.arrows:
         _arrow(ax, arrow, picture, palette)
     for site, place in picture.places.items():
@@ -139,7 +146,7 @@ def _key(picture: Picture) -> list[tuple[str, str]]:
 
 
 def _lines(mark: str, words: str) -> list[tuple[str, str]]:
-    """What is longer than the figure is wide goes on below."""
+    """Wrap what is longer than the figure is wide."""
     first, *rest = textwrap.wrap(words, ACROSS) or [""]
     return [(mark, first), *(("", more) for more in rest)]
 
@@ -157,24 +164,31 @@ def _arrow(ax: Axes, arrow: Arrow, picture: Picture, palette: dict[str, str]) ->
     (ax0, ay0), (bx0, by0) = _edge(a, b, arrow.sender), _edge(b, a, arrow.receiver)
     out = _aside(a, b)
     start, end = (ax0 + GAP * out[0], ay0 + GAP * out[1]), (bx0 + GAP * out[0], by0 + GAP * out[1])
-    ax.add_patch(FancyArrowPatch(start, end, connectionstyle=f"arc3,rad={bend}", arrowstyle="-|>", mutation_scale=11, shrinkA=4, shrinkB=6,
-                                 color="#8795a1", linewidth=1.2))  # fmt: skip
+    patch = FancyArrowPatch(
+        start, end, connectionstyle=f"arc3,rad={bend}", arrowstyle="-|>", mutation_scale=11, shrinkA=4, shrinkB=6,
+        color="#8795a1", linewidth=1.2,
+    )  # fmt: skip
+    ax.add_patch(patch)
     peak = GAP + bend * math.dist(start, end) / 2
     middle = ((start[0] + end[0]) / 2, (start[1] + end[1]) / 2)
     if picture.few:
         _label(ax, middle, out, peak, [(_times(*item), palette[item[0]]) for item in arrow.carries])
     else:
-        _badge(ax, (middle[0] + (peak - GAP) * out[0], middle[1] + (peak - GAP) * out[1]), picture.kinds.index(picture.kind(arrow)) + 1)
+        _badge(
+            ax,
+            (middle[0] + (peak - GAP) * out[0], middle[1] + (peak - GAP) * out[1]),
+            picture.kinds.index(picture.kind(arrow)) + 1,
+        )
 
 
 def _aside(a: Point, b: Point) -> Point:
-    """The unit vector to the right of the way from a to b: the side to which arc3 bends."""
+    """Return the unit vector to the right of the way from a to b: the side to which arc3 bends."""
     length = math.dist(a, b) or 1.0
     return (b[1] - a[1]) / length, (a[0] - b[0]) / length
 
 
 def _edge(a: Point, b: Point, name: str) -> Point:
-    """Where the way from a to b leaves the box around a's name."""
+    """Return where the way from a to b leaves the box around a's name."""
     dx, dy = b[0] - a[0], b[1] - a[1]
     share = min((0.1 + 0.05 * len(short(name))) / (abs(dx) or 1e-9), 0.19 / (abs(dy) or 1e-9))
     return a[0] + share * dx, a[1] + share * dy
@@ -200,4 +214,13 @@ def _badge(ax: Axes, at: Point, number: int) -> None:
 def _site(ax: Axes, site: str, at: Point, *, central: bool) -> None:
     edge = ACCENT if central else INK
     pad = {"boxstyle": "round,pad=0.55", "facecolor": ACCENT if central else "white", "edgecolor": edge}
-    ax.text(*at, short(site), color="white" if central else INK, ha="center", va="center", fontweight="bold", fontsize=10, bbox=pad)
+    ax.text(
+        *at,
+        short(site),
+        color="white" if central else INK,
+        ha="center",
+        va="center",
+        fontweight="bold",
+        fontsize=10,
+        bbox=pad,
+    )

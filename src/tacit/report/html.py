@@ -9,11 +9,15 @@ from importlib import resources
 from string import Template
 from typing import TYPE_CHECKING, Any
 
+from tacit.cards import Made
 from tacit.report import plots, score_plots, search_plot
-from tacit.report.candidates import listed
+from tacit.report.candidates import list_candidates
+from tacit.report.description import HEADS, Description, rows_of, say_rule
 from tacit.report.disclosures import Disclosure, by_site
 from tacit.report.evaluation import Evaluation, figures_of
 from tacit.report.flow import flow
+from tacit.report.release import HEADS as HEADS_OF_RELEASE
+from tacit.report.release import SEEN, Release, list_lines
 from tacit.report.words import clean, figure, human_bytes, human_seconds, listing, seen_bytes, summary
 
 if TYPE_CHECKING:
@@ -21,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def render(report: Report) -> str:
-    """The whole page: no script, and nothing to fetch."""
+    """Return the whole page: no script, and nothing to fetch."""
     template = resources.files("tacit.report").joinpath("page.html").read_text(encoding="utf-8")
     return Template(template).substitute(
         title=_esc(report.title),
@@ -32,7 +36,9 @@ def render(report: Report) -> str:
         disclosures=_disclosures(report),
         not_protected=_aside(report.not_protected, "Nothing was named."),
         warnings=_aside(report.warnings, "None."),
+        description=_description(report.description),
         result=_result(report),
+        release=_release(report.release),
         cost=_cost(report),
         plots=_plots(report),
         estimator=_esc(report.estimator),
@@ -49,7 +55,11 @@ def _table(heads: Sequence[str], rows: Iterable[Iterable[object]], *, numbers: b
     last = ' class="n"' if numbers else ""
     head = f"<tr><th>{_esc(heads[0])}</th><th{last}>{_esc(heads[1])}</th></tr>"
     body = "".join(f'<tr><th scope="row">{_esc(name)}</th><td{last}>{_esc(value)}</td></tr>' for name, value in rows)
-    return f'<div class="scroll"><table><thead>{head}</thead><tbody>{body}</tbody></table></div>' if body else "<p>None.</p>"
+    return (
+        f'<div class="scroll"><table><thead>{head}</thead><tbody>{body}</tbody></table></div>'
+        if body
+        else "<p>None.</p>"
+    )
 
 
 def _value(value: Any) -> str:
@@ -87,7 +97,10 @@ def _site(who: str, rows: list[Disclosure]) -> str:
 
 
 def _cells(row: Disclosure) -> str:
-    what = f'<td>{_esc(row.learnt)}<code class="message">{_esc(row.message)}</code></td><td>{_esc(listing(row.senders))}</td>'
+    what = (
+        f"<td>{_esc(row.learnt)}<code"
+        f' class="message">{_esc(row.message)}</code></td><td>{_esc(listing(row.senders))}</td>'
+    )
     return f'{what}<td class="n">{row.how_often()}</td><td class="n">{seen_bytes(row.bytes)}</td>'
 
 
@@ -96,15 +109,38 @@ def _aside(lines: list[str], nothing: str) -> str:
     return f'<div class="aside"><ul>{items}</ul></div>' if items else f"<p>{nothing}</p>"
 
 
+def _description(found: Description | None) -> str:
+    """Return the section about the table; nothing, where nobody looked at it."""
+    if found is None:
+        return ""
+    head = "".join(f"<th>{_esc(name)}</th>" for name in HEADS)
+    body = "".join(_column(*row) for row in rows_of(found, page=True))
+    table = f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+    notes = _aside(found.warnings, "") if found.warnings else ""
+    return f'<section id="table"><h2>The table</h2><p class="note">{_esc(say_rule(found))}</p>{table}{notes}</section>'
+
+
+def _column(name: str, *cells: str) -> str:
+    shown = "".join(f"<td>{cell if isinstance(cell, Made) else _esc(cell)}</td>" for cell in cells)
+    return f'<tr><th scope="row">{_esc(name)}</th>{shown}</tr>'
+
+
 def _result(report: Report) -> str:
     parts = [_figure(plots.scores(report.scores, report.metric))]
     if report.comparison:
         rows = [(name.replace("_", " "), figure(value)) for name, value in report.comparison.items()]
         parts += ["<h3>Compared with the centralised learner</h3>", _table(("measure", "value"), rows)]
     if report.figures:
-        parts += ["<h3>Figures of the method</h3>", _table(("figure", "value"), ((n, figure(v)) for n, v in report.figures.items()))]
+        parts += [
+            "<h3>Figures of the method</h3>",
+            _table(("figure", "value"), ((n, figure(v)) for n, v in report.figures.items())),
+        ]
     if report.candidates:
-        found = _table(("candidate", f"{report.metric} ± deviation over the folds"), listed(report.candidates), numbers=True)
+        found = _table(
+            ("candidate", f"{report.metric} ± deviation over the folds"),
+            list_candidates(report.candidates),
+            numbers=True,
+        )
         parts += ["<h3>What was tried</h3>", _figure(search_plot.scores_map(report.candidates, report.metric)), found]
     parts += [_evaluation(evaluation, str(i)) for i, evaluation in enumerate(report.evaluations.values())]
     return "".join(parts) or "<p>No score was measured in this run.</p>"
@@ -113,14 +149,29 @@ def _result(report: Report) -> str:
 def _evaluation(evaluation: Evaluation, key: str) -> str:
     head = "".join(f'<th class="n">{_esc(name)}</th>' for name in ("all", *evaluation.sites))
     rows = "".join(_figures(name, values) for name, *values in figures_of(evaluation))
-    table = f'<div class="scroll"><table><thead><tr><th>figure</th>{head}</tr></thead><tbody>{rows}</tbody></table></div>'
-    notes = f'<p class="note">{_esc(evaluation.how.capitalize())}.</p>' + (_aside(evaluation.warnings, "") if evaluation.warnings else "")
+    table = (
+        f'<div class="scroll"><table><thead><tr><th>figure</th>{head}</tr></thead><tbody>{rows}</tbody></table></div>'
+    )
+    notes = f'<p class="note">{_esc(evaluation.how.capitalize())}.</p>' + (
+        _aside(evaluation.warnings, "") if evaluation.warnings else ""
+    )
     return f"<h3>Evaluated on {_esc(evaluation.name)}</h3>{notes}{table}{_figure(score_plots.panels(evaluation, key))}"
 
 
 def _figures(name: str, values: Iterable[str]) -> str:
     cells = "".join(f'<td class="n">{_esc(value)}</td>' for value in values)
     return f'<tr><th scope="row">{_esc(name)}</th>{cells}</tr>'
+
+
+def _release(found: Release | None) -> str:
+    """Return the section about the release gate; nothing, where nobody asked it."""
+    if found is None:
+        return ""
+    head = "".join(f"<th>{_esc(name)}</th>" for name in HEADS_OF_RELEASE)
+    body = "".join(_column(*row) for row in list_lines(found))
+    table = f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+    said = _esc(f"{found.how} {SEEN}".strip())
+    return f'<section id="release"><h2>Release</h2><p class="note">{said}</p>{table}</section>'
 
 
 def _cost(report: Report) -> str:

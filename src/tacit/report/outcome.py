@@ -2,24 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tacit.data import Federation
-from tacit.data.part import Part
-from tacit.protocols.secure_sum import protects
+from tacit.federation import Federation
+from tacit.federation.part import Part
+from tacit.protocols.sums.secure_sum import describe_protection
 from tacit.registry import Outcome
-from tacit.report.disclosures import traffic, united
+from tacit.report.disclosures import traffic, unite
 from tacit.report.report import Report, default_not_protected
+from tacit.report.words import listing
 
-ON_SPARK = "Against whoever runs the cluster or the driver's code: Spark is one trust domain, and can read every partition."
+ON_SPARK = (
+    "Against whoever runs the cluster or the driver's code: Spark is one trust domain, and can read every partition."
+)
+
+MISSING = "missing"  # the note of who was left out
+STAYED_AWAY = "nothing: it stayed away"
 
 
 def report_on(
-    estimator: Any, federation: Federation, outcome: Outcome, *, not_protected: Sequence[str] = (), protection: str | None = None
+    estimator: Any,
+    federation: Federation,
+    outcome: Outcome,
+    *,
+    not_protected: Sequence[str] = (),
+    protection: str | None = None,
 ) -> Report:
-    """What `fit` leaves in `report_`; `protection` where it is not that of a secure sum."""
-    name, history, trained = type(estimator).__name__, outcome.history, outcome.ledger.opens
+    """Return what `fit` leaves in `report_`; `protection` is given where it is not that of a secure sum."""
+    name, history, trained, concerns = type(estimator).__name__, outcome.history, outcome.ledger.opens, outcome.concerns
     outcome, *later = [run for run in (federation.alignment, outcome) if run is not None]
     report = Report(
         title=_title(name, federation),
@@ -27,8 +38,8 @@ def report_on(
         params=estimator.get_params(),
         partition=federation.partition,
         runtime=federation.runtime,
-        protection=protection or protects(estimator.secure_sum, estimator.segments),
-        parties={**{p: holdings(federation, p, part) for p, part in federation.parts.items()}, **_site(federation)},
+        protection=protection or describe_protection(estimator.secure_sum, estimator.segments),
+        parties={**_holdings_of_all(federation, list_absent(history)), **_site(federation)},
         rounds=outcome.ledger.rounds,
         seconds=outcome.seconds,
         cpu=dict(outcome.cpu),
@@ -37,17 +48,23 @@ def report_on(
         traffic=traffic(outcome.ledger),
         opens=list(outcome.ledger.opens),
         learnt=outcome.ledger.learnt(),
-        not_protected=[*not_protected, *([ON_SPARK] if federation.runtime == "spark" else []), *default_not_protected()],
-        warnings=[*federation.warnings],
+        not_protected=[
+            *not_protected,
+            *([ON_SPARK] if federation.runtime == "spark" else []),
+            *default_not_protected(),
+        ],
+        warnings=[*federation.warnings, *concerns, *say_absent(history, name)],
     )
     for run in later:
         add_outcome(report, run)
-    report.opens = list(dict.fromkeys([*trained, *report.opens]))  # what training opens is read first, though records were aligned before
+    report.opens = list(
+        dict.fromkeys([*trained, *report.opens])
+    )  # what training opens is read first, though records were aligned before
     return report
 
 
 def add_outcome(report: Report, outcome: Outcome) -> None:
-    """What one more run on the same model disclosed and cost."""
+    """Add what one more run on the same model disclosed and cost."""
     ledger = outcome.ledger
     report.traffic += [(report.rounds + at, report.bytes + size) for at, size in traffic(ledger)]
     report.rounds, report.bytes, report.seconds = (
@@ -58,27 +75,47 @@ def add_outcome(report: Report, outcome: Outcome) -> None:
     for party, seconds in outcome.cpu.items():
         report.cpu[party] = report.cpu.get(party, 0.0) + seconds
     report.opens += [opened for opened in ledger.opens if opened not in report.opens]
-    report.learnt = united([*report.learnt, *ledger.learnt()])
+    report.learnt = unite([*report.learnt, *ledger.learnt()])
+
+
+def list_absent(history: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+    """Return the parties that a run was played without, as its notes say."""
+    return tuple(dict.fromkeys(name for note in history if MISSING in note for name in note[MISSING].split(", ")))
+
+
+def say_absent(history: Sequence[Mapping[str, Any]], what: str = "this") -> list[str]:
+    """Return a line about the parties that a run was played without; none if all were there."""
+    absent = list_absent(history)
+    return [f"{what} is without the records of {listing(absent)}, which stayed away"] if absent else []
 
 
 def holdings(federation: Federation, party: str, part: Part) -> str:
-    """What a party holds, in words."""
-    held = _counted(part) if federation.simulated else _named(federation, party, part)
+    """Return what a party holds, in words."""
+    held = _count_records(part) if federation.holds_records else _named(federation, party, part)
     return held + (", and coordinates" if party == federation.coordinator else "")
 
 
+def _holdings_of_all(federation: Federation, absent: Sequence[str]) -> dict[str, str]:
+    present = {p: holdings(federation, p, part) for p, part in federation.parts.items() if p not in absent}
+    return {**present, **dict.fromkeys(absent, STAYED_AWAY)}
+
+
 def _title(name: str, federation: Federation) -> str:
-    records = f" on {federation.n_rows} records" if federation.simulated else ""  # elsewhere, and not for us to count
+    records = (
+        f" on {federation.n_rows} records" if federation.holds_records else ""
+    )  # elsewhere, and not for us to count
     return f"{name}{records} between {len(federation)} parties"
 
 
-def _counted(part: Part) -> str:
-    size = f"{len(part.X)} records, {part.X.shape[1]} columns" if part.owned is None else f"{int(part.owned.sum())} cells"
+def _count_records(part: Part) -> str:
+    size = (
+        f"{len(part.X)} records, {part.X.shape[1]} columns" if part.owned is None else f"{int(part.owned.sum())} cells"
+    )
     return size + (", the labels" if part.y is not None else "")
 
 
 def _named(federation: Federation, party: str, part: Part) -> str:
-    """As far as it was agreed: parties that are elsewhere show no data."""
+    """Return the names of features as far as they were agreed: parties that are elsewhere show no data."""
     known = [name for name in part.features if name != f"{party}.*"] if federation.named else []
     own = {"vertical": "its own columns", "horizontal": "its own records"}.get(federation.partition, "its own cells")
     share = ", ".join(known) if known and federation.partition == "vertical" else own

@@ -19,11 +19,13 @@ Series = list[tuple[float, float]]
 
 
 def scores(values: dict[str, float] | None, metric: str = "accuracy") -> str:
-    """Bars: each alone, all together, centralised."""
+    """Draw the scores as bars: each party alone, all together, centralised."""
     if not values:
         return ""
     label = f"Bars of {metric}: " + ", ".join(f"{name} {value:.4f}" for name, value in values.items())
-    return draw("scores", label, (WIDTH, 1.2 + 0.38 * len(values)), lambda figure: _scores(figure, values, clean(metric)))
+    return draw(
+        "scores", label, (WIDTH, 1.2 + 0.38 * len(values)), lambda figure: _scores(figure, values, clean(metric))
+    )
 
 
 def _scores(figure: Figure, values: dict[str, float], metric: str) -> None:
@@ -45,7 +47,8 @@ def _range(values: list[float]) -> tuple[float, float]:
     if low < 0:
         return low, high
     # bars that all end near 1 differ only in their tips, so the axis is cut, and says so
-    return (max(0.0, int(low * 20 - 1) / 20) if low > 0.5 else 0.0), high  # noqa: PLR2004  (chance level of two classes)
+    # (chance level of two classes)
+    return (max(0.0, int(low * 20 - 1) / 20) if low > 0.5 else 0.0), high  # noqa: PLR2004
 
 
 def _shade(label: str) -> str:
@@ -57,7 +60,15 @@ def _shade(label: str) -> str:
 
 def _print(ax: Axes, row: int, value: float, left: float, *, strong: bool) -> None:
     weight = "bold" if strong else "normal"
-    ax.annotate(f"{value:.4f}", (max(value, left), row), (5, 0), textcoords="offset points", va="center", fontsize=9, fontweight=weight)
+    ax.annotate(
+        f"{value:.4f}",
+        (max(value, left), row),
+        (5, 0),
+        textcoords="offset points",
+        va="center",
+        fontsize=9,
+        fontweight=weight,
+    )
 
 
 def _quiet(ax: Axes) -> None:
@@ -66,7 +77,7 @@ def _quiet(ax: Axes) -> None:
 
 
 def traffic(points: Sequence[tuple[int, int]]) -> str:
-    """Bytes sent so far, by communication round."""
+    """Draw the bytes sent so far, by communication round."""
     if not points:
         return ""
     total = human_bytes(points[-1][1])
@@ -93,7 +104,7 @@ def _unit(largest: float) -> tuple[str, float]:
 
 
 def sent(learnt: Sequence[Learnt]) -> str:
-    """Bytes that each site sent, by message type."""
+    """Draw the bytes that each site sent, by message type."""
     table: dict[str, dict[str, int]] = {}
     for row in learnt:
         kinds = table.setdefault(row.from_whom, {})
@@ -111,7 +122,9 @@ def _sent(figure: Figure, table: dict[str, dict[str, int]], palette: dict[str, s
     ax = axes(figure, "Bytes sent by each site, by message type", f"sent ({unit})", "")
     _stack(ax, table, palette, scale)
     for row, total in enumerate(totals):
-        ax.annotate(human_bytes(total), (total / scale, row), (5, 0), textcoords="offset points", va="center", fontsize=9)
+        ax.annotate(
+            human_bytes(total), (total / scale, row), (5, 0), textcoords="offset points", va="center", fontsize=9
+        )
     ax.set_xlim(0, max(totals) / scale * 1.14)
     ax.set_yticks(range(len(table)), [short(name) for name in table], color=INK)
     ax.invert_yaxis()
@@ -128,16 +141,18 @@ def _stack(ax: Axes, table: dict[str, dict[str, int]], palette: dict[str, str], 
 
 
 def history(records: Sequence[dict[str, Any]]) -> str:
-    """A curve for each public figure that has at least two values."""
+    """Draw a curve for each public figure that has at least two values."""
     curves = {name: points for name, points in series(records).items() if len(points) > 1}
     if not curves:
         return ""
-    label = "Curves over training rounds: " + ", ".join(f"{name} ends at {points[-1][1]:.4g}" for name, points in curves.items())
+    label = "Curves over training rounds: " + ", ".join(
+        f"{name} ends at {points[-1][1]:.4g}" for name, points in curves.items()
+    )
     return draw("history", label, (WIDTH, 0.5 + 2.3 * -(-len(curves) // 2)), lambda figure: _history(figure, curves))
 
 
 def series(records: Sequence[dict[str, Any]]) -> dict[str, Series]:
-    """The numeric figures by name, each over the training round it was noted in."""
+    """Return the numeric figures by name, each over the training round it was noted in."""
     curves: dict[str, Series] = {}
     for position, record in enumerate(records, start=1):
         t = record.get("round", position)
@@ -171,4 +186,6 @@ def _curve(ax: Axes, name: str, points: Series) -> None:
     if wide:
         ax.set_yscale("log")
         ax.yaxis.set_minor_formatter(NullFormatter())
-    ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.4g}"))  # powers would come as formulas, which are off
+    ax.yaxis.set_major_formatter(
+        FuncFormatter(lambda value, _: f"{value:.4g}")
+    )  # powers would come as formulas, which are off

@@ -15,23 +15,29 @@ from typing import Any
 import msgspec
 from rich.console import Console, Group
 
+from tacit.choreo.fact import fact_called
 from tacit.choreo.ledger import Learnt, Opened
 from tacit.errors import LocalError
 from tacit.files import write_whole
 from tacit.report import text
-from tacit.report.disclosures import traffic
+from tacit.report.description import Description
+from tacit.report.disclosures import Told, list_told, traffic
 from tacit.report.evaluation import Evaluation
-from tacit.report.words import clean, counted, human_bytes, plain
+from tacit.report.release import Release
+from tacit.report.words import clean, count, human_bytes, plain
 
 __all__ = ["Report", "default_not_protected", "traffic"]
 
 
 def default_not_protected() -> list[str]:
-    """What no method of tacit protects against, whichever was run."""
+    """Return what no method of tacit protects against, whichever was run."""
     return [
         "Poisoned inputs: a party can train on records made up to spoil or to steer the model.",
         "A party that lies about its data: nothing checks that records, columns or labels are true.",
-        "What the final model itself reveals about the records it was trained on: there is no differential privacy yet.",
+        (
+            "What the final model itself reveals about the records it was trained on, unless it was trained with"
+            " epsilon: PanSVC(epsilon=...) has differential privacy."
+        ),
     ]
 
 
@@ -63,6 +69,8 @@ class Report:
         metric: what the scores are.
         evaluations: which records -> what `tacit.evaluate` found on them.
         candidates: what a search tried: parameters, score, its deviation over the folds.
+        description: what the table looked like before the training, where it was asked for.
+        release: what the release gate measured, where it was asked for.
     """
 
     title: str
@@ -88,6 +96,8 @@ class Report:
     metric: str = "accuracy"
     evaluations: dict[str, Evaluation] = field(default_factory=dict)
     candidates: list[dict[str, Any]] = field(default_factory=list)
+    description: Description | None = None
+    release: Release | None = None
 
     def __post_init__(self) -> None:
         self.params, self.history, self.candidates = plain(self.params), plain(self.history), plain(self.candidates)
@@ -96,30 +106,42 @@ class Report:
             self.scores = {label: score for label, score in scores.items() if not isinstance(score, str)}
 
     def __repr__(self) -> str:
-        cost = f"{counted(self.rounds, 'round')}, {human_bytes(self.bytes)}"
-        return f"<Report {clean(self.title)!r}: {counted(len(self.parties), 'site')}, {cost}>"
+        cost = f"{count(self.rounds, 'round')}, {human_bytes(self.bytes)}"
+        return f"<Report {clean(self.title)!r}: {count(len(self.parties), 'site')}, {cost}>"
+
+    def _repr_html_(self) -> str:
+        from tacit.report import card  # noqa: PLC0415  (it knows all protocols, which take a second to import)
+
+        return card.render_report(self)
 
     def __rich__(self) -> Group:
         return text.render(self)
 
     def to_text(self, width: int = 100) -> str:
-        """The report for a terminal or a mail, without colours."""
-        console = Console(file=io.StringIO(), width=width, color_system=None, force_terminal=False, legacy_windows=False)
+        """Return the report for a terminal or a mail, without colours."""
+        console = Console(
+            file=io.StringIO(), width=width, color_system=None, force_terminal=False, legacy_windows=False
+        )
         with console.capture() as capture:
             console.print(self)
         return "\n".join(line.rstrip() for line in capture.get().splitlines()) + "\n"
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values that JSON can write; `from_dict` reads them back."""
+        """Return plain values that JSON can write; `from_dict` reads them back."""
         return dict(plain(dataclasses.asdict(self)))
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Report:
-        """The report that `to_dict` wrote."""
+        """Return the report that `to_dict` wrote."""
         try:
-            return msgspec.convert(values, cls)
+            return msgspec.convert(_by_facts(values), cls)
         except msgspec.ValidationError as error:
             raise LocalError(f"this is not a tacit report: {error}; pass what Report.to_dict() returned") from error
+
+    @property
+    def facts(self) -> list[Told]:
+        """Who learnt which fact from whom, how often; `opens` says what each role knows after the whole run."""
+        return list_told(self.learnt)
 
     @property
     def fingerprint(self) -> str:
@@ -132,3 +154,21 @@ class Report:
         from tacit.report import html  # noqa: PLC0415  (matplotlib takes half a second to import: only who draws waits)
 
         return write_whole(path, html.render(self).encode(), "the report")
+
+
+def _by_facts(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a report's values with facts where one of 0.1.0 has prose: facts that have the prose for a name."""
+
+    def line(found: Any, name: str) -> Any:
+        if not isinstance(found, Mapping) or not isinstance(found.get(name), str):
+            return found
+        return {
+            **{key: value for key, value in found.items() if key != name},
+            "facts": [dataclasses.asdict(fact_called(found[name]))],
+        }
+
+    prose = {"opens": "what", "learnt": "learnt"}
+    return {
+        key: [line(each, prose[key]) for each in value] if key in prose and isinstance(value, (list, tuple)) else value
+        for key, value in values.items()
+    }

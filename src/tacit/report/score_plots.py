@@ -1,4 +1,4 @@
-"""The plots of an evaluation, as SVG text: ROC, precision and recall, calibration, confusion."""
+"""The plots of an evaluation, as SVG text: ROC, precision and recall, calibration, confusion; errors."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from tacit.choreo import F64
-from tacit.report.canvas import ACCENT, ALONE, INK, TYPES, draw, entitle, short
-from tacit.report.evaluation import Curve, Evaluation
+from tacit.arrays import F64
+from tacit.report.canvas import ACCENT, ALONE, INK, TYPES, axes, draw, entitle, short
+from tacit.report.evaluation import Curve, Evaluation, Residuals
 from tacit.report.words import area
 
 WIDTH = 7.2
@@ -22,11 +22,32 @@ Points = Callable[[Curve], tuple[F64, F64]]
 
 
 def panels(evaluation: Evaluation, key: str) -> str:
-    """One figure: two curves above, the confusion matrix and, with probabilities, the calibration below."""
+    """Draw two curves above; below, the confusion matrix and, with probabilities, the calibration.
+
+    Of a regressor, the histogram of its errors.
+    """
+    if evaluation.errors is not None:
+        return _residuals(evaluation, evaluation.errors, key)
     label = f"Curves and confusion matrix of {evaluation.n_records} {evaluation.name}: " + ", ".join(
         f"{name.replace('_', ' ')} {value:.4f}" for name, value in evaluation.figures().items()
     )
     return draw(f"scores-{key}", label, (WIDTH, 6.4), lambda figure: _panels(figure, evaluation))
+
+
+def _residuals(evaluation: Evaluation, errors: Residuals, key: str) -> str:
+    label = f"Errors of {errors.records} {evaluation.name}: R² {errors.r2:.4f}, mean {errors.mean:.4g}"
+    return draw(f"scores-{key}", label, (WIDTH, 3.0), lambda figure: _histogram(figure, evaluation, errors))
+
+
+def _histogram(figure: Figure, evaluation: Evaluation, errors: Residuals) -> None:
+    """Draw records by error, for each unit of error; the open bins at both ends are as wide as two deviations."""
+    title = f"Target minus answer: {errors.records:,} {short(evaluation.name)}, R² {errors.r2:.3f}"
+    ax = axes(figure, title, "error", "records for each unit")
+    wide = 2.0 * float(np.sqrt(errors.squared)) or 1.0
+    low, high = (min(errors.cuts, default=0.0) - wide, max(errors.cuts, default=0.0) + wide)
+    edges = np.array([low, *errors.cuts, high])
+    ax.stairs(np.array(errors.counts) / np.diff(edges), edges, fill=True, color=ACCENT, alpha=0.75)
+    ax.axvline(0.0, color=INK, linewidth=1, linestyle=(0, (4, 3)))
 
 
 def _panels(figure: Figure, evaluation: Evaluation) -> None:
@@ -43,12 +64,12 @@ def _panels(figure: Figure, evaluation: Evaluation) -> None:
 def _roc(ax: Axes, evaluation: Evaluation) -> None:
     ax.plot([0, 1], [0, 1], color=ALONE, linewidth=1, linestyle=(0, (4, 3)))
     _curves(ax, evaluation, lambda curve: curve.roc_curve)
-    _entitled(ax, f"ROC: area {area(evaluation.roc_auc_bounds)}", "1 - specificity", "sensitivity")
+    _entitle(ax, f"ROC: area {area(evaluation.roc_auc_bounds)}", "1 - specificity", "sensitivity")
 
 
 def _precision(ax: Axes, evaluation: Evaluation) -> None:
     _curves(ax, evaluation, lambda curve: curve.precision_recall_curve[::-1])
-    _entitled(ax, f"Precision and recall: {area(evaluation.average_precision_bounds)}", "recall", "precision")
+    _entitle(ax, f"Precision and recall: {area(evaluation.average_precision_bounds)}", "recall", "precision")
 
 
 def _calibration(ax: Axes, evaluation: Evaluation) -> None:
@@ -57,16 +78,21 @@ def _calibration(ax: Axes, evaluation: Evaluation) -> None:
         share, predicted = curve.calibration_curve
         ax.plot(predicted, share, color=colour, linewidth=1.6, marker="o", markersize=4)
     brier = "" if evaluation.brier_score is None else f": Brier score {evaluation.brier_score:.3f}"
-    _entitled(ax, f"Calibration{brier}", "probability said", "share found")
+    _entitle(ax, f"Calibration{brier}", "probability said", "share found")
 
 
 def _curves(ax: Axes, evaluation: Evaluation, points: Points) -> None:
-    """Of the sites in grey behind, of all records in front."""
+    """Draw the curves of the sites in grey behind, and that of all records in front."""
     for site in evaluation.sites.values():
         for curve in site.curves:
             ax.plot(*points(curve), color=ALONE, linewidth=1)
     for curve, colour in zip(evaluation.curves, _colours(evaluation), strict=True):
-        ax.plot(*points(curve), color=colour, linewidth=1.8, label=short(str(curve.label)) if len(evaluation.curves) > 1 else "all records")
+        ax.plot(
+            *points(curve),
+            color=colour,
+            linewidth=1.8,
+            label=short(str(curve.label)) if len(evaluation.curves) > 1 else "all records",
+        )
     handles, labels = ax.get_legend_handles_labels()
     if evaluation.sites:
         handles, labels = [*handles, Line2D([], [], color=ALONE, linewidth=1)], [*labels, "single sites"]
@@ -79,7 +105,7 @@ def _colours(evaluation: Evaluation) -> list[str]:
     return [ACCENT] if count == 1 else [TYPES[i % len(TYPES)] for i in range(count)]
 
 
-def _entitled(ax: Axes, title: str, x: str, y: str) -> None:
+def _entitle(ax: Axes, title: str, x: str, y: str) -> None:
     ax.set_title(title)
     ax.set_xlabel(x)
     ax.set_ylabel(y)
@@ -88,11 +114,13 @@ def _entitled(ax: Axes, title: str, x: str, y: str) -> None:
 
 
 def _confusion(ax: Axes, evaluation: Evaluation) -> None:
-    """Shades by row, so that a rare class can be read as well as a frequent one."""
+    """Draw the confusion matrix, shaded by row, so that a rare class can be read as well as a frequent one."""
     counts = evaluation.confusion_matrix
     shares = counts / np.maximum(1, counts.sum(axis=1, keepdims=True))
     places = np.arange(len(counts) + 1) - 0.5
-    ax.pcolormesh(places, places, shares, cmap=SHADES, vmin=0, vmax=1, edgecolors="white", linewidth=2)  # no picture: a page fetches none
+    ax.pcolormesh(
+        places, places, shares, cmap=SHADES, vmin=0, vmax=1, edgecolors="white", linewidth=2
+    )  # no picture: a page fetches none
     ax.invert_yaxis()
     names = [short(str(label)) for label in evaluation.classes]
     ax.set_xticks(range(len(names)), names)
@@ -100,7 +128,8 @@ def _confusion(ax: Axes, evaluation: Evaluation) -> None:
     if len(names) <= MANY:
         for (row, column), n in np.ndenumerate(counts):
             colour = "white" if shares[row, column] > 0.55 else INK  # noqa: PLR2004 - where ink would be hard to read
-            ax.text(column, row, f"{n:,}", ha="center", va="center", color=colour, fontsize=11 if len(names) < 6 else 8)  # noqa: PLR2004 - room
+            # room
+            ax.text(column, row, f"{n:,}", ha="center", va="center", color=colour, fontsize=11 if len(names) < 6 else 8)  # noqa: PLR2004
     ax.grid(visible=False)
     for spine in ax.spines.values():
         spine.set_visible(False)

@@ -18,7 +18,7 @@ MIDDLE = 0.55  # of the colour scale: above it text is white
 
 
 def scores_map(candidates: Sequence[Candidate], metric: str) -> str:
-    """Scores by the two parameters that vary; empty text if it is not two."""
+    """Draw scores by the two parameters that vary; return empty text if it is not two."""
     names = list(dict.fromkeys(name for each in candidates for name in each["params"]))
     values = {name: list(dict.fromkeys(word(each["params"].get(name, "")) for each in candidates)) for name in names}
     varied = [name for name in names if len(values[name]) > 1]

@@ -10,12 +10,15 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from tacit.report.candidates import listed
+from tacit.report import release
+from tacit.report.candidates import list_candidates
+from tacit.report.description import HEADS, Description, rows_of, say_rule
 from tacit.report.disclosures import by_site
 from tacit.report.evaluation import Evaluation, figures_of
-from tacit.report.words import clean, counted, figure, human_bytes, human_seconds, listing, seen_bytes, summary
+from tacit.report.words import clean, count, figure, human_bytes, human_seconds, listing, seen_bytes, summary
 
 if TYPE_CHECKING:
+    from tacit.report.release import Release
     from tacit.report.report import Report
 
 ACCENT = "cyan"
@@ -23,7 +26,7 @@ NO_SCORE = "No score was measured in this run."
 
 
 def render(report: Report) -> Group:
-    """Sections in the order of the HTML page: who knows what comes first."""
+    """Return the sections in the order of the HTML page: who knows what comes first."""
     return Group(
         Text(clean(report.title), style="bold"),
         Text(summary(report)),
@@ -33,7 +36,9 @@ def render(report: Report) -> Group:
         *_section("Warnings", _bullets(report.warnings, "None.")),
         *_section("Every disclosure, from the ledger", _disclosures(report)),
         *_section("Not protected", _bullets(report.not_protected, "Nothing was named.")),
+        *(() if report.description is None else _section("The table", render_table(report.description))),
         *_section("Result", _result(report)),
+        *(() if report.release is None else _section("Release", render_release(report.release))),
         *_section("Cost", _cost(report)),
         Text(f"\nfingerprint {report.fingerprint}", style="dim"),
     )
@@ -44,7 +49,14 @@ def _section(heading: str, body: RenderableType) -> tuple[RenderableType, Render
 
 
 def _table(*columns: str, numbers: tuple[str, ...] = ()) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1), show_header=any(columns), header_style="dim")
+    table = Table(
+        box=box.SIMPLE_HEAD,
+        show_edge=False,
+        pad_edge=False,
+        padding=(0, 1),
+        show_header=any(columns),
+        header_style="dim",
+    )
     for column in columns:
         number = column in numbers
         table.add_column(column, justify="right" if number else "left", no_wrap=number, overflow="fold")
@@ -74,7 +86,10 @@ def _disclosures(report: Report) -> RenderableType:
     for who, rows in sites:
         for i, row in enumerate(rows):
             said = "" if i else listing(who)
-            _fill(table, [(said, f"{row.message}: {row.learnt}", listing(row.senders), row.how_often(), seen_bytes(row.bytes))])
+            _fill(
+                table,
+                [(said, f"{row.message}: {row.learnt}", listing(row.senders), row.how_often(), seen_bytes(row.bytes))],
+            )
         table.add_section()
     return table if sites else Text("No message left any site.")
 
@@ -86,16 +101,31 @@ def _bullets(lines: list[str], nothing: str) -> RenderableType:
     return _fill(grid, (("•", line) for line in lines))
 
 
+def render_table(found: Description) -> RenderableType:
+    """Return what a look at a table found: a line for each column."""
+    table = _fill(_table(*HEADS, numbers=("present", "missing")), rows_of(found, page=False))
+    return Group(
+        table, *(Text(f"warning: {clean(line)}") for line in found.warnings), Text(say_rule(found), style="dim")
+    )
+
+
 def _result(report: Report) -> RenderableType:
     rows = [(label, f"{score:.4f}") for label, score in (report.scores or {}).items()]
     rows += [
-        (label.replace("_", " "), figure(value)) for part in (report.comparison, report.figures) for label, value in (part or {}).items()
+        (label.replace("_", " "), figure(value))
+        for part in (report.comparison, report.figures)
+        for label, value in (part or {}).items()
     ]
-    tables = [_fill(_table(report.metric, "value", numbers=("value",)), rows)] if rows else []
+    heads = (report.metric if report.scores else "figure", "value")
+    tables = [_fill(_table(*heads, numbers=heads[1:]), rows)] if rows else []
     if report.candidates:
         heads = ("candidate", f"{report.metric} ± deviation")
-        tables.append(_fill(_table(*heads, numbers=heads[1:]), listed(report.candidates)))
-    return Group(*tables, *map(_evaluation, report.evaluations.values())) if tables or report.evaluations else Text(NO_SCORE)
+        tables.append(_fill(_table(*heads, numbers=heads[1:]), list_candidates(report.candidates)))
+    return (
+        Group(*tables, *map(_evaluation, report.evaluations.values()))
+        if tables or report.evaluations
+        else Text(NO_SCORE)
+    )
 
 
 def _evaluation(evaluation: Evaluation) -> RenderableType:
@@ -104,9 +134,15 @@ def _evaluation(evaluation: Evaluation) -> RenderableType:
     return Group(_fill(_table(*heads, numbers=heads[1:]), figures_of(evaluation)), *notes)
 
 
+def render_release(found: Release) -> RenderableType:
+    """Return the table of the release gate."""
+    table = _fill(_table(*release.HEADS, numbers=("figure", "allowed")), release.list_lines(found))
+    return Group(table, *(Text(clean(line), style="dim") for line in (found.how, release.SEEN) if line))
+
+
 def _cost(report: Report) -> RenderableType:
     rows = [
-        ("communication", f"{counted(report.rounds, 'round')}, {human_bytes(report.bytes)}"),
+        ("communication", f"{count(report.rounds, 'round')}, {human_bytes(report.bytes)}"),
         ("time", human_seconds(report.seconds)),
         *((f"CPU of {name}", human_seconds(seconds)) for name, seconds in report.cpu.items()),
     ]

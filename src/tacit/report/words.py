@@ -12,16 +12,17 @@ if TYPE_CHECKING:
 KILO = 1000
 MINUTE = 60
 HOUR = 3600
+DESCRIBE = "Describe"  # what a report calls a look at a table, by which nothing is trained
 
 
 def clean(text: object) -> str:
-    """One printable line. Names come from others: control and bidi characters could redraw a page or a terminal."""
+    """Return one printable line. Names come from others: control and bidi characters could redraw a terminal."""
     line = " ".join(str(text).split())
     return "".join(c if c.isprintable() else "\ufffd" for c in line)
 
 
 def human_bytes(count: int) -> str:
-    """`1402331` -> `1.4 MB`, in powers of 1000 as networks are priced."""
+    """Return `1.4 MB` for `1402331`, in powers of 1000 as networks are priced."""
     if count < KILO:
         return f"{count} B"
     size = float(count)
@@ -33,12 +34,12 @@ def human_bytes(count: int) -> str:
 
 
 def seen_bytes(count: int) -> str:
-    """Bytes of messages. No message is empty, so zero means that this party neither sent nor received them."""
+    """Return the bytes of messages in words. No message is empty, so zero means that this party saw none of them."""
     return human_bytes(count) if count else "not seen here"
 
 
 def human_seconds(seconds: float) -> str:
-    """`125` -> `2 min 5 s`."""
+    """Return `2 min 5 s` for `125`."""
     if seconds < 1:
         return f"{seconds * KILO:.3g} ms"
     if round(seconds, 1) < MINUTE:
@@ -49,23 +50,28 @@ def human_seconds(seconds: float) -> str:
     return f"{whole // HOUR} h {whole % HOUR // MINUTE} min"
 
 
-def counted(n: int, noun: str) -> str:
-    """`1 round`, `1,204 rounds`."""
+def count(n: int, noun: str) -> str:
+    """Return a number with its noun: `1 round`, `1,204 rounds`."""
     return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
 
 
+def cost_of(rounds: int, size: int, seconds: float) -> str:
+    """Return what a run took, in one line."""
+    return f"{count(rounds, 'round')}, {human_bytes(size)}, {human_seconds(seconds)}"
+
+
 def often(n: int) -> str:
-    """How often: `once`, `12 times`."""
+    """Return how often: `once`, `12 times`."""
     return "once" if n == 1 else f"{n:,} times"
 
 
 def listing(names: Iterable[str]) -> str:
-    """`a, b, c`."""
+    """Return names with commas: `a, b, c`."""
     return ", ".join(clean(name) for name in names)
 
 
 def figure(value: Any) -> str:
-    """A value of a table: numbers to four digits, everything else as it is."""
+    """Return a value of a table: numbers to four digits, everything else as it is."""
     if isinstance(value, bool) or value is None:
         return {True: "yes", False: "no", None: "none"}[value]
     if isinstance(value, float):
@@ -74,7 +80,7 @@ def figure(value: Any) -> str:
 
 
 def area(bounds: tuple[float, float]) -> str:
-    """An area under a curve by its bounds: `0.9824 ± 0.0002`, without the second where it is exact."""
+    """Return an area under a curve by its bounds: `0.9824 ± 0.0002`, or one number where it is exact."""
     low, high = bounds
     if not math.isfinite(low + high):
         return "-"
@@ -83,7 +89,7 @@ def area(bounds: tuple[float, float]) -> str:
 
 
 def plain(value: Any) -> Any:
-    """JSON-able. Arrays become their shape: parameters may hold records, and a report is handed around."""
+    """Return a value that JSON can write. Arrays become their shape: parameters may hold records."""
     if value is None or isinstance(value, bool | int | str):
         return value
     if isinstance(value, float):
@@ -104,9 +110,14 @@ def _opaque(value: Any) -> Any:
 
 
 def summary(report: Report) -> str:
-    """The run in one sentence."""
-    sites = counted(len(report.parties), "site")
+    """Return the run in one sentence."""
+    sites = count(len(report.parties), "site")
     article = "an" if report.partition.startswith(tuple("aeiou")) else "a"
-    cost = f"{counted(report.rounds, 'communication round')}, {human_bytes(report.bytes)} and {human_seconds(report.seconds)}"
-    did = "trained and evaluated" if report.evaluations else "trained"
-    return clean(f"{sites} ({listing(report.parties)}) {did} {report.estimator} on {article} {report.partition} partition in {cost}.")
+    cost = (
+        f"{count(report.rounds, 'communication round')}, {human_bytes(report.bytes)} and"
+        f" {human_seconds(report.seconds)}"
+    )
+    did = f"trained{' and evaluated' * bool(report.evaluations)} {report.estimator}"
+    if report.estimator == DESCRIBE:
+        did = "described their records"
+    return clean(f"{sites} ({listing(report.parties)}) {did} on {article} {report.partition} partition in {cost}.")

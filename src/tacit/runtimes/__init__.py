@@ -1,1 +1,1 @@
-"""Each implements `Run`, and nothing else: together (one process), apart (each party on its own)."""
+"""Runtimes: what moves messages between the parties of a run. Each implements `Run`, and nothing else."""

@@ -1,7 +1,7 @@
 """`Apart` with every party in a process of its own, joined by sockets.
 
-The parent, which is whoever tests, starts `python -m tacit.runtimes.processes ENTRY` once per party and hands it its ends
-of the sockets. ENTRY is `module:function`; the function gets the party's run and its payload, which is bytes, and
+The parent, which is whoever tests, starts `python -m tacit.runtimes.processes ENTRY` once per party and hands it its
+ends of the sockets. ENTRY is `module:function`; the function gets the party's run and its payload, which is bytes, and
 returns bytes. Payload and answer go through stdin and stdout.
 """
 
@@ -21,7 +21,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from tacit.choreo.codec import LIMIT, decode, encode
 from tacit.choreo.role import Role, Roster
-from tacit.crypto.entropy import RootEntropy
+from tacit.crypto.pads.entropy import RootEntropy
 from tacit.errors import LocalError, PeerError, TacitError
 from tacit.runtimes.apart import Apart
 
@@ -29,7 +29,7 @@ LENGTH = struct.Struct("<Q")
 
 
 class SocketPost:
-    """Post over one connected socket per other party; threads send and receive, so that nobody blocks anybody."""
+    """Post over one socket for each other party; threads send and receive, so that nobody blocks anybody."""
 
     def __init__(self, sockets: Mapping[str, socket.socket]) -> None:
         self._box: queue.SimpleQueue[tuple[str, bytes]] = queue.SimpleQueue()
@@ -40,15 +40,15 @@ class SocketPost:
             thread.start()
 
     def put(self, receiver: str, data: bytes) -> None:
-        """Queue for sending."""
+        """Queue an envelope for sending."""
         self._outgoing[receiver].put(data)
 
     def get(self, timeout: float) -> tuple[str, bytes]:
-        """The next envelope from anybody."""
+        """Return the next envelope from anybody."""
         return self._box.get(timeout=timeout)
 
     def close(self) -> None:
-        """Send what is queued."""
+        """Send what is queued, then end."""
         for outgoing in self._outgoing.values():
             outgoing.put(None)
         for sender in self._senders:
@@ -71,7 +71,7 @@ def _receive(party: str, sock: socket.socket, box: queue.SimpleQueue[tuple[str, 
 
 
 def in_processes(roster: Roster, entry: str, payloads: Mapping[str, bytes], *, job: bytes) -> dict[str, bytes]:
-    """Run ENTRY at every party at once; returns each party's answer, or raises the first party's error."""
+    """Run ENTRY at every party at once; return each party's answer, or raise the first party's error."""
     ends = _sockets(roster.parties)
     try:
         with ThreadPoolExecutor(len(roster.parties)) as pool:
@@ -81,7 +81,9 @@ def in_processes(roster: Roster, entry: str, payloads: Mapping[str, bytes], *, j
         for sock in {s for links in ends.values() for s in links.values()}:
             sock.close()
     failures = [(p, *answer) for p, (ok, *answer) in answers.items() if not ok]
-    for party, name, text in sorted(failures, key=lambda failure: failure[1] == "StoppedError"):  # the cause before its echoes
+    for party, name, text in sorted(
+        failures, key=lambda failure: failure[1] == "StoppedError"
+    ):  # the cause before its echoes
         raise (LocalError if name == "LocalError" else PeerError)(f"{party}: {text}")
     return {p: answer[0] for p, (_, *answer) in answers.items()}
 
@@ -94,20 +96,26 @@ def _sockets(parties: Sequence[str]) -> dict[str, dict[str, socket.socket]]:
     return ends
 
 
-def _start(party: str, roster: Roster, entry: str, payload: bytes, job: bytes, links: Mapping[str, socket.socket]) -> bytes:
+def _start(
+    party: str, roster: Roster, entry: str, payload: bytes, job: bytes, links: Mapping[str, socket.socket]
+) -> bytes:
     handles = {p: s.fileno() for p, s in links.items()}
     roles = tuple((r.name, r.single, parties) for r, parties in roster.roles.items())
     order = encode((party, roles, handles, job, payload)).join()
     command = [sys.executable, "-m", "tacit.runtimes.processes", entry]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
-    done = subprocess.run(command, input=order, capture_output=True, pass_fds=list(handles.values()), env=environment, check=False)  # noqa: S603 - our own module
+    done = subprocess.run(  # noqa: S603 - our own module
+        command, input=order, capture_output=True, pass_fds=list(handles.values()), env=environment, check=False
+    )
     if done.returncode:
-        raise PeerError(f"the process of {party} ended with {done.returncode}: {done.stderr.decode(errors='replace')[-500:]}")
+        raise PeerError(
+            f"the process of {party} ended with {done.returncode}: {done.stderr.decode(errors='replace')[-500:]}"
+        )
     return done.stdout
 
 
 def main() -> None:
-    """One party: read the order, play, answer."""
+    """Play one party: read the order, run it, answer."""
     module, _, function = sys.argv[1].partition(":")
     me, roles, handles, job, payload = decode(sys.stdin.buffer.read())
     roster = Roster({Role(name, single=single): parties for name, single, parties in roles})

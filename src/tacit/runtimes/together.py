@@ -10,13 +10,20 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Self
 
 from tacit.choreo.codec import Frames
+from tacit.choreo.progress import Listener
+from tacit.choreo.randomness import Entropy
 from tacit.choreo.role import Roster
-from tacit.choreo.run import Entropy, Pair, Run
+from tacit.choreo.run import Pair, Run
 from tacit.errors import PeerError
 
 
+def count_cores() -> int:
+    """Return how many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 class Together(Run):
-    """The embedded default.
+    """The default: all parties in this process.
 
     `absent(place, party)` lets a simulation drop a sender of a `gather`; `keep(party, value)` gets what outlives a run.
     """
@@ -27,14 +34,15 @@ class Together(Run):
         *,
         job: bytes,
         entropy: Entropy,
-        progress: Callable[[str, int, int], None] | None = None,
+        progress: Listener | None = None,
         absent: Callable[[str, str], bool] = lambda _place, _party: False,
         keep: Callable[[str, Any], None] = lambda _party, _value: None,
     ) -> None:
-        super().__init__(roster, present=roster.parties, job=job, entropy=entropy, progress=progress)
+        threads = min(len(roster.parties), count_cores())
+        super().__init__(roster, present=roster.parties, job=job, entropy=entropy, progress=progress, abreast=threads)
         self.cpu: defaultdict[str, float] = defaultdict(float)
         self._absent, self._keeper = absent, keep
-        self._pool = ThreadPoolExecutor(max_workers=min(len(roster.parties), os.cpu_count() or 1))
+        self._pool = ThreadPoolExecutor(max_workers=threads)
 
     def __enter__(self) -> Self:
         return self
@@ -45,22 +53,24 @@ class Together(Run):
     def _each(self, place: str, work: Mapping[str, Callable[[], Any]]) -> dict[str, Any]:
         del place
         if len(work) == 1:  # spare the thread
-            return {party: self._timed(party, do) for party, do in work.items()}
-        futures = {party: self._pool.submit(self._timed, party, do) for party, do in work.items()}
+            return {party: self._time(party, do) for party, do in work.items()}
+        futures = {party: self._pool.submit(self._time, party, do) for party, do in work.items()}
         return {party: future.result() for party, future in futures.items()}
 
-    def _timed(self, party: str, do: Callable[[], Any]) -> Any:
+    def _time(self, party: str, do: Callable[[], Any]) -> Any:
         start = time.thread_time()
         try:
-            return do()
+            with self.meter.counting(party):
+                return do()
         finally:
             self.cpu[party] += time.thread_time() - start
 
     def _keep(self, entries: Mapping[str, Any]) -> None:
-        for party, value in entries.items():
-            self._keeper(party, value)
+        list(self._pool.map(self._keeper, entries, entries.values()))
 
-    def _exchange(self, place: str, outbox: Mapping[Pair, Frames], wanted: Sequence[Pair], missing: int | None) -> dict[Pair, Frames]:
+    def _exchange(
+        self, place: str, outbox: Mapping[Pair, Frames], wanted: Sequence[Pair], missing: int | None
+    ) -> dict[Pair, Frames]:
         lost = {s for s, r in wanted if missing is not None and s != r and self._absent(place, s)}
         if len(lost) > (missing or 0):
             raise PeerError(f"{', '.join(sorted(lost))} did not answer at {place}, {missing} may be missing")

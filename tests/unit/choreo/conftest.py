@@ -1,11 +1,14 @@
-"""One text, played in one process or at four parties of their own; what each of them gets out of it, errors included."""
+"""One text, played in one process or at four parties of their own.
+
+What each of them gets out of it, errors included.
+"""
 
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from tacit.choreo import Coordinator, Holder, Roster
-from tacit.crypto.entropy import RootEntropy
+from tacit.crypto.pads.entropy import RootEntropy
 from tacit.runtimes.apart import Apart, queue_posts
 from tacit.runtimes.together import Together
 

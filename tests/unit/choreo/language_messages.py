@@ -1,15 +1,15 @@
 """Messages that say little, for texts that test the language; and what came of a text at all parties."""
 
-from tacit.choreo import Coordinator, Holder, Message, Roster
+from tacit.choreo import Coordinator, Fact, Holder, Message, Roster
 
 BOTH = Roster({Holder: ("ann", "ben", "cat"), Coordinator: ("ben",)})  # the coordinator is a holder, too
 
 
-class Figure(Message, tells="a figure"):
+class Figure(Message, tells=Fact("tests.a_figure", "holders", "aggregate", "all", "a figure")):
     x: float
 
 
-class Name(Message, tells="who the sender is"):
+class Name(Message, tells=Fact("tests.who_the_sender_is", "holders", "aggregate", "all", "who the sender is")):
     who: str
 
 

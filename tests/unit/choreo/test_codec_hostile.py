@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 from hypothesis import Phase, given, settings
 
-from tacit.choreo import F64, Array, Frames, Message, PeerError, State, decode, decode_as, encode
+from tacit.arrays import F64, Array
+from tacit.choreo import Fact, Frames, Message, PeerError, State, decode, decode_as, encode
 from tacit.choreo.codec import HEADER_LIMIT, MAGIC, PREFIX, VERSION
 
 CONSTANT = 1 << 20
@@ -23,7 +24,7 @@ class Corner(State):
     xy: F64
 
 
-class Parcel(Message, tells="a bit of everything"):
+class Parcel(Message, tells=Fact("tests.a_bit_of_everything", "holders", "aggregate", "all", "a bit of everything")):
     words: Array
     more: tuple[F64, ...]
     named: dict[str, int]
@@ -33,7 +34,14 @@ class Parcel(Message, tells="a bit of everything"):
 
 
 VALID = encode(
-    Parcel(np.arange(4, dtype=np.uint64), (np.ones(2), np.zeros((0, 3))), {"a": 1, "b": -7}, Corner("c", np.zeros((2, 1))), "é", 0.5)
+    Parcel(
+        np.arange(4, dtype=np.uint64),
+        (np.ones(2), np.zeros((0, 3))),
+        {"a": 1, "b": -7},
+        Corner("c", np.zeros((2, 1))),
+        "é",
+        0.5,
+    )
 ).join()
 
 
@@ -104,7 +112,9 @@ def test_several_changed_bytes_give_a_message_or_a_peer_error(changes):
 
 
 names = st.sampled_from(["a", "t", "d", "s", "m", "Parcel", "Corner"])
-leaves = st.none() | st.booleans() | st.integers(-(1 << 63), (1 << 64) - 1) | st.floats() | names | st.binary(max_size=3)
+leaves = (
+    st.none() | st.booleans() | st.integers(-(1 << 63), (1 << 64) - 1) | st.floats() | names | st.binary(max_size=3)
+)
 
 
 def branches(inner):
@@ -115,7 +125,10 @@ def branches(inner):
 
 trees = branches(st.recursive(leaves, branches, max_leaves=8))
 tables = st.lists(
-    st.tuples(st.sampled_from(["<f8", "<u8", "|b1", "|O", ">f8", "<c16", "<U4", ""]), st.lists(st.integers(-2, (1 << 64) - 1), max_size=4)),
+    st.tuples(
+        st.sampled_from(["<f8", "<u8", "|b1", "|O", ">f8", "<c16", "<U4", ""]),
+        st.lists(st.integers(-2, (1 << 64) - 1), max_size=4),
+    ),
     max_size=3,
 )
 
@@ -129,9 +142,10 @@ def test_any_well_formed_header_is_a_value_or_a_peer_error(tree, table, body):
 @pytest.mark.parametrize(
     "tree",
     [
-        [], ["z"], [None], [["t"]], ["a"], ["a", 0, 0], ["a", "0"], ["a", True], ["a", -1], ["a", 1], ["d", 1], ["d", ["k"]],
-        ["d", ["k", 1, 2]], ["d", [["a", 0], 1]], ["s", "Nobody"], ["s", 5], ["s", ["t"]], ["s", "Corner"], ["m", "Parcel"],
-        ["m", "Parcel", 1, 2, 3, 4, 5, 6],
+        [], ["z"], [None], [["t"]], ["a"], ["a", 0, 0], ["a", "0"], ["a", True], ["a", -1], ["a", 1], ["d", 1],
+        ["d", ["k"]],
+        ["d", ["k", 1, 2]], ["d", [["a", 0], 1]], ["s", "Nobody"], ["s", 5], ["s", ["t"]], ["s", "Corner"],
+        ["m", "Parcel"], ["m", "Parcel", 1, 2, 3, 4, 5, 6],
     ],
 )  # fmt: skip
 def test_a_tree_that_is_no_value_is_a_peer_error(tree):
@@ -165,8 +179,8 @@ def test_a_bool_array_with_other_bytes_than_0_and_1_is_a_peer_error():
     [
         ([["|O", [1]]], bytes(8)), ([["<U2", [1]]], bytes(8)), ([["<c16", [1]]], bytes(16)), ([[">f8", [1]]], bytes(8)),
         ([["f8", [1]]], bytes(8)),
-        ([["<f8", [-1]]], b""), ([["<f8", [-1, -1]]], bytes(8)), ([["<f8", [2]]], bytes(8)), ([["<f8", [1]]], bytes(16)),
-        ([["<f8", []]], b""),
+        ([["<f8", [-1]]], b""), ([["<f8", [-1, -1]]], bytes(8)), ([["<f8", [2]]], bytes(8)),
+        ([["<f8", [1]]], bytes(16)), ([["<f8", []]], b""),
         ([["<f8", [1 << 62, 1 << 62, 0]]], b""), ([["<f8", [0] * 70]], b""), ([["<f8", [1.5]]], bytes(8)),
         ([["<f8"]], bytes(8)), ([5], b""), ({}, b""),
         ([["<f8", [1 << 61, 8]]], b""),
@@ -178,7 +192,17 @@ def test_an_array_table_that_does_not_fit_the_bytes_is_a_peer_error(table, body)
 
 
 @pytest.mark.parametrize(
-    "header", [b"", b"\xc0", b"\x90", b"\x91\xc0", b"\x93\xc0\x90\x90", b"\x92\xc0\x90\x00", b"\x92\xc1\x90", b"\x92\xa2\xff\xff\x90"]
+    "header",
+    [
+        b"",
+        b"\xc0",
+        b"\x90",
+        b"\x91\xc0",
+        b"\x93\xc0\x90\x90",
+        b"\x92\xc0\x90\x00",
+        b"\x92\xc1\x90",
+        b"\x92\xa2\xff\xff\x90",
+    ],
 )
 def test_a_header_that_is_no_tree_and_table_is_a_peer_error(header):
     with pytest.raises(PeerError):
@@ -191,7 +215,7 @@ def test_a_header_that_is_no_tree_and_table_is_a_peer_error(header):
         (b"", "truncated"),
         (b"TACT\x01", "truncated"),
         (b"PACT" + VALID[4:], "not a tacit message of this version"),
-        (VALID[:4] + b"\x02" + VALID[5:], "not a tacit message of this version"),
+        (VALID[:4] + b"\x01" + VALID[5:], "not a tacit message of this version"),
         (PREFIX.pack(MAGIC, VERSION, 1) , "truncated or its header is over the limit"),
         (PREFIX.pack(MAGIC, VERSION, (1 << 32) - 1) + bytes(100), "truncated or its header is over the limit"),
         (PREFIX.pack(MAGIC, VERSION, HEADER_LIMIT + 1) + bytes(HEADER_LIMIT + 1), "header is over the limit"),

@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from tacit.choreo import F64, I64, U64, Array, ChoreographyError, Frames, Message, PeerError, State, decode, decode_as, encode
-from tacit.choreo.codec import DTYPES
+from tacit.arrays import F64, I64, U64, Array
+from tacit.choreo import ChoreographyError, Fact, Frames, Message, PeerError, State, decode, decode_as, encode
+from tacit.choreo.codec import DTYPES, seal_arrays
 
 ROUND_TRIPS = settings(max_examples=150, deadline=None, derandomize=True, database=None)
 
@@ -23,12 +24,16 @@ class Point(State):
     weight: F64 | None
 
 
+class Labelled(State):
+    labels: Array
+
+
 class Stroke(State):
     start: Point
     end: Point
 
 
-class Everything(Message, tells="one of each"):
+class Everything(Message, tells=Fact("tests.one_of_each", "holders", "aggregate", "all", "one of each")):
     flag: bool
     count: int
     size: float
@@ -48,10 +53,11 @@ class Everything(Message, tells="one of each"):
 
 def everything(**changes):
     fields = {
-        "flag": True, "count": -3, "size": 2.5, "name": "å", "key": b"\x00\xff", "words": np.array([1, (1 << 64) - 1], dtype=np.uint64),
+        "flag": True, "count": -3, "size": 2.5, "name": "å", "key": b"\x00\xff",
+        "words": np.array([1, (1 << 64) - 1], dtype=np.uint64),
         "codes": np.array([-1, 2]), "any_array": np.array([[True, False]]), "pair": (1, "x"), "many": (1.0, 2.0, 3.0),
-        "by_name": {"a": 1, "b": 2}, "mapped": {"k": np.array([0.5])}, "maybe": None, "point": Point((1.0, 2.0), np.ones(3)),
-        "anything": (None, {"x": 1}),
+        "by_name": {"a": 1, "b": 2}, "mapped": {"k": np.array([0.5])}, "maybe": None,
+        "point": Point((1.0, 2.0), np.ones(3)), "anything": (None, {"x": 1}),
     }  # fmt: skip
     return Everything(**{**fields, **changes})
 
@@ -60,7 +66,11 @@ def same(a, b):
     """Equal in type, shape and bits."""
     if isinstance(a, np.ndarray):
         little = a.dtype.newbyteorder("<")
-        return isinstance(b, np.ndarray) and (little, a.shape) == (b.dtype, b.shape) and a.astype(little).tobytes() == b.tobytes()
+        return (
+            isinstance(b, np.ndarray)
+            and (little, a.shape) == (b.dtype, b.shape)
+            and a.astype(little).tobytes() == b.tobytes()
+        )
     if isinstance(a, (State, Message)):
         return type(a) is type(b) and all(same(getattr(a, n), getattr(b, n)) for n in a.field_names())
     if isinstance(a, tuple):
@@ -72,9 +82,18 @@ def same(a, b):
 
 dtypes = st.sampled_from([np.dtype(d) for d in sorted(DTYPES)])
 arrays = dtypes.flatmap(
-    lambda d: hnp.arrays(st.sampled_from([d, d.newbyteorder(">")]), hnp.array_shapes(min_dims=1, max_dims=4, min_side=0, max_side=4))
+    lambda d: hnp.arrays(
+        st.sampled_from([d, d.newbyteorder(">")]), hnp.array_shapes(min_dims=1, max_dims=4, min_side=0, max_side=4)
+    )
 )
-scalars = st.none() | st.booleans() | st.integers(-(1 << 63), (1 << 64) - 1) | st.floats() | st.text(max_size=8) | st.binary(max_size=8)
+scalars = (
+    st.none()
+    | st.booleans()
+    | st.integers(-(1 << 63), (1 << 64) - 1)
+    | st.floats()
+    | st.text(max_size=8)
+    | st.binary(max_size=8)
+)
 keys = (
     st.booleans()
     | st.integers(-(1 << 63), (1 << 64) - 1)
@@ -82,10 +101,16 @@ keys = (
     | st.binary(max_size=4)
     | st.tuples(st.integers(0, 3), st.text(max_size=2))
 )
-points = st.builds(Point, st.tuples(st.floats(), st.floats()), st.none() | hnp.arrays(np.float64, hnp.array_shapes(min_side=0)))
+points = st.builds(
+    Point, st.tuples(st.floats(), st.floats()), st.none() | hnp.arrays(np.float64, hnp.array_shapes(min_side=0))
+)
 values = st.recursive(
     scalars | arrays | points,
-    lambda inner: st.lists(inner, max_size=4).map(tuple) | st.dictionaries(keys, inner, max_size=4) | st.builds(Stroke, points, points),
+    lambda inner: (
+        st.lists(inner, max_size=4).map(tuple)
+        | st.dictionaries(keys, inner, max_size=4)
+        | st.builds(Stroke, points, points)
+    ),
     max_leaves=12,
 )
 
@@ -139,7 +164,10 @@ def test_an_array_without_dimensions_comes_back_without(dtype):
     assert decode(encode(np.array(1, dtype=dtype)).join()).shape == ()
 
 
-@pytest.mark.parametrize("scalar", [np.float64(0.1), np.float32(0.5), np.int8(-5), np.uint64((1 << 64) - 1), np.bool_(True), np.str_("s")])  # noqa: FBT003 - a value
+@pytest.mark.parametrize(
+    "scalar",
+    [np.float64(0.1), np.float32(0.5), np.int8(-5), np.uint64((1 << 64) - 1), np.bool_(1), np.str_("s")],
+)
 def test_numpy_scalars_come_back_as_pythons(scalar):
     back = decode(encode(scalar))
     assert back == scalar
@@ -152,7 +180,9 @@ def test_special_floats_keep_their_bits(value):
     assert np.float64(back[0]).tobytes() == back[1].tobytes() == np.float64(value).tobytes()
 
 
-@pytest.mark.parametrize("form", [lambda f: f, lambda f: f.join(), lambda f: bytearray(f.join()), lambda f: memoryview(f.join())])
+@pytest.mark.parametrize(
+    "form", [lambda f: f, lambda f: f.join(), lambda f: bytearray(f.join()), lambda f: memoryview(f.join())]
+)
 def test_decoded_arrays_are_read_only_whatever_they_were_read_from(form):
     decoded = decode(form(encode((np.zeros(3), {"k": np.zeros((0, 2))}, Point((0.0, 0.0), np.zeros(2))))))
     for array in (decoded[0], decoded[1]["k"], decoded[2].weight):
@@ -172,14 +202,16 @@ def test_a_message_is_no_value_until_somebody_expects_it():
         decode(encode(everything()))
 
 
-@pytest.mark.parametrize("wrap", [lambda m: (m,), lambda m: {"k": m}, lambda m: ({"k": (m,)},)], ids=["tuple", "dict", "deeper"])
+@pytest.mark.parametrize(
+    "wrap", [lambda m: (m,), lambda m: {"k": m}, lambda m: ({"k": (m,)},)], ids=["tuple", "dict", "deeper"]
+)
 def test_a_message_hidden_in_a_value_is_no_value_either(wrap):
     with pytest.raises(PeerError):
         decode(encode(wrap(everything())))
 
 
 def test_a_message_of_another_type_is_refused_with_both_names():
-    class Other(Message, tells="x"):
+    class Other(Message, tells=Fact("tests.x", "holders", "aggregate", "all", "x")):
         x: int
 
     with pytest.raises(PeerError, match="expected Other, got 'Everything'"):
@@ -199,12 +231,14 @@ def test_a_value_that_is_no_record_is_refused():
 @pytest.mark.parametrize(
     ("field", "value"),
     [
-        ("flag", 1), ("flag", None), ("count", True), ("count", 1.0), ("count", "1"), ("size", "x"), ("size", True), ("name", b"x"),
-        ("name", 1),
-        ("key", "x"), ("words", np.array([1])), ("words", np.array([1.0])), ("words", 1), ("codes", np.array([1], dtype=np.uint64)),
-        ("any_array", 1.0), ("pair", (1,)), ("pair", ("x", 1)), ("pair", (1, "x", 2)), ("many", (1.0, "x")), ("many", 1.0),
-        ("by_name", {"a": "x"}), ("by_name", {1: 1}), ("by_name", ()), ("mapped", {"k": 1.0}), ("maybe", 0.0), ("maybe", np.array([1])),
-        ("point", None), ("point", (1.0, 2.0)),
+        ("flag", 1), ("flag", None), ("count", True), ("count", 1.0), ("count", "1"), ("size", "x"), ("size", True),
+        ("name", b"x"), ("name", 1),
+        ("key", "x"), ("words", np.array([1])), ("words", np.array([1.0])), ("words", 1),
+        ("codes", np.array([1], dtype=np.uint64)),
+        ("any_array", 1.0), ("pair", (1,)), ("pair", ("x", 1)), ("pair", (1, "x", 2)), ("many", (1.0, "x")),
+        ("many", 1.0),
+        ("by_name", {"a": "x"}), ("by_name", {1: 1}), ("by_name", ()), ("mapped", {"k": 1.0}), ("maybe", 0.0),
+        ("maybe", np.array([1])), ("point", None), ("point", (1.0, 2.0)),
     ],
 )  # fmt: skip
 def test_a_field_that_is_not_of_its_declared_type_is_refused_by_name(field, value):
@@ -217,7 +251,9 @@ def test_a_field_of_a_state_inside_a_message_is_checked_too():
         decode_as(Everything, encode(everything(point=Point((1.0, 2.0), "heavy"))))
 
 
-@pytest.mark.parametrize(("field", "value"), [("size", 3), ("many", ()), ("by_name", {}), ("maybe", np.zeros(2)), ("anything", "x")])
+@pytest.mark.parametrize(
+    ("field", "value"), [("size", 3), ("many", ()), ("by_name", {}), ("maybe", np.zeros(2)), ("anything", "x")]
+)
 def test_a_field_takes_what_its_declared_type_allows(field, value):
     assert same(value, getattr(decode_as(Everything, encode(everything(**{field: value}))), field))
 
@@ -265,7 +301,9 @@ def test_a_message_over_the_limit_is_refused_before_it_is_read():
         decode(data, limit=len(data) - 1)
 
 
-@pytest.mark.parametrize("value", [[1], {1, 2}, object(), 1j, (1, [2]), {"k": {3}}, np.array([object()]), np.array(["x"]), np.float16([1])])
+@pytest.mark.parametrize(
+    "value", [[1], {1, 2}, object(), 1j, (1, [2]), {"k": {3}}, np.array([object()]), np.array(["x"]), np.float16([1])]
+)
 def test_what_has_no_wire_form_is_refused_when_written(value):
     with pytest.raises(ChoreographyError, match="no wire form"):
         encode(value)
@@ -299,16 +337,18 @@ def test_a_value_of_too_many_parts_is_refused_when_written():
             encode(value)
 
 
-@pytest.mark.parametrize("value", ["x" * (1 << 21), "é" * 1023, "é" * 1024, b"\x00\xff" * (1 << 20), b"x" * 1024, b"x" * 1023])
+@pytest.mark.parametrize(
+    "value", ["x" * (1 << 21), "é" * 1023, "é" * 1024, b"\x00\xff" * (1 << 20), b"x" * 1024, b"x" * 1023]
+)
 def test_long_texts_and_bytes_come_back(value):
     assert same(value, decode(encode((value, {value: value})).join())[0])
 
 
 def test_a_message_in_a_field_comes_back():
-    class Inner(Message, tells="x"):
+    class Inner(Message, tells=Fact("tests.x", "holders", "aggregate", "all", "x")):
         x: int
 
-    class Outer(Message, tells="y"):
+    class Outer(Message, tells=Fact("tests.y", "holders", "aggregate", "all", "y")):
         inner: Inner
 
     assert decode_as(Outer, encode(Outer(Inner(3)))).inner.x == 3
@@ -318,3 +358,13 @@ def test_the_error_of_a_bad_field_does_not_show_its_value():
     with pytest.raises(PeerError) as caught:
         decode_as(Everything, encode(everything(count="hunter2")))
     assert "hunter2" not in str(caught.value)
+
+
+def test_texts_may_stand_in_a_state_that_its_party_keeps_and_in_nothing_that_is_sent():
+    held = Labelled(np.array(["ill", "well"]))
+    kept = seal_arrays(held, "a step", kept=True)
+    assert kept.labels.tolist() == ["ill", "well"]
+    assert not kept.labels.flags.writeable
+    for refused in (lambda: encode(kept), lambda: seal_arrays(held.labels, "a step", kept=True)):
+        with pytest.raises(ChoreographyError, match="an array of <U4, which has no wire form"):
+            refused()

@@ -112,7 +112,9 @@ def test_gather_waits_with_full_patience_until_enough_have_answered_and_then_onl
         waited[run.me] = time.monotonic() - start
         return present
 
-    assert set(apart(text).values()) == {("ann", "ben")}  # ben came long after GRACE, cat long before the end of patience
+    assert set(apart(text).values()) == {
+        ("ann", "ben")
+    }  # ben came long after GRACE, cat long before the end of patience
     assert 1.0 < waited["hub"] < 2.5
 
 

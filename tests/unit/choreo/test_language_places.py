@@ -5,15 +5,17 @@ import dataclasses
 import numpy as np
 import pytest
 
-from tacit.choreo import F64, Coordinator, Everyone, Holder, Ledger, Message, choreography
+from tacit.arrays import F64
+from tacit.choreo import Coordinator, Everyone, Fact, Holder, Ledger, Message, choreography
+from tacit.choreo.fact import fact_called
 from tacit.choreo.ledger import Row, fold
 
 
-class Figure(Message, tells="a figure"):
+class Figure(Message, tells=Fact("tests.a_figure", "holders", "aggregate", "all", "a figure")):
     x: float
 
 
-class Vector(Message, tells="a vector"):
+class Vector(Message, tells=Fact("tests.a_vector", "holders", "aggregate", "all", "a vector")):
     values: F64
 
 
@@ -33,12 +35,12 @@ def places(run):
     return list(dict.fromkeys(row.place for row in run.ledger))
 
 
-@choreography(opens={Everyone: "a figure"})
+@choreography(opens={Everyone: Fact("tests.a_figure", "holders", "aggregate", "all", "a figure")})
 def inner(run):
     announce(run)
 
 
-@choreography(opens={Everyone: "many figures"})
+@choreography(opens={Everyone: Fact("tests.many_figures", "holders", "aggregate", "all", "many figures")})
 def outer(run, rounds=2):
     announce(run)
     for _ in run.rounds(rounds, run.carry()):
@@ -74,7 +76,9 @@ def test_a_choreography_called_again_has_new_places(together):
         outer(run, rounds=0)
         return outer(run, rounds=0)
 
-    assert together(text) == [f"/{name}/{rest}" for name in ("outer", "outer#1") for rest in ("Figure", "round#1[0]/Figure", "Figure#1")]
+    assert together(text) == [
+        f"/{name}/{rest}" for name in ("outer", "outer#1") for rest in ("Figure", "round#1[0]/Figure", "Figure#1")
+    ]
 
 
 def test_nested_loops_have_nested_places(together):
@@ -123,8 +127,10 @@ def test_what_follows_a_loop_left_by_break_is_not_placed_in_its_last_round(toget
 
 def test_progress_is_told_at_the_end_of_every_round(together):
     told = []
-    together(lambda run: [None for _ in run.rounds(3, run.carry())], progress=lambda *report: told.append(report))
-    assert told == [("/round", 1, 3), ("/round", 2, 3), ("/round", 3, 3)]
+    together(lambda run: [None for _ in run.rounds(3, run.carry())], progress=told.append)
+    assert [(each.round, each.rounds, round(each.done / each.total, 3)) for each in told] == [
+        (1, 3, 0.333), (2, 3, 0.667), (3, 3, 1.0)
+    ]  # fmt: skip
 
 
 def sums(run):
@@ -144,14 +150,19 @@ def test_a_row_says_who_told_whom_what_and_how_large_it_was(together):
         ("/Figure", "hub", "cat"),
     ]
     first, *_, last = rows
-    assert (first.sender_role, first.receiver_role, first.type, first.tells) == ("holder", "coordinator", "Vector", "a vector")
+    assert (first.sender_role, first.receiver_role, first.type, first.tells) == (
+        "holder",
+        "coordinator",
+        "Vector",
+        Vector.tells,
+    )
     assert first.shapes == ((2, 3),)
     assert 48 < first.bytes < 120
     assert (last.sender_role, last.receiver_role, last.type, last.tells, last.shapes) == (
         "coordinator",
         "everyone",
         "Figure",
-        "a figure",
+        Figure.tells,
         (),
     )
 
@@ -217,22 +228,25 @@ def test_a_template_is_the_same_however_many_rounds_and_holders_there_were(toget
         return text
 
     expected = (
-        "opens outer: everyone: many figures\n"
-        "opens inner: everyone: a figure\n"
-        "/outer/Figure: coordinator > everyone: a figure\n"
-        "/outer/round[]/inner/Figure: coordinator > everyone: a figure\n"
-        "/outer/round[]/Figure: coordinator > everyone: a figure\n"
+        "opens outer: everyone: tests.many_figures\n"
+        "opens inner: everyone: tests.a_figure\n"
+        "/outer/Figure: coordinator > everyone: tests.a_figure\n"
+        "/outer/round[]/inner/Figure: coordinator > everyone: tests.a_figure\n"
+        "/outer/round[]/Figure: coordinator > everyone: tests.a_figure\n"
     )
     assert together(played(1)) == together(played(3)) == expected
     assert set(apart(played(2)).values()) == {expected}
 
 
 def test_a_template_shows_a_new_disclosure_once():
-    row = Row("/t/round[0]/M", "ann", "hub", "holder", "coordinator", "M", "x", (), 10)
+    row = Row("/t/round[0]/M", "ann", "hub", "holder", "coordinator", "M", (fact_called("x"),), (), 10)
     again = dataclasses.replace(row, place="/t/round[1]/M", sender="ben", bytes=99)
     other = dataclasses.replace(row, receiver="ben", receiver_role="holder")
     assert Ledger([row, again]).template() == "/t/round[]/M: holder > coordinator: x\n"
-    assert Ledger([row, again, other]).template() == "/t/round[]/M: holder > coordinator: x\n/t/round[]/M: holder > holder: x\n"
+    assert (
+        Ledger([row, again, other]).template()
+        == "/t/round[]/M: holder > coordinator: x\n/t/round[]/M: holder > holder: x\n"
+    )
 
 
 def test_messages_between_members_are_written_under_their_role(together):

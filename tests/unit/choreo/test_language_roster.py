@@ -13,7 +13,9 @@ def test_parties_stand_in_the_order_of_their_roles_each_once():
 
 
 def test_a_party_listed_twice_in_a_role_is_refused():
-    with pytest.raises(LocalError, match="role holder lists a party twice: ann, ben, ann; give each party its own name"):
+    with pytest.raises(
+        LocalError, match="role holder lists a party twice: ann, ben, ann; give each party its own name"
+    ):
         Roster({Holder: ("ann", "ben", "ann")})
 
 

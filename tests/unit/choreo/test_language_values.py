@@ -5,10 +5,21 @@ import operator
 
 import pytest
 
-from tacit.choreo import At, ChoreographyError, Coordinator, Everyone, Holder, Message, PeerError, choreography, entries_of
+from tacit.choreo import (
+    At,
+    ChoreographyError,
+    Coordinator,
+    Everyone,
+    Fact,
+    Holder,
+    Message,
+    PeerError,
+    choreography,
+    entries_of,
+)
 
 
-class Figure(Message, tells="a figure"):
+class Figure(Message, tells=Fact("tests.a_figure", "holders", "aggregate", "all", "a figure")):
     x: float
 
 
@@ -78,7 +89,9 @@ def misused_in_pads(run):
         (misused_in_pads, "pads uses a value that hub does not hold (held by ann, ben, cat)"),
     ],
 )
-def test_a_value_used_where_it_is_not_held_is_the_same_error_at_every_party_involved_or_not(together, apart, text, words):
+def test_a_value_used_where_it_is_not_held_is_the_same_error_at_every_party_involved_or_not(
+    together, apart, text, words
+):
     with pytest.raises(ChoreographyError) as in_one_process:
         together(text)
     assert str(in_one_process.value) == words
@@ -121,7 +134,9 @@ def test_a_value_hidden_in_a_container_is_handed_to_no_step(outcomes, wrap, kind
 
     for error in outcomes(text):
         assert isinstance(error, ChoreographyError)
-        assert str(error) == f"step look at coordinator uses a value hidden in a {kind}: pass it as an argument of its own"
+        assert (
+            str(error) == f"step look at coordinator uses a value hidden in a {kind}: pass it as an argument of its own"
+        )
     assert ran == []
 
 
@@ -241,32 +256,36 @@ def test_a_value_whose_round_is_over_cannot_be_carried_after_all(together):
 
 
 def test_a_value_whose_round_is_over_cannot_leave_its_choreography_as_a_result(together):
-    @choreography(opens={Everyone: "nothing"})
+    @choreography(opens={Everyone: Fact("tests.nothing", "nobody", "nothing", "none", "nothing")})
     def train(run):
         for _ in run.rounds(2, run.carry()):
             last = run.local(Holder, one)
         return last
 
-    with pytest.raises(ChoreographyError, match=r"^a value of /train/round\[1\], which is over, cannot be kept: carry it$"):
+    with pytest.raises(
+        ChoreographyError, match=r"^a value of /train/round\[1\], which is over, cannot be kept: carry it$"
+    ):
         together(train)
 
 
 @pytest.mark.parametrize("wrap", [lambda v: (v,), lambda v: {"k": [v]}, Box], ids=["tuple", "dict", "dataclass"])
 def test_a_value_whose_round_is_over_cannot_leave_its_choreography_inside_a_result(together, wrap):
-    @choreography(opens={Everyone: "nothing"})
+    @choreography(opens={Everyone: Fact("tests.nothing", "nobody", "nothing", "none", "nothing")})
     def train(run):
         for _ in run.rounds(2, run.carry()):
             last = run.local(Holder, one)
         return wrap(last)
 
-    with pytest.raises(ChoreographyError, match=r"^a value of /train/round\[1\], which is over, cannot be kept: carry it$"):
+    with pytest.raises(
+        ChoreographyError, match=r"^a value of /train/round\[1\], which is over, cannot be kept: carry it$"
+    ):
         together(train)
 
 
 def leaving(how):
     """A loop left in its second round; what was carried, what was computed there and what an earlier round computed."""
 
-    @choreography(opens={Everyone: "nothing"})
+    @choreography(opens={Everyone: Fact("tests.nothing", "nobody", "nothing", "none", "nothing")})
     def train(run, out):
         s = run.carry(w=run.local(Holder, one), v=run.local(Holder, one))
         out.append(s)
@@ -283,7 +302,9 @@ def leaving(how):
         assert set(entries_of(run.local(Holder, operator.add, s.w, s.v)).values()) <= {4.0}
         assert run.place == "/train/add()"
         for left in out[1:]:
-            with pytest.raises(ChoreographyError, match=r"uses a value of /train/round\[[01]\], which is over: carry it"):
+            with pytest.raises(
+                ChoreographyError, match=r"uses a value of /train/round\[[01]\], which is over: carry it"
+            ):
                 run.local(Holder, same, left)
         return s.w
 
@@ -298,7 +319,9 @@ def test_leaving_a_loop_keeps_exactly_the_carried_values(outcomes, how):
         found = dict(entries_of(run.local(Holder, same, result)))
         assert run.place == "/same()"
         for left in (*out[1:], out[0].v):  # v was carried in the choreography, but not returned from it
-            with pytest.raises(ChoreographyError, match=r"uses a value of /train(/round\[[01]\])?, which is over: carry it"):
+            with pytest.raises(
+                ChoreographyError, match=r"uses a value of /train(/round\[[01]\])?, which is over: carry it"
+            ):
                 run.local(Holder, same, left)
         return found
 
@@ -322,7 +345,7 @@ def test_leaving_a_loop_by_an_error_closes_its_round_too(outcomes):
 
 @pytest.mark.parametrize("how", ["return", "break"])
 def test_what_a_left_round_did_not_carry_cannot_be_returned(together, how):
-    @choreography(opens={Everyone: "nothing"})
+    @choreography(opens={Everyone: Fact("tests.nothing", "nobody", "nothing", "none", "nothing")})
     def train(run):
         for _ in run.rounds(5, run.carry()):
             last = run.local(Holder, one)
@@ -331,7 +354,9 @@ def test_what_a_left_round_did_not_carry_cannot_be_returned(together, how):
             break
         return last
 
-    with pytest.raises(ChoreographyError, match=r"^a value of /train/round\[0\], which is over, cannot be kept: carry it$"):
+    with pytest.raises(
+        ChoreographyError, match=r"^a value of /train/round\[0\], which is over, cannot be kept: carry it$"
+    ):
         together(train)
 
 
@@ -376,7 +401,7 @@ def test_a_value_of_a_round_left_by_break_cannot_be_used_after_the_loop(together
 
 
 def test_a_result_is_lifted_out_of_its_choreography(together):
-    @choreography(opens={Everyone: "nothing"})
+    @choreography(opens={Everyone: Fact("tests.nothing", "nobody", "nothing", "none", "nothing")})
     def inner(run):
         return run.local(Holder, one), {"k": run.local(Coordinator, one)}
 
@@ -389,7 +414,7 @@ def test_a_result_is_lifted_out_of_its_choreography(together):
 
 
 def test_a_result_returned_from_within_a_round_is_lifted_too(together):
-    @choreography(opens={Everyone: "nothing"})
+    @choreography(opens={Everyone: Fact("tests.nothing", "nobody", "nothing", "none", "nothing")})
     def inner(run):
         s = run.carry(w=run.local(Holder, one))
         for _ in run.rounds(5, s):
@@ -402,7 +427,7 @@ def test_a_result_returned_from_within_a_round_is_lifted_too(together):
 def test_what_a_choreography_does_not_return_is_over_with_it(outcomes):
     leaked = []
 
-    @choreography(opens={Everyone: "nothing"})
+    @choreography(opens={Everyone: Fact("tests.nothing", "nobody", "nothing", "none", "nothing")})
     def inner(run):
         leaked.append(run.local(Holder, one))
 
@@ -416,7 +441,7 @@ def test_what_a_choreography_does_not_return_is_over_with_it(outcomes):
 
 
 def test_a_result_lifted_into_a_round_ends_with_the_round(together):
-    @choreography(opens={Everyone: "nothing"})
+    @choreography(opens={Everyone: Fact("tests.nothing", "nobody", "nothing", "none", "nothing")})
     def inner(run):
         return run.local(Holder, one)
 

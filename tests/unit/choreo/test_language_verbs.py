@@ -6,24 +6,29 @@ import numpy as np
 import pytest
 from language_messages import BOTH, Figure, Name, merged, names
 
-from tacit.choreo import F64, U64, ChoreographyError, Coordinator, Each, Everyone, Holder, Message, PeerError, Role, State
+from tacit.arrays import F64, U64
+from tacit.choreo import ChoreographyError, Coordinator, Each, Everyone, Fact, Holder, Message, PeerError, Role, State
 
 Pair = namedtuple("Pair", "left right")  # noqa: PYI024 - an untyped tuple subclass on purpose
 
 
-class Vector(Message, tells="a vector"):
+class Vector(Message, tells=Fact("tests.a_vector", "holders", "aggregate", "all", "a vector")):
     values: F64
 
 
-class Uneven(Message, tells="a vector and its length", ragged=True):
+class Uneven(
+    Message,
+    tells=Fact("tests.a_vector_and_its_length", "holders", "aggregate", "all", "a vector and its length"),
+    ragged=True,
+):
     values: F64
 
 
-class Bag(Message, tells="two vectors"):
+class Bag(Message, tells=Fact("tests.two_vectors", "holders", "aggregate", "all", "two vectors")):
     parts: tuple[F64, ...]
 
 
-class Halves(Message, tells="two halves"):
+class Halves(Message, tells=Fact("tests.two_halves", "holders", "aggregate", "all", "two halves")):
     halves: tuple[float, float]
 
 
@@ -31,16 +36,27 @@ class Gathered(State):
     normals: F64
 
 
-class Held(Message, tells="planes"):
+class Held(Message, tells=Fact("tests.planes", "holders", "aggregate", "all", "planes")):
     planes: Gathered
 
 
 def test_each_party_of_a_role_computes_on_its_own_values(outcomes):
     def text(run):
         x = run.hold(Holder, {"ann": 1.0, "ben": 2.0, "cat": 3.0})
-        return run.local(Holder, lambda own, shared, *, add: own * shared + add, x, 10.0, add=run.local(Holder, lambda: 0.5))._entries
+        return run.local(
+            Holder, lambda own, shared, *, add: own * shared + add, x, 10.0, add=run.local(Holder, lambda: 0.5)
+        )._entries
 
     assert merged(outcomes(text)) == {"ann": 10.5, "ben": 20.5, "cat": 30.5}
+
+
+def test_what_each_party_holds_by_itself_is_united(outcomes):
+    def text(run):
+        x = run.hold(Holder, {"ann": 1.0, "ben": 2.0, "cat": 3.0})
+        own = {str(member.party): run.local(member, lambda own: 2 * own, x) for member in run.members(Holder)}
+        return run.local(Holder, lambda one, all_of_them: one + all_of_them, x, run.unite(Holder, own))._entries
+
+    assert merged(outcomes(text)) == {"ann": 3.0, "ben": 6.0, "cat": 9.0}
 
 
 def test_every_source_sends_one_message_to_every_target(outcomes):
@@ -93,7 +109,9 @@ def test_members_pass_a_value_along_in_public_order(outcomes):
         first, *others = run.members(Holder)
         passed, last = run.local(first, Name, run.who(first)), first
         for holder in others:
-            passed = run.local(holder, lambda m, me: Name(m.who + me), run.send(Name, last >> holder, passed), run.who(holder))
+            passed = run.local(
+                holder, lambda m, me: Name(m.who + me), run.send(Name, last >> holder, passed), run.who(holder)
+            )
             last = holder
         return run.local(last, lambda m: m.who, passed)._entries
 
@@ -110,7 +128,9 @@ def test_a_step_can_send_another_message_to_each_receiver(outcomes):
 
 def test_a_receiver_forgotten_in_each_is_named(together):
     def text(run):
-        run.send(Name, Coordinator >> Holder, run.local(Coordinator, lambda: Each({"ann": Name("x"), "cat": Name("x")})))
+        run.send(
+            Name, Coordinator >> Holder, run.local(Coordinator, lambda: Each({"ann": Name("x"), "cat": Name("x")}))
+        )
 
     with pytest.raises(ChoreographyError, match="hub should send Name to ben, its step gave NoneType"):
         together(text)
@@ -199,7 +219,12 @@ def test_a_step_that_gives_what_has_no_wire_form_is_refused(outcomes, make, kind
         lambda: {frozenset({1}): 1.0},
         lambda: np.ma.masked_array([1.0, 31337.0], mask=[False, True]),
     ],
-    ids=["a state with a list", "a complex scalar", "a key without wire form", "a masked array, whose mask the wire would drop"],
+    ids=[
+        "a state with a list",
+        "a complex scalar",
+        "a key without wire form",
+        "a masked array, whose mask the wire would drop",
+    ],
 )
 def test_a_step_that_hides_what_has_no_wire_form_is_refused(together, make):
     def text(run):
@@ -223,7 +248,9 @@ def written_into(array):
 
 def received_array(run):
     return run.local(
-        Coordinator, lambda m: m.values, run.send(Vector, Coordinator >> Coordinator, run.local(Coordinator, lambda: Vector(np.zeros(2))))
+        Coordinator,
+        lambda m: m.values,
+        run.send(Vector, Coordinator >> Coordinator, run.local(Coordinator, lambda: Vector(np.zeros(2)))),
     )
 
 
@@ -408,7 +435,7 @@ def test_arrays_inside_a_field_have_to_agree_on_their_shape_too(together):
 
 
 def test_words_of_the_ring_arrive_to_the_bit(outcomes):
-    class Words(Message, tells="words"):
+    class Words(Message, tells=Fact("tests.words", "holders", "aggregate", "all", "words")):
         words: U64
 
     def text(run):
@@ -420,5 +447,7 @@ def test_words_of_the_ring_arrive_to_the_bit(outcomes):
 
 
 def test_a_role_nobody_takes_is_refused_with_the_roles_there_are(together):
-    with pytest.raises(ChoreographyError, match=r"nobody takes the role judge in this run \(roles: holder, coordinator\)"):
+    with pytest.raises(
+        ChoreographyError, match=r"nobody takes the role judge in this run \(roles: holder, coordinator\)"
+    ):
         together(lambda run: run.local(Role("judge"), lambda: 1.0))

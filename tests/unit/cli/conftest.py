@@ -4,22 +4,10 @@ import json
 
 import numpy as np
 import pytest
-from sklearn.datasets import make_classification
+from csv_tables import NAMES, X, Y, columns_of, write
 from typer.testing import CliRunner
 
 from tacit.cli.app import app
-
-X, Y = make_classification(60, 6, random_state=0)
-NAMES = list("abcdef")
-
-
-def write(path, columns):
-    lines = [",".join(columns), *(",".join(str(v) for v in row) for row in zip(*columns.values(), strict=True))]
-    path.write_text("\n".join(lines) + "\n")
-
-
-def columns_of(records, names=NAMES, labels=Y):
-    return {**dict(zip(names, records.T.tolist(), strict=True)), **({} if labels is None else {"label": labels.tolist()})}
 
 
 class Result:
@@ -64,7 +52,9 @@ def tacit(folder):
     del folder
 
     def call(*args, said=None):
-        return Result(CliRunner().invoke(app, [str(a) for a in args], prog_name="tacit", catch_exceptions=False, input=said))
+        return Result(
+            CliRunner().invoke(app, [str(a) for a in args], prog_name="tacit", catch_exceptions=False, input=said)
+        )
 
     return call
 

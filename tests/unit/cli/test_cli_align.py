@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 from tacit import load
-from tacit.cli.train import train
-from tacit.protocols.align import ENOUGH
+from tacit.cli.local.train import train
+from tacit.protocols.align.alignment import ENOUGH
 
 
 @pytest.fixture
@@ -33,16 +33,23 @@ def test_files_of_different_records_are_aligned(tacit, folder, clinics):
 
 def test_the_gram_matrix_is_told_before_the_alignment_on_the_screen_too(tacit, folder, clinics):
     shown = " ".join(tacit("train", *clinics, "--id", "patient").out.split())
-    order = [shown.index(words) for words in ("coordinator knows the gram matrix", "how many ids the second", "which of its own ids")]
+    order = [
+        shown.index(words)
+        for words in ("coordinator knows the gram matrix", "how many ids the second", "which of its own ids")
+    ]
     assert order[0] < min(order[1:])
-    assert load(folder / "model.tacit").report_.opens[0].protocol == "gram_vertical"
+    assert load(folder / "model.tacit").named_steps["model"].report_.opens[0].protocol == "gram_vertical"
 
 
 def test_refusals_of_ids_are_one_line(refused, clinics):
     said = refused("train", *clinics, "--id", "patient", "--min-records", "41")
     assert "fewer than 41 records are common to all parties, and nothing more was opened" in said
-    assert "--id patient aligns the files of several parties, and there is one" in refused("train", clinics[1], "--id", "patient")
-    assert "north.csv has no column 'person' (columns: patient, north_x)" in refused("train", *clinics, "--id", "person")
+    assert "--id patient aligns the files of several parties, and there is one" in refused(
+        "train", clinics[1], "--id", "patient"
+    )
+    assert "north.csv has no column 'person' (columns: patient, north_x)" in refused(
+        "train", *clinics, "--id", "person"
+    )
     assert "this is a horizontal split" in refused("train", *clinics, "--id", "patient", "--partition", "horizontal")
 
 

@@ -7,11 +7,12 @@ import msgspec
 import numpy as np
 import pytest
 
-from tacit.cli.answering import table_of
 from tacit.cli.one_machine import one_machine
-from tacit.consortium.answers import Finished, Proposal, Start
-from tacit.consortium.folder import Used, folder_of
-from tacit.consortium.proposal import propose
+from tacit.consortium.jobs.answers import Finished, Proposal, Start
+from tacit.consortium.jobs.folder import Used, folder_of
+from tacit.consortium.jobs.proposal import propose
+from tacit.consortium.jobs.public_result import PublicResult
+from tacit.consortium.jobs.record_answers import list_answers
 
 KERNEL = {"kernel": "rbf", "gamma": 1.0, "degree": 3, "coef0": 0.0, "C": 1.0}
 VALUES = np.array([[0.5], [-1.25]])
@@ -30,7 +31,7 @@ def over(machine, job, *, own, public, **known):
         folder = folder_of(machine.folder(site) / "state", job.id)
         folder.propose(Proposal(job=job.canonical().decode(), submitter="analyst", signature=""))
         folder.start = Start(job=job.id, attempt=1, answers=())
-        folder.keep_result(result, public, Used(features=("a", "b"), **(known if result else {})))
+        folder.keep_result(result, PublicResult.of(public), Used(features=("a", "b"), **(known if result else {})))
         folder.finished = Finished(job=job.id, site=site, attempt=1, ok=True)
     return job
 
@@ -38,19 +39,27 @@ def over(machine, job, *, own, public, **known):
 @pytest.fixture(scope="module")
 def jobs(machine):
     given = {
-        "partition": "vertical", "parties": machine.hospitals, "coordinator": "clearing", "dataset": "cohort", "submitter": "analyst",
-        "purpose": "a test", "legal_basis": "consent", "labeller": "north",
+        "partition": "vertical", "parties": machine.hospitals, "coordinator": "clearing", "dataset": "cohort",
+        "submitter": "analyst", "purpose": "a test", "legal_basis": "consent", "labeller": "north",
     }  # fmt: skip
-    public = {"classes": ["ill", "well"], "support": [0, 1], "sigmoids": [[-1.0, 0.0]], "history": []}
+    public = {"classes": ("ill", "well"), "support": np.arange(2), "sigmoids": np.array([[-1.0, 0.0]])}
     trained = over(machine, propose("gram_vertical", KERNEL, **given), own={"columns": np.ones(2)}, public=public)
     asked = propose("gram_predict", {"squares": True, "support": 2}, **given, builds_on=[trained.id])
     return trained, over(
-        machine, asked, own={"result": VALUES}, public={}, records=("p7", "p9"), classes=("ill", "well"), sigmoids=((-1.0, 0.0),)
+        machine,
+        asked,
+        own={"result": VALUES},
+        public={},
+        records=("p7", "p9"),
+        classes=("ill", "well"),
+        sigmoids=((-1.0, 0.0),),
     )
 
 
 def test_answers_have_records_classes_values_and_probabilities(machine, jobs, tacit, folder):
-    done = tacit("party", "answers", jobs[1].id[:8], "--config", machine.config("north"), "--out", folder / "answers.csv")
+    done = tacit(
+        "party", "answers", jobs[1].id[:8], "--config", machine.config("north"), "--out", folder / "answers.csv"
+    )
     assert done.code == 0, done.err
     assert f"answers about 2 records written to {folder / 'answers.csv'}" in done.out
     assert stat.S_IMODE((folder / "answers.csv").stat().st_mode) == 0o600
@@ -86,8 +95,11 @@ def test_there_are_no_answers_before_the_end(machine, jobs, tacit):
 
 
 def test_several_classes_have_a_value_each_and_numbers_stand_alone():
-    several = table_of(np.array([[0.1, 0.9, -1.0], [0.3, 0.2, 0.1]]), Used(records=("1", "2"), classes=("a", "b", "c")))
+    several = list_answers(
+        np.array([[0.1, 0.9, -1.0], [0.3, 0.2, 0.1]]), Used(records=("1", "2"), classes=("a", "b", "c"))
+    )
     assert several == [
-        ["record", "class", "decision for a", "decision for b", "decision for c"], ["1", "b", 0.1, 0.9, -1.0], ["2", "a", 0.3, 0.2, 0.1],
+        ["record", "class", "decision for a", "decision for b", "decision for c"], ["1", "b", 0.1, 0.9, -1.0],
+        ["2", "a", 0.3, 0.2, 0.1],
     ]  # fmt: skip
-    assert table_of(np.array([[2.5]]), Used(records=("1",))) == [["record", "value"], ["1", 2.5]]
+    assert list_answers(np.array([[2.5]]), Used(records=("1",))) == [["record", "value"], ["1", 2.5]]

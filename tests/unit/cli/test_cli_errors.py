@@ -3,7 +3,7 @@ import sys
 
 import pytest
 
-from tacit.cli import training
+from tacit.base import classifiers
 
 
 @pytest.mark.parametrize(
@@ -11,21 +11,27 @@ from tacit.cli import training
     [
         (["missing.csv"], "no such file: missing.csv"),
         (["notes.txt"], "notes.txt has the unknown suffix '.txt': save it as one of .csv"),
-        (["gap.csv"], "Input X contains NaN: column 'c' of gap.csv has 1 missing value (first in row 4)"),
-        (["no_label.csv"], "no_label.csv has no column 'label' (columns: a, b, c, d, e, f): name the label column with --label"),
+        (["gap.csv", "--no-prepare"],
+         "Input X contains NaN: column 'c' of gap.csv has 1 missing value (first in row 4)"),
+        (["no_label.csv"],
+         "no_label.csv has no column 'label' (columns: a, b, c, d, e, f): name the label column with --label"),
         (["life.csv", "motor.csv", "no_label.csv"], "no file has the label column 'label': name it with --label"),
         (["one_class.csv"], "the labels hold one class only"),
-        (["whole.csv", "--set", "kernel=cubic"], "The 'kernel' parameter of GramSVC must be among {'linear', 'poly', 'rbf', 'sigmoid'}"),
-        (["whole.csv", "--set", "D=1"], "--set D is no parameter of GramSVC: use one of C, accept_risk, class_weight, coef0, degree"),
-        (["whole.csv", "--set", "partition=vertical"], "--set partition is no parameter"),
+        (["whole.csv", "--set", "kernel=cubic"],
+         "The 'kernel' parameter of GramSVC must be among {'linear', 'poly', 'rbf', 'sigmoid'}"),
+        (["whole.csv", "--set", "D=1"],
+         "GramSVC has no parameter 'D' in --set: it takes C, accept_risk, class_weight, coef0, degree"),
+        (["whole.csv", "--set", "partition=vertical"], "GramSVC has no parameter 'partition' in --set"),
         (["whole.csv", "--set", "C"], "--set C has no value: write it as --set name=value"),
         (["whole.csv", "--estimator", "SVC"], "unknown estimator 'SVC': use one of ConsensusSVC, GramSVC"),
-        (["huge.csv"], "does not fit into fixed point with 32 fraction bits"),
+        (["huge.csv", "--no-prepare"], "does not fit into fixed point with 32 fraction bits"),
         (["bank.csv", "life.csv"], "only 2 parties hold data"),
         (["bank.csv", "life.csv"], "add a party, or accept it with --allow-two-parties"),
         (["bank.csv", "whole.csv", "life.csv"], "only one party may hold them; name it with --labeller"),
-        (["bank.csv", "life.csv", "motor.csv", "--parties", "4"], "3 files are as many parties, but --parties says 4: leave it out"),
-        (["bank.csv", "../{folder}/bank.csv", "life.csv"], "two parties are named 'bank': a file's name names its party, so rename one"),
+        (["bank.csv", "life.csv", "motor.csv", "--parties", "4"],
+         "3 files are as many parties, but --parties says 4: leave it out"),
+        (["bank.csv", "../{folder}/bank.csv", "life.csv"],
+         "two parties are named 'bank': a file's name names its party, so rename one"),
         (["site.csv"], "column 'site' of site.csv holds text, not numbers"),
         (["site.csv"], "encode it as numbers, or leave it out with --drop site"),
         (["whole.csv", "--parties", "0"], "Invalid value for '--parties'"),
@@ -46,7 +52,7 @@ def test_a_name_in_a_table_cannot_redraw_the_terminal(refused, spoilt):
 
 @pytest.mark.parametrize("option", ["--out", "--report"])
 def test_a_target_that_cannot_be_written_is_refused_before_training(refused, monkeypatch, option):
-    monkeypatch.setattr(training, "estimator_of", lambda *_: pytest.fail("went on"))
+    monkeypatch.setattr(classifiers, "make_classifier", lambda *_: pytest.fail("went on"))
     assert f"{option} no/where cannot be written: name a file in a directory that exists" in refused(
         "train", "whole.csv", option, "no/where"
     )
@@ -67,9 +73,10 @@ def test_model_and_report_cannot_be_the_same_file(refused):
         (["corrupt.tacit", "whole.csv"], "corrupt.tacit is damaged or truncated (its checksum does not match)"),
         (["whole.csv", "whole.csv"], "whole.csv is not a tacit model file of this version"),
         (["model.tacit", "bank.csv"], "bank.csv lacks 4 columns of the model: c, d, e, f"),
-        (["model.tacit", "site.csv", "--drop", "site", "--label", "nothing"], "the model does not know: leave out with --drop label"),
-        (["model.tacit", "bank.csv", "life.csv"], "the files are named bank, life, but the model's parties are party-1, party-2, party-3"),
-        (["model.tacit", "gap.csv"], "Input X contains NaN"),
+        (["model.tacit", "site.csv", "--drop", "site", "--label", "nothing"],
+         "the model does not know: leave out with --drop label"),
+        (["model.tacit", "bank.csv", "life.csv"],
+         "the files are named bank, life, but the model's parties are party-1, party-2, party-3"),
         (["model.tacit", "huge.csv"], "does not fit into fixed point"),
         (["model.tacit", "whole.csv", "--out", "no/p.csv"], "--out no/p.csv cannot be written"),
         (["model.tacit", "whole.csv", "--out", "whole.csv"], "--out whole.csv is given twice"),
@@ -101,7 +108,7 @@ def test_an_interrupt_is_one_line_and_130(tacit, monkeypatch):
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(training, "estimator_of", interrupted)
+    monkeypatch.setattr(classifiers, "make_classifier", interrupted)
     result = tacit("train", "whole.csv")
     assert (result.code, result.err) == (130, "tacit: stopped\n")
 
@@ -110,14 +117,18 @@ def test_what_nobody_foresaw_keeps_its_traceback(tacit, monkeypatch):
     def broken(*_):
         raise ZeroDivisionError
 
-    monkeypatch.setattr(training, "estimator_of", broken)
+    monkeypatch.setattr(classifiers, "make_classifier", broken)
     with pytest.raises(ZeroDivisionError):
         tacit("train", "whole.csv")
 
 
 def test_a_real_process_refuses_without_a_traceback(folder):
     done = subprocess.run(
-        [sys.executable, "-m", "tacit.cli", "train", "missing.csv"], cwd=folder, capture_output=True, text=True, check=False
+        [sys.executable, "-m", "tacit.cli", "train", "missing.csv"],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 2
     assert done.stdout == ""

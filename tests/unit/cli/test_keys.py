@@ -110,7 +110,10 @@ def test_rotate_renew_and_revoke(keys, founded):
         (["sign", "consortium.members"], "consortium.members is not a request that `tacit keys new` wrote"),
         (["sign", "north.request", "--days", "0"], "Invalid value for '--days'"),
         (["sign", "north.request", "--yes", "--days", "9999"], "a certificate of 9999 days is not possible"),
-        (["sign", "north.request", "--yes", "--folder", "nowhere"], "nowhere/registrar.key does not exist: go to the registrar's folder"),
+        (
+            ["sign", "north.request", "--yes", "--folder", "nowhere"],
+            "nowhere/registrar.key does not exist: go to the registrar's folder",
+        ),
         (["revoke", "east"], "'east' is no member of Northern hospitals: correct the name (tacit keys list shows all)"),
         (["rotate", "north.request", "--yes"], "'north' is no member of Northern hospitals"),
         (["show", "nothing.crt"], "the certificate nothing.crt cannot be read: No such file or directory"),
@@ -137,5 +140,10 @@ def test_help_shows_every_command_with_an_example(keys):
 
 def test_no_private_key_is_ever_printed(keys, founded):
     secret = (founded / "north.key").read_text().splitlines()[1]
-    printed = [keys("sign", "north.request", "--yes"), keys("list"), keys("show", "north.crt"), keys("show", "north.key")]
+    printed = [
+        keys("sign", "north.request", "--yes"),
+        keys("list"),
+        keys("show", "north.crt"),
+        keys("show", "north.key"),
+    ]
     assert not [r for r in printed if secret in r.out + r.err]

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from tacit.consortium.identity import Identity
-from tacit.consortium.registrar import Registrar
-from tacit.consortium.request import Request, create
+from tacit.consortium.membership.certificate_request import Request, create
+from tacit.consortium.membership.identity import Identity
+from tacit.consortium.membership.registrar import Registrar
 
 HOSTS = ("127.0.0.1", "localhost")
 

@@ -5,14 +5,15 @@ from datetime import UTC, datetime
 import msgspec
 from consortium_sites import Consortium
 
-from tacit.consortium.answers import Answer, Checked, Cleared, Proposal, Start
-from tacit.consortium.consent import Record
-from tacit.consortium.preflight import Problem, report_of
-from tacit.consortium.proposal import propose
-from tacit.crypto.agreement import public_key
+from tacit.consortium.consent.people import Record
+from tacit.consortium.jobs.answers import Answer, Checked, Cleared, Proposal, Start
+from tacit.consortium.jobs.preflight import Problem, report_of
+from tacit.consortium.jobs.proposal import propose
+from tacit.crypto.pads.agreement import public_key
 
 PARTIES = ("north", "south", "east")
 KINDS = {"clearing": "coordinator", **dict.fromkeys(PARTIES, "party"), "analyst": "analyst"}
+CHECKED = datetime(2030, 1, 1, tzinfo=UTC)  # when every site did, in true time
 KERNEL = {"kernel": "linear", "gamma": "scale", "degree": 3, "coef0": 0.0, "C": 1.0}
 
 
@@ -32,9 +33,18 @@ class Study:
     def another(self):
         """A job of the same content with an id of its own."""
         return propose(
-            "gram_vertical", KERNEL, partition="vertical", parties=PARTIES, coordinator="clearing", dataset="cohort", submitter="analyst",
-            purpose="a test", legal_basis="consent", labeller="north",
-        )  # fmt: skip
+            "gram_vertical",
+            KERNEL,
+            partition="vertical",
+            parties=PARTIES,
+            coordinator="clearing",
+            dataset="cohort",
+            submitter="analyst",
+            purpose="a test",
+            legal_basis="consent",
+            labeller="north",
+            aligned=True,
+        )
 
     def proposal(self, job=None):
         return Proposal.of(job or self.job, self.sites["analyst"])
@@ -52,9 +62,8 @@ class Study:
 
     def checked(self, name, job=None, codes=(), clock=None):
         """A site's signed report."""
-        problems = [Problem(name, code) for code in codes]
-        report = report_of(job or self.job, name, None, clock or datetime(2030, 1, 1, tzinfo=UTC), problems)
-        return Checked.of(job or self.job, report, self.sites[name])
+        report = report_of(job or self.job, name, None, CHECKED, [Problem(name, code) for code in codes])
+        return Checked.of(job or self.job, altered(report, clock=clock or CHECKED), self.sites[name])
 
     def cleared(self, job=None, **changes):
         """Everybody's report; `north=checked` puts another in its place, `north=None` leaves it out."""

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 
 from consortium_study import Study
 
-from tacit.consortium.control import Control
-from tacit.consortium.server import start_server
-from tacit.consortium.server_config import ServerSettings
-from tacit.runtimes.nats import Broker
+from tacit.consortium.broker.control import Control
+from tacit.consortium.broker.server import start_server
+from tacit.consortium.broker.server_config import ServerSettings
+from tacit.runtimes.nats.network import Broker
 
 
 def free_port():

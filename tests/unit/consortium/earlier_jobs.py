@@ -4,23 +4,33 @@ import os
 from datetime import UTC, datetime, timedelta
 
 import msgspec
+import numpy as np
 
-from tacit.consortium.answers import Finished, Proposal, Start
-from tacit.consortium.folder import folder_of
-from tacit.consortium.proposal import propose
+from tacit.consortium.jobs.answers import Finished, Proposal, Start
+from tacit.consortium.jobs.folder import folder_of
+from tacit.consortium.jobs.proposal import propose
+from tacit.consortium.jobs.public_result import PublicResult
 
 NOW = datetime.now(UTC)
 SITES = {"parties": ("north", "south", "east"), "coordinator": "clearing", "dataset": "cohort"}
 KERNEL = {"kernel": "rbf", "gamma": 1.0, "degree": 3, "coef0": 0.0, "C": 1.0}
-PUBLIC = {"classes": [0, 1], "support": [1, 2, 5], "sigmoids": None, "history": []}
+PUBLIC = {"classes": (0, 1), "support": np.array([1, 2, 5]), "sigmoids": None}
 
 
 def job(protocol="gram_vertical", params=(), *, builds_on=(), **changes):
     given = {**(KERNEL if protocol in ("gram_vertical", "gram_search") else {}), **dict(params)}
     made = propose(
-        protocol, given, partition="vertical", submitter="analyst", purpose="a test", legal_basis="consent", labeller="north",
-        builds_on=builds_on, **SITES,
-    )  # fmt: skip
+        protocol,
+        given,
+        partition="vertical",
+        submitter="analyst",
+        purpose="a test",
+        legal_basis="consent",
+        labeller="north",
+        builds_on=builds_on,
+        aligned=True,
+        **SITES,
+    )
     return msgspec.structs.replace(made, **changes)
 
 
@@ -30,7 +40,7 @@ def put(state, made, *, own=None, public=PUBLIC, used=None, ok=True, started=Tru
     folder.propose(Proposal(job=made.canonical().decode(), submitter="analyst", signature=""))
     if started:
         folder.start = Start(job=made.id, attempt=1, answers=())
-        folder.keep_result(own or {}, public, used)
+        folder.keep_result(own or {}, PublicResult.of(public), used)
         folder.finished = Finished(job=made.id, site="north", attempt=1, ok=ok)
         then = (NOW - timedelta(days=days)).timestamp()
         os.utime(folder.path / "finished.json", (then, then))
@@ -38,4 +48,6 @@ def put(state, made, *, own=None, public=PUBLIC, used=None, ok=True, started=Tru
 
 
 def question(trained, **changes):
-    return msgspec.structs.replace(job("gram_predict", {"squares": True, "support": 3}, builds_on=(trained.id,)), **changes)
+    return msgspec.structs.replace(
+        job("gram_predict", {"squares": True, "support": 3}, builds_on=(trained.id,)), **changes
+    )

@@ -1,7 +1,7 @@
-"""Letters that hostile members write: a grammar of jobs and of all that sites tell each other, and members that send what it yields.
+"""Letters that hostile members write: a grammar of jobs and of all that sites tell each other, and who sends them.
 
-A recipe is plain data, so that it can be drawn in another process; `Hostile` turns it into bytes, signed and sealed by the member that
-sends it. Large values are marks in a recipe, and grow when they are written.
+A recipe is plain data, so that it can be drawn in another process; `Hostile` turns it into bytes, signed and sealed by
+the member that sends it. Large values are marks in a recipe, and grow when they are written.
 """
 
 import itertools
@@ -14,17 +14,17 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 from living_sites import House
 
-from tacit.consortium.answers import CONSENT, HELLO, PREFLIGHT, PROPOSAL, Ended, Finished, Withdrawal
-from tacit.consortium.control import Control
-from tacit.consortium.decision import disclosure_digest
-from tacit.consortium.job import Job
-from tacit.consortium.letters import cut
-from tacit.consortium.names import control_subject
-from tacit.consortium.preflight import CODES
-from tacit.crypto.agreement import public_key
-from tacit.registry import INPUTS
-from tacit.runtimes.framing import CHUNK, framed
-from tacit.runtimes.nats import Broker
+from tacit.consortium.broker.control import Control
+from tacit.consortium.broker.letters import cut
+from tacit.consortium.consent.decision import disclosure_digest
+from tacit.consortium.jobs.answers import CONSENT, HELLO, PREFLIGHT, PROPOSAL, Ended, Finished, Withdrawal
+from tacit.consortium.jobs.job import Job
+from tacit.consortium.jobs.preflight import CODES
+from tacit.consortium.membership.names import control_subject
+from tacit.crypto.pads.agreement import public_key
+from tacit.registry import job_protocols
+from tacit.runtimes.nats.framing import CHUNK, frame
+from tacit.runtimes.nats.network import Broker
 
 MALLORY, ACCOMPLICE, VICTIM, CLEARING = "mallory", "south", "north", "clearing"
 KINDS = {
@@ -43,13 +43,32 @@ GROW = {  # by mark
     "$deep": lambda n: msgspec.Raw(b"[" * n + b"]" * n),
 }
 LARGEST = {"$text": 100_000, "$list": 20_000, "$keys": 5000, "$deep": 50_000}
-TEXTS = ["", " ", "\0", "\x1b[2J\x1b]0;x\x07", "\u202eevil", "../../../etc/passwd", "a" * 32, "A" * 32, "\U0001d518" * 50, "{}"]
-TIMES = ["0001-01-01T00:00:00Z", "9999-12-31T23:59:59-23:59", "2030-01-01T00:00:00", "2100-01-01T00:00:00Z", "yesterday"]
+TEXTS = [
+    "",
+    " ",
+    "\0",
+    "\x1b[2J\x1b]0;x\x07",
+    "\u202eevil",
+    "../../../etc/passwd",
+    "a" * 32,
+    "A" * 32,
+    "\U0001d518" * 50,
+    "{}",
+]
+TIMES = [
+    "0001-01-01T00:00:00Z",
+    "9999-12-31T23:59:59-23:59",
+    "2030-01-01T00:00:00",
+    "2100-01-01T00:00:00Z",
+    "yesterday",
+]
 NUMBERS = [0, -1, 1, 2**31, 2**53 + 1, 2**63 - 1, -(2**63), 2**64 - 1, 5e-324, 1e308, -0.0]
 numbers = st.sampled_from(NUMBERS) | st.integers(-(2**63), 2**64 - 1)
 plain = st.none() | st.booleans() | numbers | st.sampled_from(TEXTS + TIMES) | st.text(max_size=20)
 large = st.sampled_from(sorted(LARGEST)).flatmap(lambda mark: st.integers(1, LARGEST[mark]).map(lambda n: {mark: n}))
-names = st.sampled_from(["north", "south", "east", "clearing", "mallory", "nobody", "pairs", "C", "kernel", "cohort", "all", "age"])
+names = st.sampled_from(
+    ["north", "south", "east", "clearing", "mallory", "nobody", "pairs", "C", "kernel", "cohort", "all", "age"]
+)
 values = st.recursive(
     plain | names | large,
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(names | st.text(max_size=5), inner, max_size=4),
@@ -70,33 +89,83 @@ def grown(value):
 # Recipes
 
 FIELDS = Job.__struct_fields__
-NESTED = {"roles": ("coordinator", "asker", "labeller"), "protection": ("method", "segments", "threshold", "fraction_bits"),
-          "columns": ("north", "south", "east", "nobody"), "rows": ("north", "south", "east", "nobody"), "cost": ("rounds", "bytes"),
-          "params": ("kernel", "gamma", "degree", "coef0", "C", "class_weight", "band", "tol", "candidates", "landmarks")}  # fmt: skip
-nested = st.sampled_from(sorted(NESTED)).flatmap(lambda name: st.sampled_from(NESTED[name]).map(lambda inner: [name, inner]))
+NESTED = {
+    "roles": ("coordinator", "asker", "labeller"),
+    "protection": ("method", "segments", "threshold", "fraction_bits"),
+    "columns": ("north", "south", "east", "nobody"),
+    "rows": ("north", "south", "east", "nobody"),
+    "cost": ("rounds", "bytes"),
+    "params": ("kernel", "gamma", "degree", "coef0", "C", "class_weight", "band", "tol", "candidates", "landmarks"),
+}
+nested = st.sampled_from(sorted(NESTED)).flatmap(
+    lambda name: st.sampled_from(NESTED[name]).map(lambda inner: [name, inner])
+)
 unknown = st.text(min_size=1, max_size=9) | st.just({"$text": 900_000})
 wild = st.tuples((st.sampled_from(FIELDS) | unknown).map(lambda name: [name]) | nested, values)
 COUNTS = st.integers(1, 10**9) | st.just(60)
 MILD = {  # values that a job may have, so that it is judged and tried
-    ("retention_days",): st.integers(1, 3650), ("accept_risk",): st.booleans(), ("cost",): st.none(),
-    ("protocol",): st.sampled_from(sorted(INPUTS)), ("version",): st.just("9"), ("disclosure",): st.just("opens nothing"),
+    ("retention_days",): st.integers(1, 3650),
+    ("accept_risk",): st.booleans(),
+    ("cost",): st.none(),
+    ("protocol",): st.sampled_from(sorted(job_protocols())),
+    ("version",): st.just("9"),
+    ("disclosure",): st.just("opens nothing"),
     ("purpose",): st.text("a\u00e9\U0001d518", min_size=1, max_size=900),
     ("expires",): st.sampled_from(["2026-01-01T00:00:00Z", "2999-12-31T00:00:00Z"]),
-    ("rows", "north"): COUNTS, ("rows", "south"): COUNTS, ("columns", "north"): st.sampled_from([["age"], ["dose", "age"], ["x"]]),
-    ("params", "C"): st.floats(1e-9, 1e9), ("params", "kernel"): st.sampled_from(["linear", "rbf", "poly", "sigmoid"]),
-    ("params", "gamma"): st.floats(1e-9, 1e9), ("params", "degree"): st.integers(1, 10), ("params", "band"): st.integers(64, 10**6),
-    ("protection", "method"): st.sampled_from(["pairwise", "ring", "threshold"]), ("protection", "segments"): st.integers(1, 50),
-    ("protection", "fraction_bits"): st.integers(16, 40), ("builds_on",): st.just(["b" * 32]),
+    ("rows", "north"): COUNTS,
+    ("rows", "south"): COUNTS,
+    ("columns", "north"): st.sampled_from([["age"], ["dose", "age"], ["x"]]),
+    ("params", "C"): st.floats(1e-9, 1e9),
+    ("params", "kernel"): st.sampled_from(["linear", "rbf", "poly", "sigmoid"]),
+    ("params", "gamma"): st.floats(1e-9, 1e9),
+    ("params", "degree"): st.integers(1, 10),
+    ("params", "band"): st.integers(64, 10**6),
+    ("protection", "method"): st.sampled_from(["pairwise", "ring", "graph", "threshold"]),
+    ("protection", "segments"): st.integers(1, 50),
+    ("protection", "fraction_bits"): st.integers(16, 40),
+    ("builds_on",): st.just(["b" * 32]),
     ("dataset",): st.sampled_from(["cohort", "other"]),
     ("classes",): st.sampled_from([[0, 1], [0, 1, 2], ["0", "1"], [0.5]]),
-    ("partition",): st.sampled_from(["horizontal", "arbitrary"]), ("roles", "asker"): st.sampled_from(["south", "east"]),
-}  # fmt: skip
+    ("partition",): st.sampled_from(["horizontal", "arbitrary"]),
+    ("roles", "asker"): st.sampled_from(["south", "east"]),
+}
 mild = st.sampled_from(sorted(MILD)).flatmap(lambda path: MILD[path].map(lambda value: (list(path), value)))
 job_changes = st.lists(wild, max_size=3) | st.lists(mild, max_size=3)
 changes = st.lists(
-    st.tuples(st.sampled_from(["report", "record", ""]), st.sampled_from(
-        ["job", "site", "signature", "key", "party", "clock", "codes", "verdict", "by", "reason", "attempt", "ok", "place", "kind", "at",
-         "answers", "checked", "reasons", "seconds", "rounds", "bytes", "version", "policy", "unknown"]), values), max_size=2)  # fmt: skip
+    st.tuples(
+        st.sampled_from(["report", "record", ""]),
+        st.sampled_from(
+            [
+                "job",
+                "site",
+                "signature",
+                "key",
+                "party",
+                "clock",
+                "codes",
+                "verdict",
+                "by",
+                "reason",
+                "attempt",
+                "ok",
+                "place",
+                "kind",
+                "at",
+                "answers",
+                "checked",
+                "reasons",
+                "seconds",
+                "rounds",
+                "bytes",
+                "version",
+                "policy",
+                "unknown",
+            ]
+        ),
+        values,
+    ),
+    max_size=2,
+)
 recipes = st.fixed_dictionaries({
     "path": st.sampled_from([*KINDS, (MALLORY, VICTIM), (ACCOMPLICE, VICTIM)]),
     "kind": st.none() | st.none() | st.none() | st.sampled_from(EVERY_KIND),  # mostly one that fits the path
@@ -115,7 +184,13 @@ def draw(count, number=0):
     found = []
 
     @seed(number)
-    @settings(max_examples=count, deadline=None, database=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
+    @settings(
+        max_examples=count,
+        deadline=None,
+        database=None,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
     @given(recipes)
     def collect(recipe):
         if len(found) < count:
@@ -131,7 +206,10 @@ def draw(count, number=0):
 
 
 class HostileHouse(House):
-    """A consortium in which mallory submits, south helps, and the coordinator's own key writes to north; `analyst` is honest."""
+    """A consortium in which mallory submits, south helps, and the coordinator's own key writes to north.
+
+    `analyst` is honest.
+    """
 
     def __init__(self, folder) -> None:
         super().__init__(folder)
@@ -139,7 +217,10 @@ class HostileHouse(House):
         self.tokens[MALLORY] = self.members.token(MALLORY)
 
     def prepare(self, name):
-        """Policies by which a hostile job gets as far as the data; at east people are asked about it, and never answer."""
+        """Policies by which a hostile job gets as far as the data.
+
+        At east people are asked about it, and never answer.
+        """
         super().prepare(name)
         policy = self.home(name) / "policy.toml"
         if name != "clearing":
@@ -154,7 +235,9 @@ class Hostile:
     def __init__(self, house) -> None:
         self.house, self.later, self.sent = house, [], 0
         self.by = {name: house.sites[name] for name in (MALLORY, ACCOMPLICE, CLEARING)}
-        self.sealers = {name: Control(None, identity, house.members, lambda *_: None) for name, identity in self.by.items()}
+        self.sealers = {
+            name: Control(None, identity, house.members, lambda *_: None) for name, identity in self.by.items()
+        }
         self.open, self.ended = (house.new(submitter=MALLORY, asker="east") for _ in range(2))
         self.stack = ExitStack()
 
@@ -173,7 +256,10 @@ class Hostile:
         self.stack.close()
 
     def send(self, recipe, *, server=False):
-        """Write a letter and deliver it: straight into the receiver's entrance, or over the server where that lets it pass."""
+        """Write a letter and deliver it.
+
+        Straight into the receiver's entrance, or over the server where that lets it pass.
+        """
         sender, receiver = recipe["path"]
         kinds = KINDS.get((sender, receiver), EVERY_KIND)
         kind = recipe["kind"] if recipe["kind"] is not None else kinds[recipe["pick"] % len(kinds)]
@@ -184,9 +270,16 @@ class Hostile:
         self.deliver(sender, receiver, self.chunks(kind, body, recipe), server=server and (sender, receiver) in KINDS)
 
     def deliver(self, sender, receiver, chunks, *, server=False):
-        control, subject = self.house.site(receiver).control, control_subject(self.house.tokens[sender], self.house.tokens[receiver])
+        control, subject = (
+            self.house.site(receiver).control,
+            control_subject(self.house.tokens[sender], self.house.tokens[receiver]),
+        )
         for chunk in chunks:
-            sealed = self.sealers[sender]._sealer(receiver).seal(receiver, chunk) if isinstance(chunk, bytes) else bytes(chunk)
+            sealed = (
+                self.sealers[sender]._sealer(receiver).seal(receiver, chunk)
+                if isinstance(chunk, bytes)
+                else bytes(chunk)
+            )
             self.sent += 1
             if server:
                 broker = self.brokers[sender]
@@ -204,18 +297,33 @@ class Hostile:
             case "checked":
                 return dumped(self.checked(job, sender, recipe))
             case "cleared":
-                sites = [self.checked(job, site, {**recipe, "changes": []}) for site in job.roster.parties if site in self.by]
+                sites = [
+                    self.checked(job, site, {**recipe, "changes": []}) for site in job.roster.parties if site in self.by
+                ]
                 return dumped(altered({"job": job.id, "checked": sites}, recipe["changes"]))
             case "answer":
                 return dumped(self.answer(job, sender, recipe))
             case "start":
-                answers = [self.answer(job, site, {**recipe, "changes": []}) for site in job.roster.parties if site in self.by]
-                return dumped(altered({"job": job.id, "attempt": recipe["pick"], "answers": answers}, recipe["changes"]))
+                answers = [
+                    self.answer(job, site, {**recipe, "changes": []}) for site in job.roster.parties if site in self.by
+                ]
+                return dumped(
+                    altered({"job": job.id, "attempt": recipe["pick"], "answers": answers}, recipe["changes"])
+                )
             case "finished" | "closed":
-                base = Finished(job=job.id, site=sender, attempt=recipe["pick"] % 3, ok=bool(recipe["pick"] % 2), place=recipe["text"])
+                base = Finished(
+                    job=job.id,
+                    site=sender,
+                    attempt=recipe["pick"] % 3,
+                    ok=bool(recipe["pick"] % 2),
+                    place=recipe["text"],
+                )
                 return dumped(altered(msgspec.to_builtins(base), recipe["changes"]))
             case "ended":
-                base = {**msgspec.to_builtins(Ended.of(job.id, "refused", sender, "because")), "reasons": [recipe["text"]]}
+                base = {
+                    **msgspec.to_builtins(Ended.of(job.id, "refused", sender, "because")),
+                    "reasons": [recipe["text"]],
+                }
                 return dumped(altered(base, recipe["changes"]))
             case "withdraw":
                 return dumped(altered({"job": job.id, "reason": recipe["text"]}, recipe["changes"]))
@@ -245,27 +353,51 @@ class Hostile:
         return msgspec.json.encode(fields, order="sorted")
 
     def proposal(self, data, signed):
-        return dumped({"job": data.decode(), "submitter": MALLORY, "signature": self.signature(MALLORY, PROPOSAL, data, signed)})
+        return dumped(
+            {"job": data.decode(), "submitter": MALLORY, "signature": self.signature(MALLORY, PROPOSAL, data, signed)}
+        )
 
     def checked(self, job, site, recipe):
         codes = [code for i, code in enumerate(CODES) if recipe["pick"] >> i & 1]
-        report = {"party": site, "version": "", "source": "", "clock": "2030-01-01T00:00:00Z", "features": "", "codes": codes}
+        report = {
+            "party": site,
+            "version": "",
+            "source": "",
+            "clock": "2030-01-01T00:00:00Z",
+            "features": "",
+            "codes": codes,
+        }
         report = altered(report, recipe["changes"], "report")
         signature = self.signature(site, PREFLIGHT, job.digest.encode() + b" " + dumped(report), recipe["signed"])
         return altered({"job": job.id, "site": site, "report": report, "signature": signature}, recipe["changes"])
 
     def answer(self, job, site, recipe):
-        record = {"job": job.digest, "party": site, "verdict": "accept", "by": [], "rule": "", "reason": recipe["text"], "policy": "",
-                  "at": "2030-01-01T00:00:00Z"}  # fmt: skip
+        record = {
+            "job": job.digest,
+            "party": site,
+            "verdict": "accept",
+            "by": [],
+            "rule": "",
+            "reason": recipe["text"],
+            "policy": "",
+            "at": "2030-01-01T00:00:00Z",
+        }
         record, key = altered(record, recipe["changes"], "record"), public_key(bytes([7]) * 32)
         signature = self.signature(site, CONSENT, b"tacit consent 1\n" + dumped(record), recipe["signed"])
         vouched = self.signature(site, HELLO, job.digest.encode() + b" " + key, recipe["signed"])
-        base = {"job": job.id, "site": site, "record": record, "signature": signature, "key": key.hex(), "key_signature": vouched}
+        base = {
+            "job": job.id,
+            "site": site,
+            "record": record,
+            "signature": signature,
+            "key": key.hex(),
+            "key_signature": vouched,
+        }
         return altered(base, recipe["changes"])
 
     def question(self, kind, job, recipe):
         number = (b"n" * 16, b"", b"n" * 2_000_000, recipe["text"])[recipe["pick"] % 4]
-        wanted = [job.id, ["public.json", "audit.jsonl", "../proposal.json"][recipe["pick"] % 3], recipe["pick"] - 500]
+        wanted = [job.id, ["public.bin", "audit.jsonl", "../proposal.json"][recipe["pick"] % 3], recipe["pick"] - 500]
         asked = msgspec.msgpack.encode(wanted) if kind == "read" else recipe["text"].encode("utf-8", "surrogatepass")
         return msgspec.msgpack.encode((number, asked))
 
@@ -293,11 +425,11 @@ class Hostile:
             case "cut":
                 return [whole[0][: n % len(whole[0])]]
             case "loose":
-                return [framed((kind, secrets.token_hex(8), n - 500, [0, 1, 2**63 - 1, -1][n % 4]), body[:1000])]
+                return [frame((kind, secrets.token_hex(8), n - 500, [0, 1, 2**63 - 1, -1][n % 4]), body[:1000])]
             case "noise":
                 return [bytearray(secrets.token_bytes(n))]
             case "endless":
-                return [framed((kind, "x" * n, 0, 1), body[:1000])]
+                return [frame((kind, "x" * n, 0, 1), body[:1000])]
         return whole
 
 

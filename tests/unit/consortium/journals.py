@@ -2,7 +2,7 @@
 
 import hashlib
 
-from tacit.consortium.journal import Journal, Opening
+from tacit.consortium.journal.record import Journal, Opening
 
 KEY = bytes(range(32))
 OPENING = Opening(

@@ -1,21 +1,26 @@
-"""A whole consortium in one process: a real server, and the sites' own objects, which a test lets look after their jobs."""
+"""A whole consortium in one process.
+
+A real server, and the sites' own objects, which a test lets look after their jobs.
+"""
 
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from typing import Self
+from unittest import mock
 
 from consortium_study import PARTIES
 from control_network import ControlNetwork
 
-from tacit.consortium.analyst import Analyst
-from tacit.consortium.clearing import Clearing
-from tacit.consortium.example_files import example_analyst, example_coordinator, example_party, example_policy
-from tacit.consortium.folder import folder_of, state_of
-from tacit.consortium.party import Party
-from tacit.consortium.proposal import propose
-from tacit.consortium.settings import AnalystSettings, CoordinatorSettings, PartySettings
-from tacit.consortium.states import TABLE
-from tacit.runtimes.nats import Broker
+from tacit.consortium.jobs.folder import Folder, folder_of, state_of
+from tacit.consortium.jobs.folder import _state as by_files
+from tacit.consortium.jobs.proposal import propose
+from tacit.consortium.jobs.states import TABLE
+from tacit.consortium.site.analyst import Analyst
+from tacit.consortium.site.coordinator import Clearing
+from tacit.consortium.site.example_files import example_analyst, example_coordinator, example_party, example_policy
+from tacit.consortium.site.party import Party
+from tacit.consortium.site.settings import AnalystSettings, CoordinatorSettings, PartySettings
+from tacit.runtimes.nats.network import Broker
 
 KERNEL = {"kernel": "linear", "gamma": "scale", "degree": 3, "coef0": 0.0, "C": 1.0}
 
@@ -34,6 +39,24 @@ def reachable(state):
     return found
 
 
+@contextmanager
+def following_the_table():
+    """Let no file that a site writes change a job's state otherwise than the table of states says."""
+    write, wrong = Folder.write, []
+
+    def checked(folder, name, data):
+        before = by_files(folder)
+        write(folder, name, data)
+        after = by_files(folder)
+        steps = {then for (state, _), then in TABLE.items() if state == before}
+        if name != "proposal.json" and after != before and after not in steps:
+            wrong.append(f"{name} of {folder.path} led from {before} to {after}")
+
+    with mock.patch.object(Folder, "write", checked):
+        yield
+    assert wrong == []
+
+
 class House(ControlNetwork):
     """Clearing, north, south and east at work, and an analyst."""
 
@@ -45,6 +68,7 @@ class House(ControlNetwork):
         self.fingerprint = self.consortium.registrar.identity.fingerprint
 
     def __enter__(self) -> Self:
+        self.stack.enter_context(following_the_table())
         self.stack.enter_context(self.serving())
         for name in ("clearing", *PARTIES):
             self.prepare(name)
@@ -66,8 +90,10 @@ class House(ControlNetwork):
             (home / "site.toml").write_text(example_coordinator(ca_fingerprint=self.fingerprint, party_timeout=20.0))
             return
         label = {"label": "label"} if name == "north" else {}
-        (home / "site.toml").write_text(example_party(name, ca_fingerprint=self.fingerprint, party_timeout=20.0, **label))
-        (home / "policy.toml").write_text(example_policy(automatic=True, preflights=1000))
+        (home / "site.toml").write_text(
+            example_party(name, ca_fingerprint=self.fingerprint, party_timeout=20.0, **label)
+        )
+        (home / "policy.toml").write_text(example_policy(automatic=True, preflights_per_day=1000))
         (home / "cohort.csv").write_text(table(label=name == "north"))
 
     def open_site(self, name):
@@ -98,7 +124,9 @@ class House(ControlNetwork):
         home = self.home("analyst")
         text = example_analyst(servers=[self.server.url], ca_fingerprint=self.fingerprint)
         identity = self.sites["analyst"]
-        text = text.replace('"analyst.key"', f'"{identity.key_file}"').replace('"analyst.crt"', f'"{identity.certificate_file}"')
+        text = text.replace('"analyst.key"', f'"{identity.key_file}"').replace(
+            '"analyst.crt"', f'"{identity.certificate_file}"'
+        )
         self.members.save(home / "consortium.members")
         (home / "site.toml").write_text(text)
         return Analyst(AnalystSettings.from_toml(home / "site.toml"))
@@ -106,9 +134,17 @@ class House(ControlNetwork):
     def new(self, **changes):
         """A job that can run."""
         given = {
-            "partition": "vertical", "parties": PARTIES, "coordinator": "clearing", "dataset": "cohort", "submitter": "analyst",
-            "purpose": "a test", "legal_basis": "consent", "labeller": "north", **changes,
-        }  # fmt: skip
+            "partition": "vertical",
+            "parties": PARTIES,
+            "coordinator": "clearing",
+            "dataset": "cohort",
+            "submitter": "analyst",
+            "purpose": "a test",
+            "legal_basis": "consent",
+            "labeller": "north",
+            "aligned": True,
+            **changes,
+        }
         return propose("gram_vertical", KERNEL, **given)
 
     def folder_at(self, name, job):
@@ -145,5 +181,15 @@ class House(ControlNetwork):
         except AssertionError as error:
             raise AssertionError(f"{self.states(job)} {error}") from None
 
+    def restore(self, name):
+        """A party's files as they were, and no question of today: all tests are one day of one submitter."""
+        self.set_policy(name, automatic=True)
+        (self.home(name) / "cohort.csv").write_text(table(label=name == "north"))
+        (self.home(name) / "state" / "registers" / "asked.jsonl").unlink(missing_ok=True)
+
+    def propose(self, job):
+        """Hand a proposal of the analyst to the coordinator."""
+        self.site("clearing").hear("analyst", "propose", self.proposal(job).dump())
+
     def set_policy(self, name, **kwargs):
-        (self.home(name) / "policy.toml").write_text(example_policy(preflights=1000, **kwargs))
+        (self.home(name) / "policy.toml").write_text(example_policy(preflights_per_day=1000, **kwargs))

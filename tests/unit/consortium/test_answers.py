@@ -6,11 +6,14 @@ import msgspec
 import pytest
 from consortium_study import PARTIES, Study, altered
 
-from tacit.consortium.answers import Answer, Ended, Finished, Proposal, Start, id_in, read
-from tacit.crypto.agreement import public_key
+from tacit.consortium.jobs.answers import Answer, Ended, Finished, Proposal, Start, id_in, read
+from tacit.crypto.pads.agreement import public_key
 from tacit.errors import PeerError
 
-NOT_ITS = r"a signature on {} is not that of {} \(key .*\): it was altered, or {} uses another key; compare fingerprints with {}"
+NOT_ITS = (
+    r"a signature on {} is not that of {} \(key .*\): it was altered, or {} uses another key; compare fingerprints"
+    r" with {}"
+)
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +29,7 @@ def not_its(what, name):
 
 
 def test_a_proposal_gives_back_the_job_that_was_signed(study):
-    assert study.proposal().checked(study.members) == study.job
+    assert study.proposal().verify(study.members) == study.job
 
 
 def test_an_altered_job_is_refused(study):
@@ -34,26 +37,26 @@ def test_an_altered_job_is_refused(study):
     longer = altered(proposal, job=proposal.job.replace('"retention_days":30', '"retention_days":90'))
     assert longer != proposal
     with pytest.raises(PeerError, match=not_its("proposal", "analyst")):
-        longer.checked(study.members)
+        longer.verify(study.members)
 
 
 def test_a_job_signed_by_another_than_its_submitter_is_refused(study):
     own = Proposal.of(study.job, study.sites["north"])
-    with pytest.raises(PeerError, match=rf"job {study.job.id} names analyst as its submitter and is signed by north: refuse it"):
-        own.checked(study.members)
+    with pytest.raises(PeerError, match=rf"job {study.job.id} of analyst is signed by north: refuse it"):
+        own.verify(study.members)
 
 
 def test_a_forged_submitter_is_refused(study):
     forged = altered(Proposal.of(study.job, study.sites["north"]), submitter="analyst")
     with pytest.raises(PeerError, match=not_its("proposal", "analyst")):
-        forged.checked(study.members)
+        forged.verify(study.members)
 
 
 def test_a_signature_of_another_kind_is_no_proposal(study):
     data = study.job.canonical()
     other = altered(study.proposal(), signature=study.sites["analyst"].sign("consent", data).hex())
     with pytest.raises(PeerError, match=not_its("proposal", "analyst")):
-        other.checked(study.members)
+        other.verify(study.members)
 
 
 # answers
@@ -69,7 +72,9 @@ def test_an_answer_of_a_site_passes(study, verdict):
 
 def test_an_answer_to_another_job_is_refused(study):
     answer = study.answer("north", job=study.another())
-    with pytest.raises(PeerError, match=f"an answer of north is not to job {study.job.id}: ask its author to submit the job again"):
+    with pytest.raises(
+        PeerError, match=f"an answer of north is not to job {study.job.id}: ask its author to submit the job again"
+    ):
         answer.check(study.job, study.members)
 
 
@@ -98,7 +103,9 @@ def test_a_run_key_that_was_exchanged_is_refused(study):
     for swapped in (
         altered(study.answer("north"), key=mine),
         altered(study.answer("north"), key=study.answer("south").key),
-        altered(study.answer("north"), key=study.answer("south").key, key_signature=study.answer("south").key_signature),
+        altered(
+            study.answer("north"), key=study.answer("south").key, key_signature=study.answer("south").key_signature
+        ),
         altered(study.answer("north"), key_signature=study.answer("north").signature),
         altered(study.answer("north"), key="", key_signature=""),
     ):
@@ -130,7 +137,9 @@ def test_a_start_without_somebodys_answer_is_refused(study, name):
 
 @pytest.mark.parametrize("name", PARTIES)
 def test_a_start_against_a_refusal_is_refused(study, name):
-    with pytest.raises(PeerError, match=f"the start of job {study.job.id} goes against the refusal of {name}: refuse it"):
+    with pytest.raises(
+        PeerError, match=f"the start of job {study.job.id} goes against the refusal of {name}: refuse it"
+    ):
         study.start(**{name: study.answer(name, "refuse")}).keys(study.job, study.members)
 
 
@@ -202,9 +211,15 @@ def test_reports_of_everybody_without_a_problem_clear_a_job(study):
     [
         (lambda _: {"south": None}, "south sent no report"),
         (lambda s: {"south": s.checked("south", codes=("disk",))}, "south has too little free disk"),
-        (lambda s: {"south": s.checked("south", clock=datetime(2030, 1, 1, 1, tzinfo=UTC))}, "south has a clock more than 60 s off"),
+        (
+            lambda s: {"south": s.checked("south", clock=datetime(2030, 1, 1, 1, tzinfo=UTC))},
+            "south has a clock more than 60 s off",
+        ),
         (lambda s: {"south": s.checked("south", s.another())}, "is not about job"),
-        (lambda s: {"south": altered(s.checked("south"), signature=s.checked("east").signature)}, "is not that of south"),
+        (
+            lambda s: {"south": altered(s.checked("south"), signature=s.checked("east").signature)},
+            "is not that of south",
+        ),
         (lambda s: {"south": altered(s.checked("east"), site="south")}, "is not about job"),
         (lambda s: {"twice": s.checked("south")}, "has not"),
     ],
@@ -221,6 +236,8 @@ def test_an_end_is_told_in_lines_that_a_terminal_can_show():
     assert (len(made.reasons), len(made.reasons[1])) == (100, 2000)
 
 
-@pytest.mark.parametrize("body", [b"", b"{", b"[]", b'{"job": "{}", "submitter": "a", "signature": ""}', b'{"job": "' + b"[" * 5000])
+@pytest.mark.parametrize(
+    "body", [b"", b"{", b"[]", b'{"job": "{}", "submitter": "a", "signature": ""}', b'{"job": "' + b"[" * 5000]
+)
 def test_an_id_that_cannot_be_read_is_none(body):
     assert id_in(body) is None

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from tacit.consortium.asked import Asked
+from tacit.consortium.consent.asked import Asked
 from tacit.errors import LocalError
 
 NOW = datetime(2030, 1, 1, 12, tzinfo=UTC)
@@ -17,12 +17,12 @@ def job(number=0, submitter="analyst"):
 
 def test_a_submitter_gets_so_many_answers_in_a_day(tmp_path):
     asked = Asked(tmp_path / "registers")
-    assert asked.left(job(9), 3, NOW) == 3
+    assert asked.count_left(job(9), 3, NOW) == 3
     for number in range(3):
         asked.note(job(number), "fits", "", NOW)
-    assert asked.left(job(9), 3, NOW) == 0
-    assert asked.left(job(9, "somebody"), 3, NOW) == 3
-    assert asked.left(job(9), 3, NOW + timedelta(days=1)) == 3
+    assert asked.count_left(job(9), 3, NOW) == 0
+    assert asked.count_left(job(9, "somebody"), 3, NOW) == 3
+    assert asked.count_left(job(9), 3, NOW + timedelta(days=1)) == 3
     assert [each.job for each in asked.lines()] == [f"{n:032x}" for n in range(3)]
 
 
@@ -32,8 +32,8 @@ def test_the_same_job_again_counts_once(tmp_path):
         asked.note(job(), "fits", "", NOW)
     asked.note(job(), "data", "11 records here", NOW)
     assert [each.answer for each in asked.lines()] == ["fits", "data"]
-    assert asked.left(job(9), 3, NOW) == 2
-    assert asked.left(job(), 3, NOW) == 3
+    assert asked.count_left(job(9), 3, NOW) == 2
+    assert asked.count_left(job(), 3, NOW) == 3
 
 
 def test_a_torn_line_is_dropped_and_a_damaged_one_is_told(tmp_path):

@@ -1,5 +1,9 @@
-"""GramSVC on a federation whose parties are elsewhere: a reference instead of a model, and the same report of who learnt what."""
+"""GramSVC on a federation whose parties are elsewhere.
 
+A reference instead of a model, and the same report of who learnt what.
+"""
+
+import dataclasses
 import json
 
 import msgspec
@@ -9,17 +13,23 @@ import pytest
 from consortium_study import PARTIES
 
 from tacit import Federation, GramSVC, load
-from tacit.choreo import Ledger
-from tacit.consortium.analyst import Connected, Result, outcome_of
-from tacit.consortium.clearing import News
-from tacit.consortium.proposal import propose
-from tacit.data.part import part_of
+from tacit.choreo import Coordinator, Holder, Ledger
+from tacit.consortium.jobs.proposal import propose
+from tacit.consortium.jobs.public_result import PublicResult
+from tacit.consortium.site.analyst import Fetched, outcome_of
+from tacit.consortium.site.coordinator import News
 from tacit.errors import LocalError
-from tacit.models.gram import Answers, StoredModel
+from tacit.federation.backend import Described
+from tacit.models.answers import Answers
+from tacit.models.gram import StoredModel
 from tacit.registry import Outcome
 from tacit.report.outcome import holdings
+from tacit.request import Records
 
-KEPT = r"this model is kept in shares by .*, under job {}, and answers go to who asks only: predict a federation that is connected"
+KEPT = (
+    r"this model is kept in shares by .*, under job {}, and answers go to who asks only: predict a federation that is"
+    r" connected"
+)
 COLUMNS = {"north": ("age", "sex"), "south": ("dose", "days"), "east": ("x", "y")}
 
 
@@ -33,45 +43,47 @@ def records():
 def together(records):
     """The same run in one process, and its ledger."""
     X, y = records
-    ledgers = []
-
-    class Watched(Federation):
-        def execute(self, protocol, inputs, **params):
-            outcome = super().execute(protocol, inputs, **params)
-            ledgers.append(outcome.ledger)
-            return outcome
-
     given = [X[:, i : i + 2] for i in (0, 2, 4)]
-    made = Watched.from_parts(given, y=y, names=PARTIES, labeller="north", partition="vertical", coordinator="clearing")
-    fitted = GramSVC(kernel="linear").fit(made)
-    (fitted.seen,) = ledgers
-    return fitted
+    made = Federation.from_parts(
+        given, y=y, names=PARTIES, labeller="north", partition="vertical", coordinator="clearing"
+    )
+    model = GramSVC(kernel="linear")
+    outcome = made.run(model.request(made))
+    model.receive(made, outcome).seen = outcome.ledger
+    return model
 
 
-class Elsewhere(Connected):
+class Elsewhere(Described):
     """Connected to parties that have run the job already."""
 
-    def execute(self, protocol, inputs, **params):
-        assert all(part.X.size == 0 and part.y is None for part in inputs["data"][1].values())
+    def __init__(self, result) -> None:
+        self.result = result
+
+    def run(self, federation, request):
+        assert request.inputs == {"data": Records()}
+        assert all(part.X.size == 0 and part.y is None for part in federation.parts.values())
         job = propose(
-            protocol, params, partition="vertical", parties=PARTIES, coordinator="clearing", dataset="cohort", submitter="analyst",
-            purpose="a test", legal_basis="consent", labeller="north",
-        )  # fmt: skip
+            request.name,
+            request.params,
+            partition="vertical",
+            parties=PARTIES,
+            coordinator="clearing",
+            dataset="cohort",
+            submitter="analyst",
+            purpose="a test",
+            legal_basis="consent",
+            labeller="north",
+            aligned=True,
+        )
         return outcome_of(job, msgspec.convert({"job": job.id, "state": "finished", "seconds": 2.0}, News), self.result)
 
 
-def elsewhere(fitted, columns=None, coordinator="clearing"):
-    names = columns or {p: (f"{p}.*",) for p in PARTIES}
-    parts = {p: part_of(np.empty((0, len(n))), None, None, n) for p, n in names.items()}
-    ends = np.cumsum([len(n) for n in names.values()])
-    index = {p: np.arange(end - len(names[p]), end) for p, end in zip(names, ends, strict=True)}
-    rows = {p: np.empty(0, dtype=np.int64) for p in parts}
-    features = tuple(n for held in names.values() for n in held)
-    made = Elsewhere("vertical", parts, rows, index, features, bool(columns), "north", coordinator, runtime="nats")
-
-    public = {"classes": fitted.classes_.tolist(), "support": fitted.support_.tolist(), "sigmoids": None, "history": []}
-    made.result = Result(public, tuple(fitted.seen.rows))
-    return made
+def elsewhere(fitted, columns=None, coordinator="clearing", backend=None):
+    public = {"classes": tuple(fitted.classes_.tolist()), "support": fitted.support_, "sigmoids": None}
+    there = backend or Elsewhere(Fetched(PublicResult.of(public), tuple(fitted.seen.rows)))
+    return Federation.described(
+        PARTIES, partition="vertical", coordinator=coordinator, labeller="north", columns=columns, backend=there
+    )
 
 
 @pytest.fixture(scope="module")
@@ -95,28 +107,31 @@ def test_an_answer_is_refused_in_one_line_that_says_what_to_do(fitted, records, 
     assert "\n" not in str(error.value)
 
 
-class Asked(Elsewhere):
+class Asked(Described):
     """Writes down what would be proposed."""
 
-    def execute(self, protocol, inputs, **params):
-        kept = {name: {p: v.job for p, v in held.items()} for name, (_, held) in inputs.items() if name != "data"}
-        self.seen.append((protocol, kept, params))
-        answered = {"told": ("north",)} if protocol.endswith("predict") else {}
-        return Outcome({"stored": f"{len(self.seen)}" * 32, **answered}, Ledger([], []), [], 0.0, {})
+    def __init__(self) -> None:
+        self.seen = []
+
+    def run(self, federation, request):
+        assert federation.n_rows == 0
+        kept = {name: (each.role, each.of) for name, each in request.inputs.items() if name != "data"}
+        self.seen.append((request.name, kept, request.params))
+        told = ("north",) if request.name.endswith("predict") else ()
+        return Outcome({}, Ledger([], []), [], 0.0, {}, job=f"{len(self.seen)}" * 32, told=told)
 
 
 def asked(together, **setting):
     """What a model of that setting proposes when it is asked twice, and what it says."""
     model = GramSVC(**setting).fit(elsewhere(together, COLUMNS))
-    federation = elsewhere(together, COLUMNS)
-    federation.__class__, federation.seen = Asked, []
+    federation = elsewhere(together, COLUMNS, backend=Asked())
     said = [model.predict(federation) for _ in range(2)]
-    return model, federation.seen, said
+    return model, federation.backend.seen, said
 
 
 def test_a_question_builds_on_the_shares_that_everybody_keeps_and_answers_are_elsewhere(together):
     model, seen, said = asked(together, gamma=0.5)
-    kept = {"dual": {"clearing": model.model_.job}, "columns": dict.fromkeys(PARTIES, model.model_.job)}
+    kept = {"dual": (Coordinator, model.model_.job), "columns": (Holder, model.model_.job)}
     assert [(protocol, shares) for protocol, shares, _ in seen] == [("gram_predict", kept)] * 2
     assert seen[0][2]["support"] == len(model.support_)
     assert said[0] == Answers("1" * 32, ("north",))
@@ -130,13 +145,17 @@ def test_weights_of_a_linear_model_are_shared_once_and_then_asked(together):
     assert [protocol for protocol, _, _ in seen] == ["gram_weights", "gram_linear_predict", "gram_linear_predict"]
     assert [params["problems"] for _, _, params in seen] == [1, 1, 1]
     assert model.model_.weights == "1" * 32
-    assert seen[1][1] == {"weights": dict.fromkeys(PARTIES, "1" * 32)}
+    assert seen[1][1] == {"weights": (Holder, "1" * 32)}
 
 
 def test_the_report_says_who_learnt_what_as_in_one_process(fitted, together):
     assert fitted.report_.learnt == together.report_.learnt
     assert fitted.report_.opens == together.report_.opens
-    assert (fitted.report_.rounds, fitted.report_.bytes, fitted.report_.seconds) == (together.report_.rounds, together.report_.bytes, 2.0)
+    assert (fitted.report_.rounds, fitted.report_.bytes, fitted.report_.seconds) == (
+        together.report_.rounds,
+        together.report_.bytes,
+        2.0,
+    )
     assert fitted.report_.runtime == "nats"
 
 
@@ -151,8 +170,11 @@ def test_the_report_counts_no_records_that_nobody_here_has(fitted):
 def test_columns_that_were_not_agreed_are_the_parties_own(together):
     report = GramSVC(kernel="linear").fit(elsewhere(together)).report_
     assert report.parties == {
-        "north": "its own columns, the labels", "south": "its own columns", "east": "its own columns", "clearing": "no data; coordinates"
-    }  # fmt: skip
+        "north": "its own columns, the labels",
+        "south": "its own columns",
+        "east": "its own columns",
+        "clearing": "no data; coordinates",
+    }
     partly = elsewhere(together, {**COLUMNS, "east": ("east.*",)})
     assert holdings(partly, "east", partly.parts["east"]) == "its own columns"
     assert holdings(partly, "south", partly.parts["south"]) == "dose, days"
@@ -168,7 +190,7 @@ def test_a_holder_that_coordinates_is_said_to(together):
 )
 def test_other_splits_are_said_as_they_are(together, partition, words):
     made = elsewhere(together, COLUMNS)
-    made.partition, made.labeller = partition, None
+    made = dataclasses.replace(made, partition=partition, labeller=None)
     assert holdings(made, "east", made.parts["east"]) == words
 
 

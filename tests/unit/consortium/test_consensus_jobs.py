@@ -2,15 +2,30 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 
 from tacit import ConsensusSVC, Federation, LocalError
 from tacit.choreo import Asker, Coordinator, Holder, Roster
-from tacit.consortium.proposal import propose
-from tacit.consortium.rehearsal import cost_of, disclosure_of
+from tacit.consortium.jobs.proposal import propose
+from tacit.consortium.jobs.rehearsal import cost_of, disclosure_of
+from tacit.federation.backend import Described
+from tacit.request import Records
 
 ROSTER = Roster({Holder: ("a", "b", "c", "d"), Asker: ("a",), Coordinator: ("site",)})
+
+
+GIVEN = {
+    "partition": "horizontal",
+    "parties": ("a", "b", "c"),
+    "coordinator": "site",
+    "dataset": "cohort",
+    "submitter": "analyst",
+    "purpose": "a test",
+    "legal_basis": "consent",
+}
 
 
 @pytest.fixture
@@ -30,14 +45,14 @@ def federation():
     ],
 )
 def test_the_disclosure_of_a_job_is_that_of_its_run(federation, settings):
-    ledger = federation.execute("consensus_horizontal", {"data": (Holder, federation.parts)}, **settings).ledger
+    ledger = federation.run("consensus_horizontal", {"data": Records()}, **settings).ledger
     assert disclosure_of("consensus_horizontal", settings, ROSTER) == ledger.template()
 
 
 @pytest.mark.parametrize("probability", [False, True])
 def test_the_cost_of_a_job_is_of_the_size_of_its_run(federation, probability):
     settings = {"C": 2.0, "tol": 1e-6, "max_rounds": 150, "probability": probability}
-    ledger = federation.execute("consensus_horizontal", {"data": (Holder, federation.parts)}, **settings).ledger
+    ledger = federation.run("consensus_horizontal", {"data": Records()}, **settings).ledger
     cost = cost_of("consensus_horizontal", settings, ROSTER, 400)
     assert ledger.rounds / 4 < cost.rounds < 4 * ledger.rounds
     moved = sum(row.bytes for row in ledger if "a" in (row.sender, row.receiver))
@@ -45,17 +60,28 @@ def test_the_cost_of_a_job_is_of_the_size_of_its_run(federation, probability):
 
 
 def test_a_job_says_that_it_accepts_the_risk_since_averages_give_records_away():
-    given = {"partition": "horizontal", "parties": ("a", "b", "c"), "coordinator": "site", "dataset": "cohort", "submitter": "analyst",
-             "purpose": "a test", "legal_basis": "consent"}  # fmt: skip
-    with pytest.raises(LocalError, match=r"averages of a consensus give single records .*: use another protocol, or say accept_risk"):
-        propose("consensus_horizontal", {"C": 1.0}, **given)
-    assert propose("consensus_horizontal", {"C": 1.0}, accept_risk=True, **given).accept_risk
+    with pytest.raises(
+        LocalError, match=r"averages of a consensus give single records .*: use another protocol, or say accept_risk"
+    ):
+        propose("consensus_horizontal", {"C": 1.0}, **GIVEN)
+    assert propose("consensus_horizontal", {"C": 1.0}, accept_risk=True, **GIVEN).accept_risk
 
 
-def test_what_would_be_kept_in_shares_is_refused_there(federation):
-    federation.__class__ = type("Elsewhere", (Federation,), {"simulated": False})
-    with pytest.raises(LocalError, match="each party keeps a part of the classifier"):
-        ConsensusSVC(kernel="rbf").fit(federation)
-    federation.partition = "vertical"
-    with pytest.raises(LocalError, match="trains over rows only: use GramSVC"):
-        ConsensusSVC(partition="vertical").fit(federation)
+@pytest.mark.parametrize("settled", [{"dtype": "float32"}, {"device": "cuda"}, {"witness": True}])
+def test_a_job_does_not_choose_what_no_consensus_offers(settled):
+    name = next(iter(settled))
+    with pytest.raises(LocalError, match=f"consensus_horizontal.*{name}"):
+        propose("consensus_horizontal", {"C": 1.0, **settled}, accept_risk=True, **GIVEN)
+
+
+@pytest.mark.parametrize(
+    ("how", "step"),
+    [({"kernel": "rbf"}, True), ({"partition": "vertical"}, True), ({}, False)],
+    ids=["kernel", "columns", "public"],
+)
+def test_what_is_kept_in_shares_is_proposed_as_a_study_by_which_it_is_asked(federation, how, step):
+    there = dataclasses.replace(federation, backend=Described(), partition=how.get("partition", "horizontal"))
+    svm = ConsensusSVC(**how)
+    assert svm.is_step(svm.request(there)) is step
+    with pytest.raises(LocalError, match="connect to them first"):
+        svm.fit(there)

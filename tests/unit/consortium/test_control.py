@@ -1,5 +1,9 @@
-"""Control letters over a real nats-server with real TLS: sealed, each from whom it says, and none keeps the next from being heard."""
+"""Control letters over a real nats-server with real TLS.
 
+Sealed, each from whom it says, and none keeps the next from being heard.
+"""
+
+import contextlib
 import secrets
 import shutil
 from dataclasses import replace
@@ -8,17 +12,17 @@ from datetime import UTC, datetime, timedelta
 import msgspec
 import pytest
 
-from tacit.consortium import control
-from tacit.consortium.control import Control, settled
-from tacit.consortium.control_stream import CONTROL_BYTES, per_subject
-from tacit.consortium.letters import cut
-from tacit.consortium.members import Members
-from tacit.consortium.names import CONTROL_STREAM, control_subject
-from tacit.consortium.notices import Notices
-from tacit.consortium.server import find_server
+from tacit.consortium.broker import control
+from tacit.consortium.broker.control import Control
+from tacit.consortium.broker.control_stream import CONTROL_BYTES, per_subject
+from tacit.consortium.broker.letters import cut
+from tacit.consortium.broker.notices import Notices
+from tacit.consortium.broker.server import find_server
+from tacit.consortium.membership.members import Members
+from tacit.consortium.membership.names import CONTROL_STREAM, control_subject
 from tacit.errors import LocalError, MissingExtraError, PeerError
-from tacit.runtimes.framing import SEALED_CHUNK, framed
-from tacit.runtimes.nats import Broker
+from tacit.runtimes.nats.framing import SEALED_CHUNK, frame
+from tacit.runtimes.nats.network import Broker
 
 pytest.importorskip("nats", reason="needs the extra 'nats'")
 try:
@@ -29,6 +33,14 @@ except MissingExtraError:
 from control_network import ControlNetwork  # needs the extra
 
 ALTERED = "PeerError: a message that claims to be from {} was altered, or is of another run: ask who runs the broker"
+
+
+def wait_for(sending, seconds):
+    """Whether a letter leaves in time."""
+    with contextlib.suppress(TimeoutError):
+        sending.result(timeout=seconds)
+        return True
+    return False
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +69,7 @@ def north(sites):
 
 
 def sent(site, receiver, kind, body):
-    assert settled(site.control.send(receiver, kind, body), 10)
+    assert wait_for(site.control.send(receiver, kind, body), 10)
 
 
 def chunk(site, receiver, kind, body):
@@ -161,7 +173,14 @@ def test_a_letter_of_another_consortium_is_refused(network, clearing, north):
 
 def test_a_letter_that_opens_to_nonsense_is_counted(network, clearing, north):
     sealer = north.control._sealer("clearing")
-    for plain in (b"", b"\xc1", framed(("a kind",)), framed((1, b"", 0, 1)), framed({}), framed(("a kind", "id", 5, 3))):
+    for plain in (
+        b"",
+        b"\xc1",
+        frame(("a kind",)),
+        frame((1, b"", 0, 1)),
+        frame({}),
+        frame(("a kind", "id", 5, 3)),
+    ):
         north.raw(between(network, "north", "clearing"), sealer.seal("clearing", plain))
     assert clearing.waits(lambda me: me.control.notices.refused == 6)
     sent(north, "clearing", "answer", b"after nonsense")
@@ -256,10 +275,10 @@ def test_a_server_that_was_wiped_and_started_again_costs_no_letter(tmp_path):
     with network.serving(), network.site("clearing") as clearing, network.site("north") as north:
         network.server.stop()
         pending = north.control.send("clearing", "answer", b"during the outage")
-        assert not settled(pending, 0.2)
+        assert not wait_for(pending, 0.2)
         shutil.rmtree(network.store / "jetstream")
         network.server.start(network.members)
-        assert settled(pending, 30)
+        assert wait_for(pending, 30)
         assert clearing.waits(lambda me: ("north", "answer", b"during the outage") in me.heard, 30)
 
 
@@ -268,7 +287,7 @@ def test_a_letter_of_50_mb_arrives_whole_and_one_under_way_is_not_sent_twice(net
     body = secrets.token_bytes(50_000_000)
     sending = clearing.control.send("north", "start", body)
     assert clearing.control.send("north", "start", body) is sending
-    assert settled(sending, 60)
+    assert wait_for(sending, 60)
     assert north.waits(lambda me: ("clearing", "start", body) in me.heard, 60)
     assert sum(kind == "start" and len(heard) == len(body) for _, kind, heard in north.heard) == 1
     assert north.control._desk.held == 0
@@ -297,7 +316,7 @@ def test_letters_to_somebody_who_never_reads_wait_are_told_once_and_go_on_later(
     assert not sendings[-1].done()
     with network.site("east") as east:
         assert east.waits(lambda me: ("clearing", "proposed", b"%d" % (len(sendings) - 1)) in me.heard, 20)
-    assert all(settled(sending, 5) for sending in sendings)
+    assert all(wait_for(sending, 5) for sending in sendings)
     assert sum("letters to east wait" in line for line in [*clearing.lines, *clearing.control.notices.take()]) == 1
 
 
@@ -355,7 +374,9 @@ def test_a_server_whose_store_is_too_small_for_letters_is_told(tmp_path):
     network = ControlNetwork(tmp_path)
     network.settings = replace(network.settings, store_bytes=64 << 20)
     with network.serving(), network.site("clearing") as clearing:
-        assert clearing.logs("the server does not keep letters (insufficient storage resources available): is its store large enough?")
+        assert clearing.logs(
+            "the server does not keep letters (insufficient storage resources available): is its store large enough?"
+        )
 
 
 @pytest.mark.parametrize(("receivers", "letters"), [(1, 32), (4, 32), (20, 25), (64, 7), (10_000, 1)])

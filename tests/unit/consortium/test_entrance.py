@@ -5,14 +5,15 @@ import shutil
 import pytest
 from consortium_sites import Consortium
 
-from tacit.consortium.analyst import Analyst
-from tacit.consortium.entrance import identity_of
-from tacit.consortium.example_files import example_analyst
-from tacit.consortium.seen_lists import FILE, remember
-from tacit.consortium.settings import AnalystSettings
+from tacit.consortium.membership.entrance import FILE, identity_of, remember
+from tacit.consortium.site.analyst import Analyst
+from tacit.consortium.site.example_files import example_analyst
+from tacit.consortium.site.settings import AnalystSettings
 from tacit.errors import LocalError
 
-OLDER = r"consortium.members is version 2, and this site has seen version 3: an older list could bring a revoked key back"
+OLDER = (
+    r"consortium.members is version 2, and this site has seen version 3: an older list could bring a revoked key back"
+)
 
 
 @pytest.fixture

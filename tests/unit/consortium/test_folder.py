@@ -9,8 +9,9 @@ import pytest
 from consortium_study import Study, altered
 from journals import everything_in, opened
 
-from tacit.consortium.answers import Answer, Finished
-from tacit.consortium.folder import Folder, folder_of, folders, state_of
+from tacit.consortium.jobs.answers import Answer, Finished
+from tacit.consortium.jobs.folder import Folder, folder_of, folders, state_of
+from tacit.consortium.jobs.public_result import PublicResult
 from tacit.errors import LocalError, TacitError
 
 
@@ -44,7 +45,7 @@ def test_nothing_is_said_before_it_was_said(tmp_path, study):
     assert (empty.proposal, empty.answer, empty.start, empty.finished, empty.public) == (None,) * 5
     assert empty.heard("answers", Answer) == {}
     assert not empty.path.exists()
-    with pytest.raises(LocalError, match=r"holds no proposal: remove the folder, and ask the author to submit the job again"):
+    with pytest.raises(LocalError, match=r"holds no proposal: remove it, and ask the author to submit the job again"):
         _ = empty.job
 
 
@@ -77,7 +78,7 @@ def test_a_write_that_fails_leaves_the_old_file_or_none(tmp_path, study, monkeyp
         "propose": lambda: folder.propose(study.proposal()),
         "answer": lambda: setattr(folder, "answer", study.answer("north", "refuse")),
         "hear": lambda: folder.hear("answers", "south", study.answer("south").dump()),
-        "keep_result": lambda: folder.keep_result({"columns": 1}, {}),
+        "keep_result": lambda: folder.keep_result({"columns": 1}, PublicResult({})),
     }
 
     def full(_fd):
@@ -99,10 +100,11 @@ def test_a_file_of_a_later_version_is_refused(folder):
         _ = folder.answer
 
 
-def test_a_result_is_its_owners_and_what_is_public_is_plain(folder):
-    folder.keep_result({"columns": np.arange(6.0).reshape(3, 2)}, {"classes": [0, 1], "history": []})
+def test_a_result_is_its_owners_and_what_is_public_keeps_its_types(folder):
+    folder.keep_result({"columns": np.arange(6.0).reshape(3, 2)}, PublicResult.of({"w": np.ones(2)}, [{"t": 1}]))
     assert np.array_equal(folder.result["columns"], np.arange(6.0).reshape(3, 2))
-    assert folder.public == {"classes": [0, 1], "history": []}
+    assert folder.public.values["w"].dtype == np.float64
+    assert folder.public.history == [{"t": 1}]
     assert stat.S_IMODE((folder.path / "result.bin").stat().st_mode) == 0o600
 
 
@@ -110,7 +112,7 @@ def test_a_purge_removes_secrets_and_everything_else(tmp_path, folder):
     secret = b"a secret that nobody may find again"
     with opened(folder.path / "journal") as journal:
         journal.secret("run key", lambda: secret)
-    folder.keep_result({"columns": "a share"}, {})
+    folder.keep_result({"columns": "a share"}, PublicResult({}))
     folder.purge()
     assert not folder.path.exists()
     assert secret not in everything_in(tmp_path)

@@ -10,15 +10,15 @@ from consortium_sites import Consortium
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tacit.consortium.answers import Answer, Finished, Proposal, Start, read
-from tacit.consortium.comparison import compare
-from tacit.consortium.example_files import example_party, example_policy
-from tacit.consortium.job import Job
-from tacit.consortium.logs import TextLines
-from tacit.consortium.members import Members
-from tacit.consortium.policy import Policy
-from tacit.consortium.request import Request, described
-from tacit.consortium.settings import PartySettings
+from tacit.consortium.audit.comparison import compare
+from tacit.consortium.consent.policy import Policy
+from tacit.consortium.jobs.answers import Answer, Finished, Proposal, Start, read
+from tacit.consortium.jobs.job import Job
+from tacit.consortium.membership.certificate_request import Request, describe
+from tacit.consortium.membership.members import Members
+from tacit.consortium.site.example_files import example_party, example_policy
+from tacit.consortium.site.logs import TextLines
+from tacit.consortium.site.settings import PartySettings
 from tacit.errors import PeerError, TacitError
 
 AUDIT = b"""\
@@ -27,7 +27,19 @@ AUDIT = b"""\
 "shapes":[[1]],"bytes":1,"digest":null},"hash":"a"}
 {"line":"signature","rows":1,"head":"a","signature":"00"}
 """
-INSERTED = [b"\0", b"\xff", b"\xed\xa0\x80", b"[" * 50_000, b'{"a":' * 50_000, b"1" * 5000, b"1e999", b"-", b'"', b"\n", b"\x1b[2J"]
+INSERTED = [
+    b"\0",
+    b"\xff",
+    b"\xed\xa0\x80",
+    b"[" * 50_000,
+    b'{"a":' * 50_000,
+    b"1" * 5000,
+    b"1e999",
+    b"-",
+    b'"',
+    b"\n",
+    b"\x1b[2J",
+]
 
 
 @pytest.fixture(scope="module")
@@ -50,8 +62,12 @@ def foreign(tmp_path_factory):
     return {
         "members": (consortium.members.signed, lambda content: Members.read(content, pinned), None),
         "request": (der(request), lambda content: Request.read(pem("CERTIFICATE REQUEST", content)), None),
-        "certificate": (der(certificate), at("x.crt", described), lambda content: pem("CERTIFICATE", content)),
-        "settings": (example_party().encode(), at("x.toml", lambda path: PartySettings.from_toml(path, files=False)), None),
+        "certificate": (der(certificate), at("x.crt", describe), lambda content: pem("CERTIFICATE", content)),
+        "settings": (
+            example_party().encode(),
+            at("x.toml", lambda path: PartySettings.from_toml(path, files=False)),
+            None,
+        ),
         "policy": (example_policy().encode(), at("p.toml", Policy.from_toml), None),
         "audit": (AUDIT, at("a.jsonl", lambda path: compare([path], {})), None),
         "job": (b'{"id": "a"}', Job.from_bytes, None),
@@ -60,7 +76,16 @@ def foreign(tmp_path_factory):
 
 
 LETTERS = (Answer, Finished, Proposal, Start)
-KINDS = ("members", "request", "certificate", "settings", "policy", "audit", "job", *(kind.__name__ for kind in LETTERS))
+KINDS = (
+    "members",
+    "request",
+    "certificate",
+    "settings",
+    "policy",
+    "audit",
+    "job",
+    *(kind.__name__ for kind in LETTERS),
+)
 
 
 def der(text):
@@ -72,7 +97,9 @@ def pem(what, content):
 
 
 CHANGES = st.lists(
-    st.tuples(st.sampled_from(["flip", "cut", "insert"]), st.integers(0, 10**5), st.sampled_from(INSERTED)), min_size=1, max_size=3
+    st.tuples(st.sampled_from(["flip", "cut", "insert"]), st.integers(0, 10**5), st.sampled_from(INSERTED)),
+    min_size=1,
+    max_size=3,
 )
 
 
@@ -111,7 +138,9 @@ def test_a_letter_that_is_no_text_or_without_a_bottom_is_malformed(content):
 
 
 def test_a_text_of_another_party_cannot_redraw_the_terminal_that_shows_a_log():
-    record = logging.LogRecord("tacit", logging.WARNING, "", 0, "refused: %s", ("no\x1b[2J\x9b31m\u202e\nreason",), None)
+    record = logging.LogRecord(
+        "tacit", logging.WARNING, "", 0, "refused: %s", ("no\x1b[2J\x9b31m\u202e\nreason",), None
+    )
     line = TextLines().format(record)
     assert line.isprintable()
     assert line.endswith("| reason")

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from earlier_jobs import NOW, PUBLIC, job, put, question
 
-from tacit.consortium.folder import Used
-from tacit.consortium.grounds import GroundsError, grounds_of, told_by
-from tacit.registry import BUILDS_ON, INPUTS, kind_of
+from tacit.consortium.jobs.folder import Used
+from tacit.consortium.jobs.grounds import GroundsError, grounds_of, params_from
+from tacit.registry import job_protocols, kind_of, makers_of
 
 
 def test_a_model_is_found_with_its_share_its_columns_and_its_dataset(tmp_path):
@@ -31,11 +31,23 @@ def test_a_job_that_builds_on_nothing_has_no_grounds(tmp_path):
         ({"started": False}, {}, "is proposed at this site: build on one that has finished"),
         ({"ok": False}, {}, "is stopped at this site: build on one that has finished"),
         ({"days": 31}, {}, "the retention of job .*, 30 days, is over: what it left may not be used; run it anew"),
-        ({}, {"parties": ("south", "north", "east")}, "was vertical, between north, south, east, coordinated by clearing: build on it"),
-        ({}, {"params": {"squares": False, "support": 3}}, "the job has squares = False, and the model of job .* needs True"),
+        (
+            {},
+            {"parties": ("south", "north", "east")},
+            "was vertical, between north, south, east, coordinated by clearing: build on it",
+        ),
+        (
+            {},
+            {"params": {"squares": False, "support": 3}},
+            "the job has squares = False, and the model of job .* needs True",
+        ),
         ({}, {"params": {"squares": True, "support": 4}}, "the job has support = 4, and the model of job .* needs 3"),
-        ({}, {"builds_on": ("0" * 32,)}, "job 0{32} is not here: it was purged, or never was at this site"),
-        ({}, {"builds_on": ()}, "gram_predict builds on one finished gram_vertical or gram_search and at most one alignment"),
+        ({}, {"builds_on": ("0" * 32,)}, "job 0{32} is not here: it was purged, or never was"),
+        (
+            {},
+            {"builds_on": ()},
+            "gram_predict builds on one finished gram_vertical or gram_search and at most one alignment",
+        ),
     ],
 )
 def test_what_cannot_be_built_on_is_refused_in_one_line(tmp_path, earlier, asked, words):
@@ -47,7 +59,9 @@ def test_what_cannot_be_built_on_is_refused_in_one_line(tmp_path, earlier, asked
 
 def test_the_result_of_another_protocol_is_refused(tmp_path):
     other = put(tmp_path, job("align"))
-    with pytest.raises(GroundsError, match="gram_predict builds on one finished gram_vertical or gram_search and at most one"):
+    with pytest.raises(
+        GroundsError, match="gram_predict builds on one finished gram_vertical or gram_search and at most one"
+    ):
         grounds_of(tmp_path, question(other), NOW)
     asked = put(tmp_path, question(put(tmp_path, job())))
     with pytest.raises(GroundsError, match=r"is a gram_predict, and gram_vertical builds on align: correct builds_on"):
@@ -66,7 +80,7 @@ def test_a_search_that_trained_no_model_and_an_alignment_that_only_counted_leave
 def test_the_best_candidate_of_a_search_is_the_model_that_is_asked(tmp_path):
     kernels = ({"kernel": "rbf"}, {"kernel": "poly"})
     search = put(tmp_path, job("gram_search", {"candidates": kernels}), public={**PUBLIC, "best": 1})
-    assert told_by(search) == {"squares": False, "problems": 1, "support": 3}
+    assert params_from(search) == {"squares": False, "problems": 1, "multi_class": "ovr", "support": 3}
 
 
 def test_a_table_is_aligned_by_an_alignment_and_a_question_by_one_beside_its_model(tmp_path):
@@ -83,8 +97,10 @@ def test_a_table_is_aligned_by_an_alignment_and_a_question_by_one_beside_its_mod
 
 
 def test_a_chain_goes_back_to_the_training_and_breaks_with_it(tmp_path):
-    trained = put(tmp_path, job(params={"kernel": "linear"}), public={**PUBLIC, "classes": [0, 1, 2]})
-    shared = put(tmp_path, job("gram_weights", {"problems": 3}, builds_on=(trained.id,)), own={"result": np.ones(2)}, public={})
+    trained = put(tmp_path, job(params={"kernel": "linear"}), public={**PUBLIC, "classes": (0, 1, 2)})
+    shared = put(
+        tmp_path, job("gram_weights", {"problems": 3}, builds_on=(trained.id,)), own={"result": np.ones(2)}, public={}
+    )
     asked = job("gram_linear_predict", {"problems": 3}, builds_on=(shared.id,), dataset="new")
     grounds = grounds_of(tmp_path, asked, NOW)
     assert (grounds.model.id, grounds.training.id) == (shared.id, trained.id)
@@ -94,9 +110,26 @@ def test_a_chain_goes_back_to_the_training_and_breaks_with_it(tmp_path):
         grounds_of(tmp_path, asked, NOW)
 
 
+def test_a_question_to_a_model_of_pairs_has_as_many_problems_as_there_are_pairs_and_says_so(tmp_path):
+    trained = put(
+        tmp_path, job(params={"kernel": "linear", "multi_class": "ovo"}), public={**PUBLIC, "classes": (0, 1, 2, 3)}
+    )
+    assert params_from(trained)["problems"] == 6
+    wrong = job("gram_weights", {"problems": 4, "multi_class": "ovo"}, builds_on=(trained.id,))
+    with pytest.raises(GroundsError, match=f"problems = 4, and the model of job {trained.id} needs 6"):
+        grounds_of(tmp_path, wrong, NOW)
+    pairs = {"problems": 6, "multi_class": "ovo"}
+    shared = put(tmp_path, job("gram_weights", pairs, builds_on=(trained.id,)), own={"result": np.ones(2)}, public={})
+    asked = job("gram_linear_predict", pairs, builds_on=(shared.id,), dataset="new")
+    assert grounds_of(tmp_path, asked, NOW).training.id == trained.id
+    silent = job("gram_linear_predict", {"problems": 6}, builds_on=(shared.id,), dataset="new")
+    with pytest.raises(GroundsError, match=f"multi_class = ovr, and the model of job {shared.id} needs ovo"):
+        grounds_of(tmp_path, silent, NOW)
+
+
 def test_every_protocol_that_needs_an_earlier_result_says_whose():
-    needing = {p for p, inputs in INPUTS.items() if any(b.source == "earlier" for b in inputs.values())}
-    assert needing == set(BUILDS_ON)
+    needing = {p for p, known in job_protocols().items() if any(b.source == "earlier" for b in known.brings.values())}
+    assert needing == {p for p in job_protocols() if makers_of(p)}
     assert {p: kind_of(p) for p in ("gram_vertical", "align", "gram_predict", "gram_weights")} == {
         "gram_vertical": "records", "align": "ids", "gram_predict": "answers", "gram_weights": "shares"
     }  # fmt: skip

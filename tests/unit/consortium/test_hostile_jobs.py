@@ -1,4 +1,7 @@
-"""Jobs that an analyst may write to hurt a site, or to get at a record: each is refused in one line, soon, wherever it comes from."""
+"""Jobs that an analyst may write to hurt a site, or to get at a record.
+
+Each is refused in one line, soon, wherever it comes from.
+"""
 
 import contextlib
 import time
@@ -13,24 +16,33 @@ from hypothesis import strategies as st
 from tacit.attacks.gram_view import gram_of
 from tacit.attacks.one_hidden_column import one_hidden_column
 from tacit.choreo import Asker, Coordinator, Holder, Labeller, Roster
-from tacit.consortium import rehearsal
-from tacit.consortium.job import LARGEST, Job
-from tacit.consortium.proposal import propose
-from tacit.consortium.rehearsal import cost_of, disclosure_of
-from tacit.consortium.risks import exposures_of
+from tacit.consortium.consent.risks import exposures_of
+from tacit.consortium.jobs import rehearsal
+from tacit.consortium.jobs.job import LARGEST, Job
+from tacit.consortium.jobs.proposal import propose
+from tacit.consortium.jobs.rehearsal import cost_of, disclosure_of
 from tacit.errors import LocalError, PeerError
-from tacit.numeric.triangle import bands, count_bands
+from tacit.numeric.ring.triangle import bands, count_bands
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 PARTIES = ("north", "south", "east")
 KERNEL = {"kernel": "linear", "gamma": 1.0, "degree": 3, "coef0": 0.0, "C": 1.0}
-GIVEN = {"partition": "vertical", "parties": PARTIES, "coordinator": "clearing", "dataset": "cohort", "submitter": "analyst",
-         "purpose": "a test", "legal_basis": "consent", "labeller": "north", "now": NOW}  # fmt: skip
+GIVEN = {
+    "partition": "vertical",
+    "parties": PARTIES,
+    "coordinator": "clearing",
+    "dataset": "cohort",
+    "submitter": "analyst",
+    "purpose": "a test",
+    "legal_basis": "consent",
+    "labeller": "north",
+    "now": NOW,
+}
 HONEST = propose("gram_vertical", KERNEL, rows=dict.fromkeys(PARTIES, 100), classes=(0, 1), **GIVEN)
 
 
 def letter(**changes):
-    """The canonical bytes of the honest job with other fields, as somebody writes them who does not use this package."""
+    """The canonical bytes of the honest job with other fields, as somebody without this package writes them."""
     return msgspec.json.encode({**msgspec.to_builtins(HONEST), **changes}, order="sorted")
 
 
@@ -93,7 +105,10 @@ def test_the_coordinator_is_no_data_holder_whatever_made_the_job():
         ({"retention_days": 10**9}, "Expected `int` <= 3650"),
         ({"expires": "9999-12-31T23:59:59-12:00"}, "the job expires at 9999.*in UTC, of the years 2000 to 2999"),
         ({"expires": "2030-01-01T00:00:00"}, "Expected `datetime` with a timezone"),
-        ({"protection": {"fraction_bits": 63}}, "parameter 'fraction_bits' is 63, and it takes a whole number from 16 to 40"),
+        (
+            {"protection": {"fraction_bits": 63}},
+            "parameter 'fraction_bits' is 63, and it takes a whole number from 16 to 40",
+        ),
         ({"protection": {"segments": 10**6}}, "parameter 'segments' is 1000000"),
         ({"protection": {"method": "none"}}, "parameter 'method' is 'none'"),
         ({"parties": [f"p{i}" for i in range(101)]}, "Expected `array` of length <= 100"),
@@ -129,7 +144,10 @@ def test_a_job_is_checked_when_it_is_made_too():
         ({"rows": {"north": 10**15}}, "every party would refuse the job: .*<= 1000000000"),
         ({"retention_days": 4000}, "every party would refuse the job: .*<= 3650"),
         ({"purpose": "x" * 2000}, "every party would refuse the job: .*length <= 1000"),
-        ({"columns": {p: [f"{p}{i:>150}" for i in range(9000)] for p in PARTIES}}, "every party refuses more than 1000000: name fewer"),
+        (
+            {"columns": {p: [f"{p}{i:>150}" for i in range(9000)] for p in PARTIES}},
+            "every party refuses more than 1000000: name fewer",
+        ),
     ):
         with pytest.raises(LocalError, match=words):
             propose("gram_vertical", KERNEL, **{**GIVEN, **changes})
@@ -147,9 +165,16 @@ JSON = st.recursive(
 
 
 @settings(max_examples=400, deadline=None)
-@given(st.dictionaries(st.sampled_from(FIELDS), JSON, min_size=1, max_size=3) | st.fixed_dictionaries(
-    {"params": st.dictionaries(st.sampled_from([*KERNEL, "class_weight", "band", "tol"]), JSON).map(lambda p: {**HONEST.params, **p})}
-))  # fmt: skip
+@given(
+    st.dictionaries(st.sampled_from(FIELDS), JSON, min_size=1, max_size=3)
+    | st.fixed_dictionaries(
+        {
+            "params": st.dictionaries(st.sampled_from([*KERNEL, "class_weight", "band", "tol"]), JSON).map(
+                lambda p: {**HONEST.params, **p}
+            )
+        }
+    )
+)
 def test_whatever_stands_in_its_fields_a_letter_is_a_job_or_the_peers_fault(changes):
     try:
         data = letter(**changes)
@@ -192,14 +217,22 @@ WORST = {
     "gram_vertical": [{**RBF, "band": 64, "probability": True}],
     "gram_predict": [{"squares": True, "support": 10**9}],
     "gram_search": [{**RBF, "candidates": MANY, "cv": 100}, {**RBF, "candidates": LINEAR, "cv": 100, "factor": 2}],
-    "pan_svm": [{**RBF, "max_rounds": 100_000, "landmarks": 10_000, "tol": 1e-12}, {**RBF, "kernel": "sigmoid", "gamma": 1e9}],
-    "pan_search": [{**RBF, "candidates": MANY, "cv": 100, "max_rounds": 100_000}, {**RBF, "candidates": LINEAR, "factor": 3}],
+    "pan_svm": [
+        {**RBF, "max_rounds": 100_000, "landmarks": 10_000, "tol": 1e-12},
+        {**RBF, "kernel": "sigmoid", "gamma": 1e9},
+    ],
+    "pan_search": [
+        {**RBF, "candidates": MANY, "cv": 100, "max_rounds": 100_000},
+        {**RBF, "candidates": LINEAR, "factor": 3},
+    ],
     "consensus_horizontal": [{**RBF, "max_rounds": 100_000, "landmarks": 10_000}],
     "elm_horizontal": [ELM],
 }
 
 
-@pytest.mark.parametrize(("protocol", "asked"), [(protocol, asked) for protocol, all_asked in WORST.items() for asked in all_asked])
+@pytest.mark.parametrize(
+    ("protocol", "asked"), [(protocol, asked) for protocol, all_asked in WORST.items() for asked in all_asked]
+)
 def test_rehearsal_and_cost_of_the_largest_job_take_seconds(protocol, asked):
     start = time.perf_counter()
     disclosure_of(protocol, asked, roster(100))

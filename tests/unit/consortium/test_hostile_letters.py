@@ -1,4 +1,7 @@
-"""Hostile letters, a few hundred of a grammar and some by hand: no site stumbles over them, grows by them, or keeps what they bring."""
+"""Hostile letters, a few hundred of a grammar and some by hand.
+
+No site stumbles over them, grows by them, or keeps what they bring.
+"""
 
 import logging
 import secrets
@@ -8,12 +11,12 @@ import msgspec
 import pytest
 from hostile_letters import CLEARING, MALLORY, Hostile, HostileHouse, draw, dumped
 
-from tacit.consortium import control as control_module
-from tacit.consortium import site as site_module
-from tacit.consortium.answers import PROPOSAL, Ended, Finished, Withdrawal
-from tacit.consortium.asking import numbered
-from tacit.consortium.clearing import TURNED_AWAY
-from tacit.consortium.letters import cut
+from tacit.consortium.broker import control as control_module
+from tacit.consortium.broker.asking import parse
+from tacit.consortium.broker.letters import cut
+from tacit.consortium.jobs.answers import PROPOSAL, Ended, Finished, Withdrawal
+from tacit.consortium.site import common as site_module
+from tacit.consortium.site.coordinator import TURNED_AWAY
 
 
 @pytest.fixture
@@ -33,7 +36,9 @@ def proposed(house, hostile, *, job=None, **changes):
     """A proposal of mallory's, signed, of a new job with other fields."""
     job = job or house.new(submitter=MALLORY)
     data = msgspec.json.encode({**msgspec.to_builtins(job), **changes}, order="sorted")
-    body = dumped({"job": data.decode(), "submitter": MALLORY, "signature": hostile.by[MALLORY].sign(PROPOSAL, data).hex()})
+    body = dumped(
+        {"job": data.decode(), "submitter": MALLORY, "signature": hostile.by[MALLORY].sign(PROPOSAL, data).hex()}
+    )
     hostile.deliver(MALLORY, CLEARING, list(cut("propose", body)))
     return job
 
@@ -45,6 +50,7 @@ def run_honestly(house):
     house.everywhere(job, "finished", 60)
 
 
+@pytest.mark.slow
 def test_sites_hear_hundreds_of_hostile_letters_and_an_honest_job_runs_between_them(house, hostile, caplog):
     refused = {name: house.site(name).control.notices for name in ("clearing", "north")}
     for i, recipe in enumerate(draw(300)):
@@ -82,7 +88,9 @@ def test_replies_to_a_member_that_takes_none_do_not_pile_up(house, hostile, vict
             lie = Finished(job=secrets.token_hex(16), site="south", attempt=1, ok=True)
             hostile.deliver("south", "clearing", list(cut("finished", lie.dump())))
         else:
-            hostile.deliver("clearing", "north", list(cut("ended", Ended.of(secrets.token_hex(16), "refused", "clearing").dump())))
+            hostile.deliver(
+                "clearing", "north", list(cut("ended", Ended.of(secrets.token_hex(16), "refused", "clearing").dump()))
+            )
     assert len(control._sending) <= 51
     for sending, _ in list(control._sending.values()):
         sending.cancel()
@@ -93,7 +101,11 @@ def test_of_a_padded_letter_only_what_it_says_is_kept(house, hostile, kind):
     whole = {"path": ("south", "clearing"), "changes": [], "pick": 0, "text": "", "signed": "rightly", "about": "open"}
     body = hostile.body(kind, "south", whole)
     hostile.deliver("south", "clearing", list(cut(kind, body + b" " * 3_000_000)))
-    kept = [file for file in house.folder_at("clearing", hostile.open).path.rglob("south.json") if file.stat().st_size > 10_000]
+    kept = [
+        file
+        for file in house.folder_at("clearing", hostile.open).path.rglob("south.json")
+        if file.stat().st_size > 10_000
+    ]
     assert kept == []
 
 
@@ -105,7 +117,7 @@ def test_a_site_that_stops_says_so_in_few_words(house, hostile):
 
 def test_a_question_has_a_short_number():
     with pytest.raises(msgspec.ValidationError):
-        numbered(msgspec.msgpack.encode((bytes(1_000_000), b"")))
+        parse(msgspec.msgpack.encode((bytes(1_000_000), b"")))
 
 
 def test_a_party_whose_submitter_is_not_welcome_writes_few_lines_about_it(house, hostile, caplog):
@@ -147,8 +159,7 @@ def test_a_tick_leaves_what_it_has_no_time_for_to_the_next_and_begins_with_what_
 def few(house):
     """Sites that keep three jobs of a submitter that ended before they started."""
     for name in ("clearing", "north"):
-        site = house.site(name)
-        site.settings = msgspec.structs.replace(site.settings, ended_jobs=3)
+        house.site(name).ended_jobs = 3
 
 
 def jobs_at(house, name):
@@ -156,6 +167,7 @@ def jobs_at(house, name):
 
 
 @pytest.mark.usefixtures("few")
+@pytest.mark.slow
 def test_a_submitter_cannot_fill_a_disk_with_jobs_that_are_refused(house, hostile):
     run_honestly(house)
     honest = jobs_at(house, "clearing") - {hostile.open.id, hostile.ended.id}
@@ -164,10 +176,13 @@ def test_a_submitter_cannot_fill_a_disk_with_jobs_that_are_refused(house, hostil
         made.append(proposed(house, hostile, job=house.new(submitter=MALLORY, retention_days=400)).id)
         house.until(lambda: house.folder_at("north", made[-1]).ended is not None)
         house.until(lambda: house.folder_at("clearing", made[-1]).ended is not None)
-    house.until(lambda: all(jobs_at(house, name) == {*honest, hostile.open.id, *made[-3:]} for name in ("clearing", "north")))
+    house.until(
+        lambda: all(jobs_at(house, name) == {*honest, hostile.open.id, *made[-3:]} for name in ("clearing", "north"))
+    )
 
 
 @pytest.mark.usefixtures("few")
+@pytest.mark.slow
 def test_a_job_that_ran_is_never_removed_to_make_room(house):
     ran = []
     for _ in range(4):

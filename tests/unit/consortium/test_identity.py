@@ -10,7 +10,7 @@ from consortium_sites import Consortium
 from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, generate_private_key
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 
-from tacit.consortium.identity import FINGERPRINT_BITS, Identity, fingerprint, key_digest, matches, verify
+from tacit.consortium.membership.identity import FINGERPRINT_BITS, Identity, fingerprint, key_digest, matches, verify
 from tacit.errors import LocalError, PeerError
 
 
@@ -77,7 +77,8 @@ def test_a_key_of_another_kind_is_refused(north):
 
 def test_a_missing_key_says_how_to_make_one(tmp_path):
     with pytest.raises(
-        LocalError, match=r"cannot be read: No such file or directory; correct the path, or make a key with: tacit keys new"
+        LocalError,
+        match=r"cannot be read: No such file or directory; correct the path, or make a key with: tacit keys new",
     ):
         Identity.load(tmp_path / "north.key")
 
@@ -98,11 +99,25 @@ def test_the_fingerprint_is_what_openssl_computes_in_eight_groups(north):
 
 def test_a_typed_fingerprint_matches_whole_or_not_at_all(north, tmp_path):
     typed = north.fingerprint
-    for form in (typed, typed.upper(), typed.replace(" ", ":"), typed.replace(" ", ""), f" {typed}\n", key_digest(north.public)):
+    for form in (
+        typed,
+        typed.upper(),
+        typed.replace(" ", ":"),
+        typed.replace(" ", ""),
+        f" {typed}\n",
+        key_digest(north.public),
+    ):
         assert matches(north.public, form)
     (tmp_path / "other").mkdir()
     other = Identity.create(tmp_path / "other", "north")
-    for form in ("", typed[:-1], typed[:4], typed + "0", fingerprint(other.public), typed[:-1] + ("0" if typed[-1] != "0" else "1")):
+    for form in (
+        "",
+        typed[:-1],
+        typed[:4],
+        typed + "0",
+        fingerprint(other.public),
+        typed[:-1] + ("0" if typed[-1] != "0" else "1"),
+    ):
         assert not matches(north.public, form)
 
 
@@ -121,7 +136,9 @@ def test_a_signature_holds_for_its_key_its_context_and_its_data_only(north, tmp_
         (north.public, "proposal", b"data", b""),
         (b"short", "proposal", b"data", signature),
     ]:
-        with pytest.raises(PeerError, match=r"a signature on \w+ does not match the key it names: .* ask its sender for it again"):
+        with pytest.raises(
+            PeerError, match=r"a signature on \w+ does not match the key it names: .* ask its sender for it again"
+        ):
             verify(public, context, data, what)
 
 
@@ -188,5 +205,8 @@ def shake_hands(client, server, host):
 
 
 def test_importing_identities_needs_no_optional_package():
-    code = "import sys, tacit.consortium.registrar; assert 'nats' not in sys.modules; assert 'sklearn' not in sys.modules"
+    code = (
+        "import sys, tacit.consortium.membership.registrar; assert 'nats' not in sys.modules; assert 'sklearn' not in"
+        " sys.modules"
+    )
     subprocess.run([sys.executable, "-c", code], check=True)  # noqa: S603 - our own text

@@ -1,4 +1,5 @@
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import msgspec
 import numpy as np
@@ -6,22 +7,39 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import tacit
+from job_files import example_job
 from tacit import Federation, GramSVC
-from tacit.choreo import Asker, Coordinator, Holder, Labeller
-from tacit.consortium.example_files import example_job
-from tacit.consortium.job import Job, plain, restored, source_hash
-from tacit.consortium.proposal import propose
-from tacit.consortium.rehearsal import cost_of, disclosure_of
+from tacit.choreo import Asker, Coordinator, Labeller
+from tacit.choreo.ledger import read_template
+from tacit.consortium.jobs.job import Job, plain, restore, source_files, source_hash
+from tacit.consortium.jobs.proposal import job_of_file, propose
+from tacit.consortium.jobs.rehearsal import cost_of, disclosure_of
+from tacit.consortium.jobs.requests import protocols_of
 from tacit.errors import LocalError, PeerError
+from tacit.federation.backend import Described
+from tacit.request import Records
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 KERNEL = {"kernel": "rbf", "gamma": "scale", "degree": 3, "coef0": 0.0, "C": 1.0}
-GIVEN = {"partition": "vertical", "parties": ("north", "south", "east"), "coordinator": "clearing", "dataset": "cohort",
-         "submitter": "analyst", "purpose": "a test", "legal_basis": "consent", "labeller": "north", "now": NOW}  # fmt: skip
+GIVEN = {
+    "partition": "vertical",
+    "parties": ("north", "south", "east"),
+    "coordinator": "clearing",
+    "dataset": "cohort",
+    "submitter": "analyst",
+    "purpose": "a test",
+    "legal_basis": "consent",
+    "labeller": "north",
+    "aligned": True,
+    "now": NOW,
+}
 
 
 def made(params=None, protocol="gram_vertical", **changes):
-    return propose(protocol, {**KERNEL, **(params or {})} if protocol == "gram_vertical" else params, **{**GIVEN, **changes})
+    return propose(
+        protocol, {**KERNEL, **(params or {})} if protocol == "gram_vertical" else params, **{**GIVEN, **changes}
+    )
 
 
 @pytest.fixture
@@ -33,7 +51,7 @@ def read(tmp_path):
             content = content.replace(old, new)
         path = tmp_path / "job.toml"
         path.write_text(content)
-        return Job.from_toml(path, submitter="analyst", now=NOW)
+        return job_of_file(path, submitter="analyst", now=NOW)
 
     return read
 
@@ -46,10 +64,10 @@ def federation():
 
 
 def test_a_job_file_names_an_estimator_and_becomes_its_protocol_with_every_parameter(read, federation):
-    job = read()
+    job = read(("aligned = false", "aligned = true"))
     assert job.protocol == "gram_vertical"
     assert job.arguments["C"] == 8.0
-    outcome = federation.execute(job.protocol, {"data": (Holder, federation.parts)}, **job.arguments)
+    outcome = federation.run(job.protocol, {"data": Records()}, **job.arguments)
     assert outcome.ledger.template() == job.disclosure
     assert job.roster[Labeller] == job.roster[Asker] == ("north",)
     assert job.roster[Coordinator] == ("clearing",)
@@ -58,9 +76,8 @@ def test_a_job_file_names_an_estimator_and_becomes_its_protocol_with_every_param
 def test_the_disclosure_of_a_job_is_the_ledger_of_a_fitted_estimator(federation):
     fitted = GramSVC(kernel="linear", secure_sum="ring").fit(federation)
     job = made({"kernel": "linear", "method": "ring"})
-    assert {line.split(": ", 2)[2] for line in job.disclosure.splitlines() if line.startswith("/")} == {
-        learnt["learnt"] for learnt in fitted.report_.to_dict()["learnt"]
-    }
+    told = {fact for line in read_template(job.disclosure) if not line.opens for fact in line.facts}
+    assert told == {told.fact for told in fitted.report_.facts}
 
 
 def test_a_round_trip_through_canonical_bytes_keeps_job_and_digest():
@@ -73,9 +90,18 @@ def test_a_round_trip_through_canonical_bytes_keeps_job_and_digest():
 
 def test_every_field_is_in_the_digest():
     job = made()
-    other = {"purpose": "another", "retention_days": 31, "expires": NOW + timedelta(days=3), "params": {**KERNEL, "C": 2.0},
-             "disclosure": "", "source": "0", "accept_risk": True}  # fmt: skip
-    assert len({job.digest, *(msgspec.structs.replace(job, **{k: v}).digest for k, v in other.items())}) == len(other) + 1
+    other = {
+        "purpose": "another",
+        "retention_days": 31,
+        "expires": NOW + timedelta(days=3),
+        "params": {**KERNEL, "C": 2.0},
+        "disclosure": "",
+        "source": "0",
+        "accept_risk": True,
+    }
+    assert (
+        len({job.digest, *(msgspec.structs.replace(job, **{k: v}).digest for k, v in other.items())}) == len(other) + 1
+    )
 
 
 def test_two_jobs_never_share_an_id():
@@ -85,10 +111,16 @@ def test_two_jobs_never_share_an_id():
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda b: b.replace(b'"retention_days":30', b'"retention_days":"long"'), "no job of this version: Expected `int`"),
+        (
+            lambda b: b.replace(b'"retention_days":30', b'"retention_days":"long"'),
+            "no job of this version: Expected `int`",
+        ),
         (lambda b: b.replace(b'{"accept', b'{"extra":1,"accept'), "unknown field `extra`"),
         (lambda b: b.replace(b'{"accept', b'{ "accept'), "not in canonical form"),
-        (lambda b: b.replace(b'"labeller":"north"', b'"labeller":"nobody"'), "labeller 'nobody' is none of its parties"),
+        (
+            lambda b: b.replace(b'"labeller":"north"', b'"labeller":"nobody"'),
+            "labeller 'nobody' is none of its parties",
+        ),
         (lambda b: b[:-5], "no job of this version"),
     ],
 )
@@ -109,14 +141,18 @@ def test_bytes_that_are_no_job_are_the_peers_fault(change, words):
         ("retention_days", "retention", r"unknown key 'retention': known are .*retention_days.*; correct or remove it"),
         ('purpose = "risk', '# purpose = "risk', "'purpose' is missing: add it"),
         ("retention_days = 30", "retention_days = 'x'", "retention_days: Expected int, got str; correct the value"),
-        ("retention_days = 30", "expires = 2029-12-31T00:00:00Z", "expired at 2029-12-31 00:00 UTC: set expires to a time"),
+        (
+            "retention_days = 30",
+            "expires = 2029-12-31T00:00:00Z",
+            "expired at 2029-12-31 00:00 UTC: set expires to a time",
+        ),
         ("retention_days = 30", "expires = 2029-12-31T00:00:00", "expires: Expected datetime with a timezone"),
         ('"south", "east"]', '"south"]', "2 data holders.*allow_two_parties = true"),
         ('labeller = "north"', 'labeller = "west"', "labeller = 'west' is none of the parties"),
         ('coordinator = "clearing"', 'coordinator = "south"', "'south' would coordinate.*accept_risk"),
         ("north = 200", "west = 200", r"rows do not fit its parties \(north, south, east\), unknown: \['west'\]"),
         ('"cohort"', '"../cohort"', "cannot name a file"),
-        ("estimator =", 'protocol = "gram_vertical"\nestimator =', "either an estimator or a protocol"),
+        ("estimator =", 'protocol = "gram_vertical"\nestimator =', "name an estimator, a protocol or steps"),
         ("[params]", "[params", "is not TOML: .*correct that line"),
         ("risk of", "risk\\u001b[2K of", "write one line of text"),
     ],
@@ -127,6 +163,60 @@ def test_a_bad_job_file_is_refused_in_one_line(read, old, new, words):
     assert "\n" not in str(error.value)
 
 
+BARE = """
+parties = ["north", "south", "east"]
+coordinator = "clearing"
+dataset = "cohort"
+purpose = "readmission"
+legal_basis = "consent"
+"""
+
+
+@pytest.mark.parametrize(
+    ("given", "protocols"),
+    [
+        ('estimator = "GramSVR"\nlabeller = "north"', ("gram_vertical",)),
+        ('estimator = "SecureELMRegressor"\npartition = "horizontal"', ("elm_horizontal",)),
+        ('estimator = "ConsensusSVC"\npartition = "vertical"\nlabeller = "north"', ("consensus_vertical",)),
+        ('estimator = "FederatedScaler"\npartition = "vertical"\nlabeller = "north"', ("own_columns",)),
+    ],
+)
+def test_every_estimator_is_a_job_by_itself_or_the_one_step_of_a_study(read, given, protocols):
+    job = read(text=f"{given}\n{BARE}")
+    assert job.protocol in ("study", *protocols)
+    assert protocols_of(job) == protocols
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "words"),
+    [
+        ("ShiftSVC", {"accept_risk": True}, "ShiftSVC runs in simulation only, for studies"),
+        (
+            "SecureELMClassifier",
+            {"partition": "vertical"},
+            "gives away more than a model. The records",
+        ),
+        ("PanSVC", {"witness": True, "secure_sum": "ring"}, "witness=True needs secure_sum='pairwise'"),
+    ],
+)
+def test_a_job_file_is_refused_in_the_words_that_a_connected_federation_is_refused_in(read, name, settings, words):
+    partition = settings.get("partition", "horizontal")
+    there = Federation.described(
+        ("north", "south", "east"), partition=partition, coordinator="clearing", labeller="north", backend=Described()
+    )
+    with pytest.raises(LocalError, match=words) as connected:
+        getattr(tacit, name)(**settings).fit(there)
+    given = "\n".join(f"{key} = {str(value).lower() if isinstance(value, bool) else repr(value)}"
+                      for key, value in settings.items() if key != "partition")  # fmt: skip
+    with pytest.raises(LocalError) as proposed:
+        read(
+            ('estimator = "GramSVC"  ', f'estimator = "{name}"\npartition = "{partition}"\n'),
+            ('kernel = "rbf"', given),
+            ("C = 8.0", ""),
+        )
+    assert str(proposed.value) == f"job.toml: {connected.value}"
+
+
 def test_a_job_file_may_name_a_protocol(read):
     start = [
         ('estimator = "GramSVC"  ', 'protocol = "gram_vertical"\npartition = "vertical"'),
@@ -135,7 +225,7 @@ def test_a_job_file_may_name_a_protocol(read):
     assert read(*start, ("C = 8.0", "C = 8.0\ndegree = 3\ncoef0 = 0.0")).params["gamma"] == 1.0
     with pytest.raises(LocalError, match="gram_vertical needs a value for 'degree', 'coef0'"):
         read(*start)
-    with pytest.raises(LocalError, match="unknown protocol 'gram_diagonal': use one of align, column_moments"):
+    with pytest.raises(LocalError, match="unknown protocol 'gram_diagonal': use one of align, gram_blind, "):
         read(('estimator = "GramSVC"  ', 'protocol = "gram_diagonal"\npartition = "vertical"'))
 
 
@@ -144,8 +234,10 @@ def test_class_weights_of_numbered_classes_are_written_as_pairs(read):
 
 
 def test_a_missing_job_file_is_named(tmp_path):
-    with pytest.raises(LocalError, match=r"the job .*none.toml cannot be read: No such file or directory; correct the path"):
-        Job.from_toml(tmp_path / "none.toml", submitter="analyst")
+    with pytest.raises(
+        LocalError, match=r"the job .*none.toml cannot be read: No such file or directory; correct the path"
+    ):
+        job_of_file(tmp_path / "none.toml", submitter="analyst")
 
 
 def test_two_holders_are_refused_unless_the_job_says_so():
@@ -157,7 +249,9 @@ def test_two_holders_are_refused_unless_the_job_says_so():
 def test_unknown_parameters_of_a_protocol_are_refused_with_those_it_takes():
     with pytest.raises(LocalError, match="gram_vertical has no parameter 'colour': it takes kernel, gamma"):
         made({"colour": 1})
-    with pytest.raises(LocalError, match="parameter 'gamma' is 'wide', and it takes one of scale, auto, or a number above 0"):
+    with pytest.raises(
+        LocalError, match="parameter 'gamma' is 'wide', and it takes one of scale, auto, or a number above 0"
+    ):
         made({"gamma": "wide"})
     with pytest.raises(LocalError, match="parameter 'C' is nan: a job holds finite numbers"):
         made({"C": float("nan")})
@@ -165,7 +259,7 @@ def test_unknown_parameters_of_a_protocol_are_refused_with_those_it_takes():
 
 def test_the_cost_is_close_to_what_a_run_takes(federation):
     job = made(rows=dict.fromkeys(GIVEN["parties"], 150))
-    ledger = federation.execute(job.protocol, {"data": (Holder, federation.parts)}, **job.arguments).ledger
+    ledger = federation.run(job.protocol, {"data": Records()}, **job.arguments).ledger
     assert job.cost.rounds == ledger.rounds
     for party, estimate in job.cost.bytes.items():
         real = sum(row.bytes for row in ledger if party in {row.sender, row.receiver})
@@ -176,11 +270,14 @@ def test_the_cost_is_close_to_what_a_run_takes(federation):
 
 def test_a_prediction_is_rehearsed_and_proposed_on_the_job_of_its_model():
     params = {"squares": True, "support": 1000}
-    with pytest.raises(LocalError, match=r"protocol 'gram_predict' is about a model: name the job that made it, as builds_on = 'its id'"):
+    with pytest.raises(
+        LocalError,
+        match=r"protocol 'gram_predict' is about a model: name the job that made it, as builds_on = 'its id'",
+    ):
         made(params, protocol="gram_predict", rows={"north": 50_000})
     assert made(params, protocol="gram_predict", builds_on=["a" * 32]).builds_on == ("a" * 32,)
     roster = made().roster
-    assert "gram_predict: asker: the decision values" in disclosure_of("gram_predict", params)
+    assert "gram_predict: asker: answers.values" in disclosure_of("gram_predict", params)
     assert cost_of("gram_predict", params, roster, 50_000).rounds > cost_of("gram_predict", params, roster, 1000).rounds
 
 
@@ -190,19 +287,29 @@ def test_a_coordinator_that_holds_data_is_refused():
 
 
 def test_the_source_hash_is_of_every_protocol_file():
-    assert len(source_hash()) == 64
-    assert made().source == source_hash()
+    assert made().source == source_hash("gram_vertical")
+    package = Path(tacit.__file__).parent
+    named = {
+        "choreo/run.py",
+        "errors.py",
+        *(f.relative_to(package).as_posix() for f in package.glob("protocols/**/*.py")),
+    }
+    assert named - source_files("gram_vertical").keys() == {"errors.py"}
 
 
 VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**53), 2**53)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
     lambda inner: st.lists(inner).map(tuple) | st.dictionaries(st.integers(0, 9) | st.text(max_size=5), inner),
 )
 
 
 @given(VALUES)
 def test_a_parameter_survives_json(value):
-    assert restored(msgspec.json.decode(msgspec.json.encode(plain("p", value)))) == value
+    assert restore(msgspec.json.decode(msgspec.json.encode(plain("p", value)))) == value
 
 
 def test_numpy_scalars_become_plain_numbers():

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from journals import KEY, OPENING, opened
 
-from tacit.consortium.journal import Journal, purge
+from tacit.consortium.journal.record import Journal, purge
 from tacit.errors import LocalError, PeerError
 
 
@@ -31,7 +31,11 @@ CHANGES = [
     ("protocol", "shift", "protocol gram, this start has shift: a changed job is a new run"),
     ("source", "x" * 64, r"source ssss.* install what the run began with"),
     ("data", "x" * 64, r"data dddd.* restore the data"),
-    ("versions", {"tacit": "0.1.0", "numpy": "2.5.0"}, r"began with versions\[numpy\] 2.4.6, this start has 2.5.0: install"),
+    (
+        "versions",
+        {"tacit": "0.1.0", "numpy": "2.5.0"},
+        r"began with versions\[numpy\] 2.4.6, this start has 2.5.0: install",
+    ),
     ("versions", {"numpy": "2.4.6"}, r"began with versions\[tacit\] 0.1.0, this start has none"),
     ("blas_threads", 4, "blas_threads 1, this start has 4: pin BLAS"),
     ("job", "x" * 64, r"job jjjj.* a changed job is a new run"),
@@ -65,7 +69,9 @@ def test_a_newer_schema_is_refused(folder):
     db = sqlite3.connect(folder / "journal.sqlite")
     db.execute("PRAGMA user_version = 7")
     db.close()
-    with pytest.raises(LocalError, match=r"of another version of tacit \(schema 7, this one reads 1\): use that version"):
+    with pytest.raises(
+        LocalError, match=r"of another version of tacit \(schema 7, this one reads 1\): use that version"
+    ):
         opened(folder)
 
 
@@ -139,7 +145,9 @@ def test_an_older_copy_put_back_is_refused_when_a_peer_has_seen_more(folder, tmp
         journal.seen("south", 2)
     with opened(tmp_path / "backup") as journal:
         journal.seen("south", 1)
-        with pytest.raises(LocalError, match=r"older than what south has seen \(2 messages, 1 here\): restoring it would reuse masks"):
+        with pytest.raises(
+            LocalError, match=r"older than what south has seen \(2 messages, 1 here\): restoring it would reuse masks"
+        ):
             journal.seen("south", 2)
 
 

@@ -21,7 +21,8 @@ KILLS = 15
 def workers(folder):
     """The process that forks the ones to be killed."""
     command = [sys.executable, str(HERE / "crashing.py"), str(folder)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:  # noqa: S603 - our own script
+    # our own script
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:  # noqa: S603
         yield process
         process.stdin.close()
 
@@ -68,7 +69,9 @@ def check_step(journal, i, *, there):
 def test_what_was_committed_survives_kill_9_at_any_moment(tmp_path):
     folder, roots, kills, rows = tmp_path / "journal", set(), 0, 0
     with workers(folder) as process:
-        while kills < KILLS or rows <= KILLS:  # a busy machine needs more of them to get anywhere; the suite's limit of time ends it
+        while (
+            kills < KILLS or rows <= KILLS
+        ):  # a busy machine needs more of them to get anywhere; the suite's limit of time ends it
             kills += 1
             said = killed(process, random.uniform(0.0, 0.1))  # noqa: S311 - when to kill is no secret
             roots |= {what[0] for kind, *what in said if kind == "secret"}
@@ -103,7 +106,9 @@ def test_a_full_disk_is_one_line_and_the_journal_goes_on_when_there_is_room(tmp_
     if not may_mount(tmp_path):
         pytest.skip("this user may not mount a small disk; the next test limits the size of files instead")
     error, went_on = filled("disk", tmp_path, kind)
-    assert error.endswith("has no room left on its disk: free some space and start again; what was committed before is safe")
+    assert error.endswith(
+        "has no room left on its disk: free some space and start again; what was committed before is safe"
+    )
     assert went_on.startswith("went on after")
 
 

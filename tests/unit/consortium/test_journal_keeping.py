@@ -7,8 +7,8 @@ import threading
 import pytest
 from journals import KEY, LARGE, SMALL, content, everything_in, opened
 
-from tacit.consortium import bodies
-from tacit.consortium.journal import purge
+from tacit.consortium.journal import bodies
+from tacit.consortium.journal.record import purge
 from tacit.errors import LocalError, PeerError
 
 
@@ -44,7 +44,12 @@ def test_destroyed_secrets_leave_no_trace_and_no_way_back(folder):
         journal.commit_memo("/p", content("memo", LARGE))
         journal.checkpoint("/round", 1, content("state", SMALL))
         journal.commit_outgoing("/p", "hub", [b"sent"])
-        sealed = [blob for (blob,) in journal._store.all("SELECT sealed FROM secret UNION SELECT value FROM state WHERE name = 'vault'")]
+        sealed = [
+            blob
+            for (blob,) in journal._store.all(
+                "SELECT sealed FROM secret UNION SELECT value FROM state WHERE name = 'vault'"
+            )
+        ]
         sealed += [blob for (blob,) in journal._store.all("SELECT data FROM checkpoint")]
         assert all(blob in everything_in(folder) for blob in sealed)
         journal.destroy_secrets()
@@ -59,8 +64,13 @@ def test_destroyed_secrets_leave_no_trace_and_no_way_back(folder):
 
 
 def assert_all_gone(journal):
-    for ask in (lambda: journal.secret("root", bytes), lambda: journal.memo("/p"), lambda: journal.last_checkpoint("/round"),
-                lambda: journal.commit_memo("/q", b""), lambda: journal.checkpoint("/round", 2, b"")):  # fmt: skip
+    for ask in (
+        lambda: journal.secret("root", bytes),
+        lambda: journal.memo("/p"),
+        lambda: journal.last_checkpoint("/round"),
+        lambda: journal.commit_memo("/q", b""),
+        lambda: journal.checkpoint("/round", 2, b""),
+    ):
         with pytest.raises(LocalError, match="destroyed when it ended: start a new run"):
             ask()
 
@@ -74,7 +84,7 @@ def test_a_sealed_entry_moved_to_another_name_is_refused(journal):
 
 
 def test_a_large_entry_is_sealed_in_pieces(journal, monkeypatch):
-    monkeypatch.setattr("tacit.consortium.vault.PIECE", 1000)
+    monkeypatch.setattr("tacit.consortium.journal.vault.PIECE", 1000)
     for size in (0, 999, 1000, 1001, LARGE):
         journal.commit_memo(f"/{size}", content("memo", size))
         assert journal.memo(f"/{size}") == content("memo", size)

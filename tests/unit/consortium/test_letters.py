@@ -1,4 +1,7 @@
-"""Letters in chunks: whatever is cut comes together again, and whatever somebody makes up stays small and does no harm."""
+"""Letters in chunks.
+
+Whatever is cut comes together again, and whatever somebody makes up stays small and does no harm.
+"""
 
 import hypothesis.strategies as st
 import msgspec
@@ -6,13 +9,13 @@ import pytest
 from consortium_study import Study
 from hypothesis import HealthCheck, given, settings
 
-from tacit.consortium import letters
-from tacit.consortium.control import LARGEST, Control
-from tacit.consortium.letters import FORGET, UNFINISHED, Desk, chunks_of, cut
-from tacit.consortium.names import control_subject, question_subject
-from tacit.consortium.notices import LINES, LONGEST_LINE, PERIOD, SHOWN, Notices
+from tacit.consortium.broker import letters
+from tacit.consortium.broker.control import LARGEST, Control
+from tacit.consortium.broker.letters import FORGET, UNFINISHED, Desk, chunks_of, cut
+from tacit.consortium.broker.notices import LINES, LONGEST_LINE, PERIOD, SHOWN, Notices
+from tacit.consortium.membership.names import control_subject, question_subject
 from tacit.errors import PeerError
-from tacit.runtimes.framing import CHUNK, framed
+from tacit.runtimes.nats.framing import CHUNK, frame
 
 MIB = 1 << 20
 
@@ -72,22 +75,22 @@ def test_letters_of_two_senders_and_of_one_do_not_mix(desk):
 )
 def test_a_chunk_that_cannot_be_is_an_error_of_its_sender(desk, head, size):
     with pytest.raises(PeerError, match="north sent a piece of a letter that cannot be"):
-        taken(desk, framed(head, bytes(size)))
+        taken(desk, frame(head, bytes(size)))
     assert desk.held == 0
 
 
 def test_chunks_of_two_letters_under_one_id_are_an_error(desk):
-    taken(desk, framed(("answer", "id", 0, 3), bytes(CHUNK)))
+    taken(desk, frame(("answer", "id", 0, 3), bytes(CHUNK)))
     with pytest.raises(PeerError, match="north sent pieces of two letters under one id"):
-        taken(desk, framed(("answer", "id", 1, 4), bytes(CHUNK)))
+        taken(desk, frame(("answer", "id", 1, 4), bytes(CHUNK)))
 
 
 def test_who_begins_letters_without_end_fills_no_memory_and_hinders_nobody(desk):
     largest, other = 4 * CHUNK, list(cut("answer", bytes(2 * CHUNK)))
     taken(desk, other[0], sender="south")
     for i in range(200):
-        taken(desk, framed(("answer", f"{i}", i % 3, 4), bytes(CHUNK)), largest=largest)
-        taken(desk, framed(("answer", f"short {i}", 3, 4), b"x"), largest=largest)
+        taken(desk, frame(("answer", f"{i}", i % 3, 4), bytes(CHUNK)), largest=largest)
+        taken(desk, frame(("answer", f"short {i}", 3, 4), b"x"), largest=largest)
         assert desk.held <= largest + CHUNK
         assert len(desk._begun["north"]) <= UNFINISHED
     assert taken(desk, other[1], sender="south") == [("answer", bytes(2 * CHUNK))]
@@ -112,14 +115,19 @@ def clearing(study):
 
     def handle(sender, kind, body):
         del sender
-        raise {"a": ValueError, "b": PeerError, "c": RecursionError, "d": MemoryError}.get(kind, msgspec.ValidationError)(body.decode())
+        raise {"a": ValueError, "b": PeerError, "c": RecursionError, "d": MemoryError}.get(
+            kind, msgspec.ValidationError
+        )(body.decode())
 
     return Control(None, study.sites["clearing"], study.members, handle)
 
 
 @pytest.fixture(scope="module")
 def sealers(study):
-    return {name: Control(None, identity, study.members, print)._sealer("clearing") for name, identity in study.sites.items()}
+    return {
+        name: Control(None, identity, study.members, print)._sealer("clearing")
+        for name, identity in study.sites.items()
+    }
 
 
 heads = st.tuples(
@@ -130,8 +138,8 @@ heads = st.tuples(
 ).filter(lambda head: all(not isinstance(n, int) or -(2**63) <= n < 2**64 for n in head))
 plains = st.one_of(
     st.binary(max_size=300),
-    st.builds(framed, heads, st.sampled_from([b"", b"x", b"\xff", bytes(CHUNK)])),
-    st.builds(lambda plain, end: plain[:end], st.builds(framed, heads), st.integers(0, 30)),
+    st.builds(frame, heads, st.sampled_from([b"", b"x", b"\xff", bytes(CHUNK)])),
+    st.builds(lambda plain, end: plain[:end], st.builds(frame, heads), st.integers(0, 30)),
 )
 subjects = st.sampled_from(["north", "analyst", "clearing", "nobody"])
 

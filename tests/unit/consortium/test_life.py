@@ -1,58 +1,29 @@
-"""The life of a job at all its sites: one bad job stops nobody, checks come before people, and an end is an end everywhere."""
+"""The life of a job at all its sites.
+
+One bad job stops nobody, and checks come before people.
+"""
 
 import logging
-import threading
 import time
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 import pytest
 from consortium_study import PARTIES, altered
 
-from tacit.consortium import clearing as coordinating
-from tacit.consortium.answers import Ended, Proposal, Start, Withdrawal
-from tacit.consortium.comparison import compare, verify
-from tacit.consortium.consent import Consent
-from tacit.consortium.folder import folder_of
-from tacit.consortium.policy import Policy
-from tacit.consortium.server import find_server
+from tacit.consortium.audit.comparison import compare
+from tacit.consortium.broker.server import find_server
+from tacit.consortium.consent.people import Consent
+from tacit.consortium.consent.policy import Policy
+from tacit.consortium.jobs.answers import Ended, Proposal, Withdrawal
+from tacit.consortium.jobs.folder import folder_of
+from tacit.consortium.site import coordinator as coordinating
 from tacit.errors import MissingExtraError, PeerError
-from tacit.protocols import gram_model, gram_vertical
 
 pytest.importorskip("nats", reason="needs the extra 'nats'")
 try:
     find_server()
 except MissingExtraError:
     pytest.skip("there is no nats-server", allow_module_level=True)
-
-from living_sites import House, table  # needs the extra
-
-
-@pytest.fixture(scope="module")
-def shared(tmp_path_factory):
-    with House(tmp_path_factory.mktemp("house")) as house:
-        yield house
-
-
-@pytest.fixture
-def house(shared):
-    """The consortium as it was founded, whatever the test before did to its files."""
-    for name in PARTIES:
-        shared.set_policy(name, automatic=True)
-        (shared.home(name) / "cohort.csv").write_text(table(label=name == "north"))
-        (shared.home(name) / "state" / "registers" / "asked.jsonl").unlink(missing_ok=True)  # all tests are one day of one submitter
-    return shared
-
-
-@pytest.fixture
-def lying(house):
-    """The consortium while somebody else holds the coordinator's key: the test writes its letters."""
-    house.close_site("clearing")
-    yield house
-    house.open_site("clearing")
-
-
-def propose(house, job):
-    house.site("clearing").hear("analyst", "propose", house.proposal(job).dump())
 
 
 # A job that goes well
@@ -83,8 +54,8 @@ def test_a_job_that_makes_the_coordinator_stumble_ends_with_one_line_and_the_oth
         return real(job, *args, **kwargs)
 
     monkeypatch.setattr(coordinating, "local_checks", stumble)
-    propose(house, bad)
-    propose(house, good)
+    house.propose(bad)
+    house.propose(good)
     house.until(lambda: house.state("clearing", bad) == "refused")
     house.everywhere(good, "finished")
     (reason,) = house.folder_at("clearing", bad).ended.reasons
@@ -105,8 +76,8 @@ def test_whatever_raises_at_any_step_ends_that_job_alone(house, monkeypatch, sta
         return real(folder, job)
 
     monkeypatch.setattr(clearing, step, stumble)
-    propose(house, bad)
-    propose(house, good)
+    house.propose(bad)
+    house.propose(good)
     house.everywhere(good, "finished")
     house.until(lambda: house.state("clearing", bad) == "refused")
     assert "record 17" not in "".join(house.folder_at("clearing", bad).ended.reasons)
@@ -118,7 +89,7 @@ def test_a_job_whose_files_cannot_be_read_is_set_aside_with_one_line(house, capl
     broken = folder_of(state, "f" * 32)
     broken.path.mkdir(parents=True)
     (broken.path / "proposal.json").write_bytes(b'{"job": 5')
-    propose(house, good)
+    house.propose(good)
     house.everywhere(good, "finished")
     assert not broken.path.exists()
     assert (state / "aside" / broken.id / "proposal.json").exists()
@@ -128,7 +99,7 @@ def test_a_job_whose_files_cannot_be_read_is_set_aside_with_one_line(house, capl
 
 def test_a_report_whose_clock_has_no_timezone_is_not_heard(house):
     job = house.new()
-    propose(house, job)
+    house.propose(job)
     house.until(lambda: house.state("clearing", job) == "checked")
     letter = house.checked("north", job, clock=datetime(2030, 1, 1))  # noqa: DTZ001 - what a hostile party sends
     with pytest.raises(PeerError, match="malformed Checked"):
@@ -177,7 +148,9 @@ def refusal_of(house, job, proposal=None):
 def test_a_proposal_with_bad_fields_is_refused_at_once_to_its_submitter(house):
     job = house.new()
     text = job.canonical().decode().replace('"partition":"vertical"', '"partition":"diagonal"')
-    signed = Proposal(job=text, submitter="analyst", signature=house.sites["analyst"].sign("proposal", text.encode()).hex())
+    signed = Proposal(
+        job=text, submitter="analyst", signature=house.sites["analyst"].sign("proposal", text.encode()).hex()
+    )
     assert "clearing refuses: the proposal is no job of this version" in refusal_of(house, job, signed)
 
 
@@ -206,7 +179,7 @@ def test_beyond_the_quota_a_proposal_is_refused_and_not_kept(house, monkeypatch)
     clearing = house.site("clearing")
     house.set_policy("north", automatic=False)
     waiting = house.new()
-    propose(house, waiting)
+    house.propose(waiting)
     house.until(lambda: house.state("north", waiting) == "pending")
     monkeypatch.setattr(clearing, "settings", altered(clearing.settings, open_jobs=1))
     assert "1 jobs of analyst are under way, and open_jobs allows no more" in refusal_of(house, house.new())
@@ -214,7 +187,7 @@ def test_beyond_the_quota_a_proposal_is_refused_and_not_kept(house, monkeypatch)
     monkeypatch.setattr(clearing, "settings", altered(clearing.settings, open_jobs=100))
     monkeypatch.setattr(north, "settings", altered(north.settings, open_jobs=1))
     more = house.new()
-    propose(house, more)
+    house.propose(more)
     house.until(lambda: house.state("clearing", more) == "refused")
     assert "open_jobs allows no more" in house.folder_at("clearing", more).ended.reasons[0]
     assert house.state("north", more) is None
@@ -226,7 +199,7 @@ def test_a_submitter_that_a_policy_does_not_list_leaves_nothing_at_the_party(hou
     text = (house.home("south") / "policy.toml").read_text().replace('submitters = "any"', 'submitters = ["somebody"]')
     (house.home("south") / "policy.toml").write_text(text)
     job = house.new()
-    propose(house, job)
+    house.propose(job)
     house.until(lambda: house.state("north", job) == "refused" and house.state("east", job) == "refused")
     assert house.state("south", job) is None
     assert house.folder_at("clearing", job).ended.reasons == (
@@ -240,7 +213,7 @@ def test_a_submitter_that_a_policy_does_not_list_leaves_nothing_at_the_party(hou
 def test_nobody_is_asked_about_a_job_whose_checks_fail_anywhere(house):
     house.set_policy("north", automatic=False)
     job = house.new(rows={"north": 60, "south": 59, "east": 60})
-    propose(house, job)
+    house.propose(job)
     house.everywhere(job, "refused")
     assert "south has data that does not fit the job" in "".join(house.folder_at("north", job).ended.reasons)
     assert not list((house.home("north") / "state" / "consent").glob(f"{job.id}*"))
@@ -250,16 +223,39 @@ def test_people_see_a_job_only_when_every_check_has_passed(house):
     house.set_policy("north", automatic=False)
     house.close_site("east")
     job = house.new()
-    propose(house, job)
+    house.propose(job)
     house.until(lambda: house.state("north", job) == house.state("south", job) == "checked")
-    consent = Consent(house.home("north") / "state" / "consent", Policy.from_toml(house.home("north") / "policy.toml"), "north")
-    assert job.id not in {one.job.id for one in consent.pending(datetime.now(UTC))}
+    consent = Consent(
+        house.home("north") / "state" / "consent", Policy.from_toml(house.home("north") / "policy.toml"), "north"
+    )
+    assert job.id not in {one.job.id for one in consent.list_pending(datetime.now(UTC))[0]}
     house.open_site("east")
     house.until(lambda: house.state("north", job) == "pending")
-    house.until(lambda: job.id in {one.job.id for one in consent.pending(datetime.now(UTC))})
+    house.until(lambda: job.id in {one.job.id for one in consent.list_pending(datetime.now(UTC))[0]})
     for person in ("dr-lee", "dpo"):
-        consent.approve(job.id, person, datetime.now(UTC))
+        consent.approvers.add(person, f"what {person} knows")
+        consent.approve(job.id, person, datetime.now(UTC), f"what {person} knows")
     house.everywhere(job, "finished")
+
+
+def test_an_approval_that_is_taken_back_before_the_start_ends_the_job(house):
+    house.set_policy("north", automatic=False, approvers=("dr-may",))
+    house.set_policy("south", automatic=False)
+    job = house.new()
+    house.propose(job)
+    consent = Consent(
+        house.home("north") / "state" / "consent", Policy.from_toml(house.home("north") / "policy.toml"), "north"
+    )
+    house.until(lambda: job.id in {one.job.id for one in consent.list_pending(datetime.now(UTC))[0]})
+    consent.approvers.add("dr-may", "what dr-may knows")
+    consent.approve(job.id, "dr-may", datetime.now(UTC), "what dr-may knows")
+    house.until(lambda: house.state("north", job) == "accepted")
+    consent.withdraw(job.id, "dr-may", datetime.now(UTC), "what dr-may knows")
+    house.everywhere(job, "refused")
+    (reason,) = house.folder_at("clearing", job).ended.reasons
+    assert reason == "north refuses: an approval was taken back before the start: ask that party"
+    for name in ("north", "south"):
+        house.restore(name)
 
 
 def test_a_coordinator_cannot_have_people_asked_about_a_job_whose_checks_failed_or_were_not_made(lying):
@@ -275,262 +271,3 @@ def test_a_coordinator_cannot_have_people_asked_about_a_job_whose_checks_failed_
         north.hear("clearing", "cleared", lying.cleared(job, south=forged).dump())
     assert lying.state("north", job) == "checked"
     north.hear("clearing", "ended", Ended.of(job.id, "withdrawn", "analyst", "enough").dump())
-
-
-# Ends
-
-
-def test_one_refusal_ends_the_job_everywhere_with_its_reason(house):
-    house.set_policy("north", automatic=False)
-    job = house.new()
-    with house.analyst() as analyst:
-        analyst.submit(job)
-        house.until(lambda: house.state("north", job) == "pending" and house.state("east", job) == "accepted")
-        consent = Consent(house.home("north") / "state" / "consent", Policy.from_toml(house.home("north") / "policy.toml"), "north")
-        house.until(lambda: job.id in {one.job.id for one in consent.pending(datetime.now(UTC))})
-        consent.refuse(job.id, "dpo", "no legal basis", datetime.now(UTC))
-        house.everywhere(job, "refused")
-        (news,) = analyst.follow(job)
-    for name in ("clearing", *PARTIES):
-        house.until(lambda name=name: house.folder_at(name, job).ended is not None)
-        assert house.folder_at(name, job).ended.reasons == ("north refuses: no legal basis",)
-        house.until(lambda name=name: not (house.folder_at(name, job).path / "journal" / "journal.sqlite").exists())
-    assert (news.state, news.reasons) == ("refused", ("north refuses: no legal basis",))
-    assert consent.pending(datetime.now(UTC)) == []
-
-
-def test_a_withdrawal_ends_a_waiting_job_and_only_its_submitter_may(house):
-    house.set_policy("east", automatic=False)
-    job = house.new()
-    with house.analyst() as analyst:
-        analyst.submit(job)
-        house.until(lambda: house.state("east", job) == "pending")
-        with pytest.raises(PeerError, match="which it did not submit"):
-            house.site("clearing").hear("south", "withdraw", Withdrawal(job=job.id).dump())
-        analyst.withdraw(job, "wrong cohort")
-        house.everywhere(job, "withdrawn")
-        (news,) = [one for one in analyst.follow(job) if one.state != "waiting"]
-    assert news.reasons == ("analyst withdrew it: wrong cohort",)
-
-
-def test_a_site_that_was_away_hears_of_the_end_when_it_comes_back(house):
-    house.set_policy("north", automatic=False)
-    job = house.new()
-    propose(house, job)
-    house.until(lambda: house.state("east", job) == "accepted")
-    house.close_site("east")
-    house.site("clearing").hear("analyst", "withdraw", Withdrawal(job=job.id).dump())
-    house.until(lambda: house.state("south", job) == "withdrawn")
-    assert house.state("east", job) == "accepted"
-    house.open_site("east")
-    house.everywhere(job, "withdrawn")
-    house.until(lambda: set(house.folder_at("clearing", job).heard("over", Ended)) == set(PARTIES))
-
-
-def test_a_stale_letter_about_a_job_that_is_over_or_unknown_is_answered_by_its_end(house):
-    job, lost = house.new(), house.new()
-    propose(house, job)
-    house.everywhere(job, "finished")
-    south = house.site("south")
-    folder = folder_of(house.home("south") / "state", lost.id)
-    folder.propose(house.proposal(lost))
-    house.until(lambda: house.state("south", lost) == "refused")
-    assert house.folder_at("south", lost).ended.reasons == ("clearing has no such job, or not any more: submit it again",)
-    assert south.open_of("analyst") == 0
-
-
-def test_an_end_that_hides_something_in_a_terminal_is_not_kept(house):
-    job, north = house.new(), house.site("north")
-    north.hear("clearing", "proposed", house.proposal(job).dump())
-    hostile = Ended(job=job.id, kind="refused", by="south", reasons=("\x1b[2Jall is well",), at=datetime.now(UTC))
-    with pytest.raises(PeerError, match="no single lines of text"):
-        north.hear("clearing", "ended", hostile.dump())
-    with pytest.raises(PeerError, match="which it did not propose here"):
-        north.hear("south", "ended", Ended.of(job.id, "refused", "south", "me").dump())
-    assert house.folder_at("north", job).ended is None
-    north.hear("clearing", "ended", Ended.of(job.id, "refused", "south", "me").dump())
-
-
-# Time
-
-
-def test_a_job_that_expires_ends_everywhere(house):
-    house.set_policy("north", automatic=False)
-    job = house.new(expires=datetime.now(UTC) + timedelta(seconds=4))
-    propose(house, job)
-    house.until(lambda: house.state("north", job) == "pending")
-    house.everywhere(job, "expired")
-    for name in ("clearing", *PARTIES):
-        house.until(lambda name=name: house.folder_at(name, job).ended is not None)
-        assert "the job expired at" in house.folder_at(name, job).ended.reasons[0]
-    assert house.site("clearing").news(house.folder_at("clearing", job)).state == "expired"
-
-
-def test_a_coordinator_cannot_start_a_job_whose_time_is_over(lying):
-    """With everybody's consent in its hand, which was given in time."""
-    job = lying.new(expires=datetime.now(UTC) + timedelta(seconds=3))
-    north = lying.site("north")
-    north.hear("clearing", "proposed", lying.proposal(job).dump())
-    lying.until(lambda: lying.state("north", job) == "checked")
-    folder = lying.folder_at("north", job)
-    clock = folder.checked.report.clock
-    others = {name: lying.checked(name, job, clock=clock) for name in job.roster.parties}
-    north.hear("clearing", "cleared", lying.cleared(job, **{**others, "north": folder.checked}).dump())
-    lying.until(lambda: folder.answer is not None)
-    assert folder.answer.accepts
-    answers = {name: lying.answer(name, job=job) for name in job.roster.parties} | {"north": folder.answer}
-    start = Start(job=job.id, attempt=1, answers=tuple(answers.values()))
-    lying.until(lambda: datetime.now(UTC) > job.expires)
-    north.hear("clearing", "start", start.dump())
-    assert folder.start is None
-    assert lying.state("north", job) == "expired"
-
-
-# Members
-
-
-def test_a_job_that_waits_for_a_member_that_was_revoked_ends_with_that_reason(tmp_path):
-    with House(tmp_path) as house:
-        house.set_policy("east", automatic=False)
-        job = house.new()
-        propose(house, job)
-        house.until(lambda: house.state("east", job) == "pending")
-        house.consortium.registrar.revoke("east")
-        for name in ("clearing", "north", "south"):
-            site = house.site(name)
-            site.members = house.members
-            site.control.renew(house.members)
-        house.until(lambda: {house.state(name, job) for name in ("clearing", "north", "south")} == {"refused"})
-        assert "the key of east was revoked" in house.folder_at("clearing", job).ended.reasons[0]
-
-
-# Files that change
-
-
-def test_a_policy_that_was_changed_is_in_force_at_the_next_job(house, caplog):
-    caplog.set_level(logging.INFO, logger="tacit")
-    house.set_policy("south", automatic=False)
-    job = house.new()
-    propose(house, job)
-    house.until(lambda: house.state("south", job) == "pending" and house.state("north", job) == "accepted")
-    assert house.folder_at("south", job).answer is None
-    digest = Policy.from_toml(house.home("south") / "policy.toml").digest
-    assert house.site("south").in_force() == {"policy": "policy.toml", "digest": digest}
-    assert f"policy policy.toml is in force ({digest[:16]})" in caplog.text
-    house.site("clearing").hear("analyst", "withdraw", Withdrawal(job=job.id).dump())
-    house.everywhere(job, "withdrawn")
-
-
-def test_a_policy_that_cannot_be_read_any_more_refuses(house):
-    (house.home("south") / "policy.toml").write_text("automatic = ")
-    job = house.new()
-    propose(house, job)
-    house.until(lambda: house.state("clearing", job) == "refused")
-    assert "south refuses: this site cannot read its policy (LocalError)" in house.folder_at("clearing", job).ended.reasons[0]
-    assert house.site("south").in_force()["policy"].startswith("cannot be read, so every job is refused")
-
-
-def test_a_dataset_that_was_replaced_is_what_the_next_job_sees(house):
-    job = house.new(rows={"north": 60, "south": 60, "east": 60})
-    propose(house, job)
-    house.everywhere(job, "finished")
-    east = house.site("east")
-    assert len(east.part(job).X) == 60
-    (house.home("east") / "cohort.csv").write_text("age,dose\n" + "".join(f"{i},1.5\n" for i in range(70)))
-    assert len(east.part(job).X) == 70
-    again = house.new(rows={"north": 60, "south": 60, "east": 60})
-    propose(house, again)
-    house.everywhere(again, "refused")
-
-
-def test_a_dataset_that_changes_after_the_yes_stops_the_run_at_its_start(house):
-    """What people agreed to, and what the checks saw, is what is used."""
-    house.set_policy("north", automatic=False)
-    job = house.new()
-    propose(house, job)
-    house.until(lambda: house.state("east", job) == "accepted" and house.state("north", job) == "pending")
-    (house.home("east") / "cohort.csv").write_text(table().replace("17,", "18,"))
-    house.set_policy("north", automatic=True)
-    house.until(lambda: house.state("clearing", job) == "stopped")
-    finished = house.folder_at("east", job).finished
-    assert (finished.party, finished.kind) == ("east", "data")
-    house.site("clearing").hear("analyst", "withdraw", Withdrawal(job=job.id).dump())
-    house.everywhere(job, "withdrawn")
-
-
-# Audits of runs that stopped
-
-
-def in_run(job, first, step):
-    """A step that does something first in the run of a job, and not where the job is rehearsed."""
-
-    def done(*args, **kwargs):
-        if threading.current_thread().name == f"run-{job.id[:8]}":
-            first()
-        return step(*args, **kwargs)
-
-    done.__name__ = step.__name__
-    return done
-
-
-def stopped_audits(house, job, attempt=1):
-    return {name: house.folder_at(name, job).path / f"audit-{attempt}.jsonl" for name in ("clearing", *PARTIES)}
-
-
-def test_a_coordinator_that_takes_the_matrix_and_raises_leaves_a_signed_audit_at_every_site(house, monkeypatch):
-    job = house.new()
-
-    def stumble():
-        raise ValueError("record 17 is ill")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(gram_model, "fit", in_run(job, stumble, gram_model.fit))
-        propose(house, job)
-        house.everywhere(job, "stopped")
-    files = stopped_audits(house, job)
-    for name, file in files.items():
-        assert verify(file, [house.members.member(name).key]) == []
-    assert compare(list(files.values()), {name: [house.members.member(name).key] for name in files}) == []
-    assert "Masked" in files["north"].read_text()  # what was taken stands in it
-    assert "record 17" not in "".join(file.read_text() for file in files.values())
-    house.until(lambda: house.site("clearing").news(house.folder_at("clearing", job)).state == "stopped")
-    house.site("clearing").hear("analyst", "resume", job.id.encode())
-    house.everywhere(job, "finished")
-    assert verify(house.folder_at("north", job).path / "audit.jsonl", [house.members.member("north").key]) == []
-    assert files["north"].exists()
-
-
-def test_a_withdrawal_in_the_middle_of_a_run_stops_it_everywhere_and_leaves_signed_audits(house, monkeypatch):
-    held, job = threading.Event(), house.new()
-    monkeypatch.setattr(gram_vertical, "gram_band", in_run(job, lambda: held.wait(20), gram_vertical.gram_band))
-    with house.analyst() as analyst:
-        analyst.submit(job)
-        house.until(lambda: set(house.states(job).values()) == {"running"})
-        analyst.withdraw(job)
-        house.until(lambda: house.state("clearing", job) == "withdrawn")
-        held.set()
-        house.everywhere(job, "withdrawn")
-    files = stopped_audits(house, job)
-    house.until(lambda: all(file.exists() for file in files.values()))
-    for name, file in files.items():
-        assert verify(file, [house.members.member(name).key]) == []
-    house.until(lambda: not any((file.parent / "journal").exists() for file in files.values()))
-    assert house.folder_at("north", job).path.joinpath("result.bin").exists() is False
-
-
-def test_a_process_that_was_killed_in_a_run_signs_its_audit_from_its_journal_when_it_is_back(house, monkeypatch):
-    held, job = threading.Event(), house.new()
-    monkeypatch.setattr(gram_vertical, "gram_band", in_run(job, lambda: held.wait(20), gram_vertical.gram_band))
-    propose(house, job)
-    house.until(lambda: set(house.states(job).values()) == {"running"})
-    house.until((house.folder_at("east", job).path / "journal").exists)
-    held.set()
-    house.close_site("east")  # its run does not end: it goes on at the next start
-    assert house.folder_at("east", job).finished is None
-    house.site("clearing").hear("analyst", "withdraw", Withdrawal(job=job.id).dump())
-    house.until(lambda: house.state("clearing", job) == "withdrawn")
-    house.open_site("east")
-    house.everywhere(job, "withdrawn")
-    file = stopped_audits(house, job)["east"]
-    house.until(file.exists)
-    assert verify(file, [house.members.member("east").key]) == []

@@ -7,24 +7,19 @@ import logging
 import pytest
 from consortium_study import Study
 
-from tacit.consortium.comparison import verify
-from tacit.consortium.folder import folder_of
-from tacit.consortium.logs import setup_logging
-from tacit.consortium.site import Site
+from tacit.consortium.audit.comparison import compare
+from tacit.consortium.jobs.folder import folder_of
+from tacit.consortium.site.common import Site
+from tacit.consortium.site.logs import setup_logging
+from tacit.consortium.site.tables import Tables
 from tacit.errors import LocalError
 
 log = logging.getLogger("tacit")
 
 
 @pytest.fixture(autouse=True)
-def as_before():
-    root, names = logging.getLogger(), ("tacit", "nats", "asyncio", "aiohttp")
-    before = root.level, list(root.handlers), {name: logging.getLogger(name).level for name in names}
-    root.handlers = []
-    yield
-    root.level, root.handlers = before[:2]
-    for name, level in before[2].items():
-        logging.getLogger(name).setLevel(level)
+def no_handlers():
+    logging.getLogger().handlers = []
 
 
 def logged(format, site="north"):  # noqa: A002 - as in the module
@@ -44,11 +39,11 @@ def test_text_is_one_line_with_time_and_message():
 
 def test_json_lines_hold_time_level_site_event_message_and_what_is_known_of_the_job():
     stream = logged("json")
-    log.info("job %s starts (attempt %d)", "0123abcd", 2, extra={"round": 3})
+    log.info("job %s starts (attempt %d)", "0123abcd", 2)
     line = json.loads(stream.getvalue())
     assert line["event"] == "job %s starts (attempt %d)"
     assert line["message"] == "job 0123abcd starts (attempt 2)"
-    assert (line["level"], line["site"], line["job"], line["round"]) == ("info", "north", "0123abcd", 3)
+    assert (line["level"], line["site"], line["job"]) == ("info", "north", "0123abcd")
     assert line["time"].endswith("+00:00")
 
 
@@ -76,6 +71,7 @@ def test_other_libraries_are_quiet_and_a_second_setup_replaces_the_first():
 def test_the_text_of_a_steps_error_is_logged_here_and_told_to_nobody(tmp_path):
     study, site = Study(tmp_path / "study"), object.__new__(Site)
     site.name, site.live, site.identity = "north", {}, study.sites["north"]
+    site.tables = Tables("north", tmp_path, {})
     folder = folder_of(tmp_path, study.job.id)
     folder.propose(study.proposal())
 
@@ -88,5 +84,5 @@ def test_the_text_of_a_steps_error_is_logged_here_and_told_to_nobody(tmp_path):
     assert "patient 7" in stream.getvalue()
     assert b"patient" not in told
     assert b'"kind":"LocalError"' in told
-    assert verify(folder.path / "audit-1.jsonl", [study.members.member("north").key]) == []
+    assert compare([folder.path / "audit-1.jsonl"], study.members.keys()) == []
     assert "patient" not in (folder.path / "audit-1.jsonl").read_text()

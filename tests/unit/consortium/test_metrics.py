@@ -9,8 +9,9 @@ from types import SimpleNamespace
 import pytest
 
 from tacit.choreo import Row
+from tacit.choreo.fact import fact_called
 from tacit.choreo.ledger import Ledger
-from tacit.consortium.metrics import METRICS, figures, rendered, serve_metrics
+from tacit.consortium.site.metrics import METRICS, figures, render, serve_metrics
 from tacit.errors import LocalError
 
 
@@ -26,7 +27,7 @@ def get(port, path="/metrics"):
 
 
 def row(sender, receiver, size, place="/p"):
-    return Row(place, sender, receiver, "holder", "holder", "Masked", "nothing", ((3,),), size)
+    return Row(place, sender, receiver, "holder", "holder", "Masked", (fact_called("nothing"),), ((3,),), size)
 
 
 def site_with(tmp_path, *rows):
@@ -68,7 +69,10 @@ def test_only_loopback_is_listened_on():
 
 def test_the_port_is_free_again_afterwards_and_a_taken_one_is_refused_in_one_line():
     port = free_port()
-    with serve_metrics(port, dict), pytest.raises(LocalError, match="is taken by another program: stop it, or choose another port in"):
+    with (
+        serve_metrics(port, dict),
+        pytest.raises(LocalError, match="is taken by another program: stop it, or choose another port in"),
+    ):
         serve_metrics(port, dict).__enter__()
     with serve_metrics(port, dict):
         pass
@@ -76,15 +80,17 @@ def test_the_port_is_free_again_afterwards_and_a_taken_one_is_refused_in_one_lin
 
 def test_a_name_that_is_not_listed_is_not_shown():
     with pytest.raises(KeyError):
-        rendered({"tacit_weights": [({}, 1)]})
+        render({"tacit_weights": [({}, 1)]})
 
 
 def test_labels_are_escaped():
-    assert r'state="a\"b\\c\nd"' in rendered({"tacit_jobs": [({"state": 'a"b\\c\nd'}, 1)]})
+    assert r'state="a\"b\\c\nd"' in render({"tacit_jobs": [({"state": 'a"b\\c\nd'}, 1)]})
 
 
 def test_a_site_counts_what_it_sent_and_received_itself(tmp_path):
-    told = figures(site_with(tmp_path, row("north", "south", 10), row("east", "north", 7, "/q"), row("east", "south", None)))
+    told = figures(
+        site_with(tmp_path, row("north", "south", 10), row("east", "north", 7, "/q"), row("east", "south", None))
+    )
     assert set(told) == set(METRICS)
     assert told["tacit_sent_bytes_total"] == [({}, 10)]
     assert told["tacit_received_bytes_total"] == [({}, 7)]
@@ -92,17 +98,17 @@ def test_a_site_counts_what_it_sent_and_received_itself(tmp_path):
     assert told["tacit_build_info"][0][0]["site"] == "north"
 
 
-def test_figures_can_be_rendered(tmp_path):
-    assert "tacit_rounds_total 1\n" in rendered(figures(site_with(tmp_path, row("north", "south", 10))))
+def test_figures_can_be_render(tmp_path):
+    assert "tacit_rounds_total 1\n" in render(figures(site_with(tmp_path, row("north", "south", 10))))
 
 
 def test_a_running_job_shows_its_round_and_how_long_each_peer_has_been_silent(tmp_path, monkeypatch):
     site = site_with(tmp_path)
     job = next(iter(site.live))
     site.live[job]["courier"] = SimpleNamespace(places={"north": "/p", "south": "/q"}, silence=lambda _: 2.04)
-    monkeypatch.setattr("tacit.consortium.metrics.folders", lambda _: [SimpleNamespace(id=job)])
-    monkeypatch.setattr("tacit.consortium.metrics.state_of", lambda _: "running")
-    text = rendered(figures(site))
+    monkeypatch.setattr("tacit.consortium.site.metrics.folders", lambda *_: [SimpleNamespace(id=job)])
+    monkeypatch.setattr("tacit.consortium.site.metrics.state_of", lambda _: "running")
+    text = render(figures(site))
     assert 'tacit_round{job="01234567"} 2\n' in text
     assert 'tacit_rounds_planned{job="01234567"} 5\n' in text
     assert 'tacit_peer_silence_seconds{job="01234567",peer="south"} 2\n' in text

@@ -1,4 +1,4 @@
-"""What was opened of a site's records is remembered by record, over restarts, files and datasets, and one run at a time writes it."""
+"""What was opened of a site's records is remembered by record, over restarts, files and datasets."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ import dataclasses
 import numpy as np
 import pytest
 
-from tacit.consortium.difference import record_marks
-from tacit.consortium.opened import FILE, Opened
-from tacit.data.part import part_of
+from tacit.choreo import decode, encode
+from tacit.consortium.consent.difference import record_marks
+from tacit.consortium.consent.opened import FILE, Opened
 from tacit.errors import LocalError
-from tacit.protocols.atoms import HoldBack, Told, begin, parted
+from tacit.federation.part import part_of
+from tacit.protocols.sums.atoms import HoldBack, Told, begin, split_by_part
 
 X = np.random.default_rng(0).normal(size=(40, 3))
 Y = np.arange(40) % 2
@@ -32,7 +33,9 @@ def run(opened: Opened, job: str, rows: np.ndarray, least: int = 4, cut: float |
     if cut is not None:
         side = X[rows, 0] > cut
         sizes = {g: min(side[atoms.group == g].sum(), (~side[atoms.group == g]).sum()) for g in np.unique(atoms.group)}
-        atoms = parted(atoms, np.array([side[i] and sizes[g] >= least for i, g in enumerate(atoms.group)], dtype=np.int64))
+        atoms = split_by_part(
+            atoms, np.array([side[i] and sizes[g] >= least for i, g in enumerate(atoms.group)], dtype=np.int64)
+        )
     opened.keep(job, marks, atoms.past)
     return atoms
 
@@ -96,7 +99,8 @@ def test_an_atom_that_was_summed_without_many_of_its_records_is_told_apart_from_
     run(opened, "first", ALL)
     atoms = run(opened, "second", ALL[20:])
     assert (atoms.group >= 0).all()
-    assert opened.begin("third", marks_of(opened, ALL[20:])).absent.tolist() == [0] * 20
+    label = opened.begin("third", marks_of(opened, ALL)).label
+    assert set(label[20:]).isdisjoint(label[:20])
     assert partition(labels(opened)) == {frozenset(range(a, b, 2)) for a, b in ((0, 20), (1, 20), (20, 40), (21, 40))}
 
 
@@ -162,3 +166,37 @@ def test_an_atom_of_which_a_few_records_were_corrected_stays_out(tmp_path, chang
     opened.keep("first", marks, begin(part, Y.astype(np.int64), TOLD, HoldBack(4, accept_risk=True)).past, contents)
     absent = opened.begin("second", *changed_marks(opened, ALL, changed)).absent
     assert (0 < absent.min() < 4) == kept_out
+
+
+def test_small_groups_are_put_together_among_the_records_that_were_summed_first_and_nowhere_else(tmp_path):
+    """Beside other neighbours they could be told apart; a simulated federation goes by the same rule."""
+    first = ALL[:36]
+    for later, together in ((first, True), (ALL, False), (first[4:], False)):
+        opened = Opened(tmp_path / str(len(later)))
+        atoms = run(opened, "first", first, least=4, cut=0.0)
+        small = {own for own in np.unique(atoms.past.label) if np.sum(atoms.past.label == own) < 12}
+        assert small
+        known = labels(opened, first)
+        again = run(opened, "second", later, least=12)
+        of_small = [again.group[i] for i, row in enumerate(later) if row < 36 and known[row] in small]
+        assert bool(max(of_small) >= 0) is together
+
+
+def test_hidden_layers_of_runs_that_differ_by_a_few_records_are_counted_by_these_few(tmp_path):
+    opened = Opened(tmp_path)
+    for job, rows in (("first", ALL[:34]), ("second", ALL)):
+        marks = marks_of(opened, rows)
+        past = opened.begin(job, marks)
+        assert past.fewest == (6 if job == "second" else 0)
+        opened.keep(job, marks, dataclasses.replace(past, layered=True))
+    assert Opened(tmp_path).begin("third", marks_of(opened, ALL)).fewest == 6
+
+
+def test_a_file_without_frames_is_read_and_small_groups_stay_out(tmp_path):
+    atoms = run(Opened(tmp_path), "first", ALL, least=4, cut=0.0)
+    kept = decode((tmp_path / FILE).read_bytes())
+    older = dataclasses.replace(kept, frame=np.empty(0, np.int64), layered=np.empty(0, np.int64))
+    (tmp_path / FILE).write_bytes(encode(older).join())
+    past = Opened(tmp_path).begin("second", marks_of(Opened(tmp_path), ALL))
+    assert partition(past.label) == partition(atoms.past.label)
+    assert (past.absent == len(ALL)).all()

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tacit.consortium.difference import Footprint, Rows, rows_of, too_close
-from tacit.consortium.proposal import propose
-from tacit.consortium.register import Register
-from tacit.data.part import part_of
+from tacit.consortium.consent.difference import Footprint, Rows, rows_of, too_close
+from tacit.consortium.consent.register import Register
+from tacit.consortium.jobs.proposal import propose
 from tacit.errors import LocalError
+from tacit.federation.part import part_of
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 FIVE = ("north", "south", "east", "west", "centre")
@@ -23,9 +23,18 @@ OWN = ("age", "bmi")
 @lru_cache
 def proposed():
     return propose(
-        "gram_vertical", {"kernel": "linear", "gamma": 1.0, "degree": 3, "coef0": 0.0, "C": 1.0}, partition="vertical", parties=FIVE,
-        coordinator="clearing", dataset="cohort", submitter="analyst", purpose="a test", legal_basis="consent", labeller="north", now=NOW,
-    )  # fmt: skip
+        "gram_vertical",
+        {"kernel": "linear", "gamma": 1.0, "degree": 3, "coef0": 0.0, "C": 1.0},
+        partition="vertical",
+        parties=FIVE,
+        coordinator="clearing",
+        dataset="cohort",
+        submitter="analyst",
+        purpose="a test",
+        legal_basis="consent",
+        labeller="north",
+        now=NOW,
+    )
 
 
 def job(parties=FIVE, number=0, dataset="cohort", **columns):
@@ -64,7 +73,7 @@ def test_what_was_opened_stays_written(register, admit):
     assert entry.parties == FIVE
     assert entry.rows == 20
     assert entry.columns["north"] == OWN
-    assert "the gram matrix" in entry.opens
+    assert "gram.matrix" in entry.opens
     assert entry.at == NOW
 
 
@@ -82,7 +91,10 @@ def test_the_same_parties_records_and_columns_again_are_allowed(register, admit)
 @pytest.mark.parametrize(("without", "who"), [(("centre",), "centre"), (("west", "centre"), "centre and west")])
 def test_a_job_without_one_or_two_of_the_holders_is_refused(admit, without, who):
     admit(job())
-    with pytest.raises(LocalError, match=rf"differs from job 0+ on cohort by {who} only, and fewer than 3 holders hide nobody: refuse it"):
+    with pytest.raises(
+        LocalError,
+        match=rf"differs from job 0+ on cohort by {who} only, and fewer than 3 holders hide nobody: refuse it",
+    ):
         admit(job(tuple(p for p in FIVE if p not in without), number=1))
 
 
@@ -138,7 +150,9 @@ def test_one_of_two_equal_records_is_missed():
 def test_a_job_on_other_records_is_no_neighbour(register, admit):
     admit(job())
     part = part_of(np.arange(40.0).reshape(20, 2) - 1000, None, None, OWN)
-    register.admit(job(("north", "south", "east"), number=1), OWN, "north", register.rows_of(part, range(100, 120)), 5, NOW)
+    register.admit(
+        job(("north", "south", "east"), number=1), OWN, "north", register.rows_of(part, range(100, 120)), 5, NOW
+    )
     assert len(register.entries()) == 2
 
 
@@ -175,7 +189,7 @@ def test_damage_in_the_middle_is_refused_with_the_line(register, admit):
 def test_a_register_that_vanished_is_missed(register, admit):
     admit(job())
     register.path.unlink()
-    with pytest.raises(LocalError, match=r"site.register is gone, but the records it speaks of are not: restore it"):
+    with pytest.raises(LocalError, match=r"site.register is gone, but its records are not: restore it"):
         admit(job(number=1))
 
 
@@ -194,7 +208,9 @@ def test_neither_ids_nor_values_stand_in_the_files(register):
 @pytest.mark.parametrize("ids", [True, False])
 def test_the_same_records_offered_as_two_datasets_are_the_same_records(register, admit, ids):
     admit(job(), ids=ids)
-    with pytest.raises(LocalError, match=r"differs from job 0+ on cohort by fewer than 5 of this party's records: refuse it"):
+    with pytest.raises(
+        LocalError, match=r"differs from job 0+ on cohort by fewer than 5 of this party's records: refuse it"
+    ):
         admit(job(number=1, dataset="snapshot"), drop=(3,), ids=ids)
     with pytest.raises(LocalError, match=r"differs from job 0+ on cohort by west only"):
         admit(job(tuple(p for p in FIVE if p != "west"), number=2, dataset="snapshot"), ids=ids)
@@ -234,7 +250,10 @@ def test_a_third_job_that_completes_a_combination_about_one_holder_is_refused(re
 
     used(0, ("age", "bmi"), ("u", "v"), ("x", "y"))
     used(1, ("bmi",), ("v",), ("y",))
-    with pytest.raises(LocalError, match=r"can be combined to what (north|south|east)( and (north|south|east))? alone brought: refuse it"):
+    with pytest.raises(
+        LocalError,
+        match=r"can be combined to what (north|south|east)( and (north|south|east))? alone brought: refuse it",
+    ):
         used(2, ("age",), ("u", "v", "w"), ("x", "y", "z"))
     used(3, ("age",), ("u",), ("x",))
     assert len(register.entries()) == 3
@@ -251,10 +270,34 @@ def test_over_rows_gram_matrices_that_differ_by_a_column_or_two_are_refused(regi
     five = ("age", "bmi", "pulse", "sodium", "iron")
     admit(by_rows(0, five), own=five)
     for number, fewer in ((1, five[:4]), (2, five[:3]), (3, five[:1])):
-        with pytest.raises(LocalError, match="gram matrices can be combined to those of fewer than 3 columns: refuse it"):
+        with pytest.raises(
+            LocalError, match="gram matrices can be combined to those of fewer than 3 columns: refuse it"
+        ):
             admit(by_rows(number, fewer), own=fewer)
     admit(by_rows(4, five), own=five)
     assert len(register.entries()) == 2
+
+
+def test_over_rows_the_same_columns_one_by_one_are_what_all_of_them_were(register, admit):
+    three = ("north", "south", "east")
+    everything = msgspec.structs.replace(
+        by_rows(0, OWN), columns=dict.fromkeys(three, "all"), parties=three, rows=dict.fromkeys(three)
+    )
+    admit(everything, own=OWN)
+    listed = msgspec.structs.replace(
+        by_rows(1, OWN), columns=dict.fromkeys(three, OWN), parties=three, rows=dict.fromkeys(three)
+    )
+    admit(listed, own=OWN)
+    admit(msgspec.structs.replace(everything, id="f" * 32), own=OWN)
+    assert len(register.entries()) == 3
+
+
+def test_a_refusal_over_records_says_what_would_be_accepted(register, admit):
+    admit(job())
+    part, ids = table(drop=(3,))
+    close, _ = register.objection(job(number=1), OWN, "north", register.rows_of(part, ids), 5)
+    assert close.of_records
+    assert close.remedy == "offer the very records of that one, or wait until 5 have changed, come or gone"
 
 
 # Registers of version 0.1: a file for each dataset, and no word of it in the lines
@@ -270,7 +313,9 @@ def as_version_0_1(register, name):
     texts = [json.dumps(content, separators=(",", ":")).encode() for content in contents]
     folder = register.path.parent
     register.path.unlink()
-    folder.joinpath(f"{name}.register").write_bytes(b"".join(hashlib.sha256(t).hexdigest()[:16].encode() + b" " + t + b"\n" for t in texts))
+    folder.joinpath(f"{name}.register").write_bytes(
+        b"".join(hashlib.sha256(t).hexdigest()[:16].encode() + b" " + t + b"\n" for t in texts)
+    )
     folder.joinpath("site.records").rename(folder / f"{name}.records")
 
 
@@ -280,7 +325,9 @@ def test_what_version_0_1_opened_stays_opened_under_whatever_name(register, admi
     admit(job())
     as_version_0_1(register, old)
     assert [entry.dataset for entry in register.entries()] == [old]
-    with pytest.raises(LocalError, match=rf"differs from job 0+ on {old} by fewer than 5 of this party's records: refuse it"):
+    with pytest.raises(
+        LocalError, match=rf"differs from job 0+ on {old} by fewer than 5 of this party's records: refuse it"
+    ):
         admit(job(number=1, dataset=dataset), drop=(3,))
     before = register.path.parent.joinpath(f"{old}.register").read_bytes()
     admit(job(number=2, dataset=dataset))
@@ -300,7 +347,7 @@ def test_a_register_of_version_0_1_that_vanished_is_missed(register, admit):
     admit(job())
     as_version_0_1(register, "cohort")
     register.path.parent.joinpath("cohort.register").unlink()
-    with pytest.raises(LocalError, match=r"cohort.register is gone, but the records it speaks of are not: restore it"):
+    with pytest.raises(LocalError, match=r"cohort.register is gone, but its records are not: restore it"):
         admit(job(number=1, dataset="snapshot"))
 
 
@@ -313,11 +360,13 @@ def test_a_register_that_is_put_back_while_the_site_runs_is_not_passed_over(regi
     as_version_0_1(other, "cohort")
     for file in tmp_path.joinpath("backup").iterdir():
         file.rename(register.path.parent / file.name)
-    with pytest.raises(LocalError, match=r"cohort.register was put there while this site was running: start the site again"):
+    with pytest.raises(LocalError, match=r"cohort.register came while this site was running: start the site again"):
         register.admit(job(number=1), OWN, "north", marked, 5, NOW)
 
 
-COLUMNS = st.dictionaries(st.sampled_from("ABCDEFG"), st.sampled_from(["all", ("u",), ("u", "v"), ("v", "u")]), min_size=1)
+COLUMNS = st.dictionaries(
+    st.sampled_from("ABCDEFG"), st.sampled_from(["all", ("u",), ("u", "v"), ("v", "u")]), min_size=1
+)
 MARKS = st.frozensets(st.integers(0, 11).map(lambda i: bytes([i])), max_size=12)
 FOOTPRINTS = st.builds(lambda columns, rows: Footprint(columns, Rows(rows, rows, "")), COLUMNS, MARKS)
 

@@ -12,10 +12,10 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from tacit.consortium.identity import SEALING, Identity, certificate_public, key_digest
-from tacit.consortium.members import Members
-from tacit.consortium.registrar import Registrar
-from tacit.consortium.request import Request, create
+from tacit.consortium.membership.certificate_request import Request, create
+from tacit.consortium.membership.identity import SEALING, Identity, ed25519_public, key_digest
+from tacit.consortium.membership.members import Members
+from tacit.consortium.membership.registrar import Registrar
 from tacit.errors import LocalError, PeerError
 
 
@@ -36,7 +36,9 @@ def listed(consortium):
 
 def csr(subject, key=None, hosts=(), sealing=bytes(range(32))):
     """A request as somebody else's tool might make it."""
-    builder = x509.CertificateSigningRequestBuilder().subject_name(x509.Name([x509.NameAttribute(oid, value) for oid, value in subject]))
+    builder = x509.CertificateSigningRequestBuilder().subject_name(
+        x509.Name([x509.NameAttribute(oid, value) for oid, value in subject])
+    )
     if sealing is not None:
         builder = builder.add_extension(x509.UnrecognizedExtension(SEALING, sealing), critical=False)
     if hosts:
@@ -83,7 +85,7 @@ def test_a_certificate_allows_what_its_kind_needs(consortium, kind, usages):
     certificate.verify_directly_issued_by(consortium.registrar.certificate)
     assert set(certificate.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value) == usages
     assert not certificate.extensions.get_extension_for_class(x509.BasicConstraints).value.ca
-    assert certificate_public(certificate) == identity.public
+    assert ed25519_public(certificate) == identity.public
     assert certificate.not_valid_after_utc - datetime.now(UTC) < timedelta(days=365, seconds=1)
     member = consortium.members.member("north")
     assert (member.kind, member.key, int(member.serial, 16)) == (kind, identity.public, certificate.serial_number)
@@ -108,7 +110,9 @@ def test_two_parties_with_the_same_name_are_refused(consortium):
 
 def test_one_key_serves_one_member_once(consortium):
     north = consortium.join("north")
-    with pytest.raises(LocalError, match=r"the key of south's request is that of north \(valid\): each member needs a fresh one"):
+    with pytest.raises(
+        LocalError, match=r"the key of south's request is that of north \(valid\): each member needs a fresh one"
+    ):
         consortium.registrar.sign(Request("south", "party", (), north.public, north.sealing), "party")
     consortium.registrar.revoke("north")
     with pytest.raises(LocalError, match=r"is that of north \(revoked\)"):
@@ -137,7 +141,9 @@ def test_a_rotation_revokes_the_old_key_and_changes_both(consortium):
     assert consortium.members.member("north").sealing == new.sealing.hex() != old.sealing.hex()
     assert [(m.key, m.revoked) for m in consortium.members] == [(old.public, True), (new.public, False)]
     consortium.members.verify("north", "answer", b"x", new.sign("answer", b"x"))
-    with pytest.raises(PeerError, match=r"a signature on answer is not that of north \(key .*compare fingerprints with north"):
+    with pytest.raises(
+        PeerError, match=r"a signature on answer is not that of north \(key .*compare fingerprints with north"
+    ):
         consortium.members.verify("north", "answer", b"x", old.sign("answer", b"x"))
 
 
@@ -193,7 +199,10 @@ def test_no_certificate_outlives_its_registrar(consortium, days):
         (csr(wish("clearing", "coordinator")), "names no host, so no site could reach it: add --host"),
         (csr(wish("clearing", "coordinator"), hosts=["CN=north"]), "the host 'CN=north' is no host name"),
         (csr(wish("clearing", "coordinator"), hosts=["*.example"]), "is no host name"),
-        (csr(wish("north", "party"), sealing=None), "is not a request that `tacit keys new` wrote: ask the site to send it again"),
+        (
+            csr(wish("north", "party"), sealing=None),
+            "is not a request that `tacit keys new` wrote: ask the site to send it again",
+        ),
         (csr(wish("north", "party"), sealing=b""), "is not a request that `tacit keys new` wrote"),
         (csr(wish("north", "party"), sealing=bytes(31)), "is not a request that `tacit keys new` wrote"),
         (csr(wish("north", "party"), sealing=bytes(33)), "is not a request that `tacit keys new` wrote"),
@@ -239,7 +248,12 @@ def test_a_request_that_its_key_did_not_sign_is_refused(tmp_path):
 
 
 def test_a_bad_wish_leaves_no_key(tmp_path):
-    for name, kind, hosts in [("x", "king", []), ("x", "coordinator", []), ("x", "party", ["a"]), ("x", "coordinator", ["a b"])]:
+    for name, kind, hosts in [
+        ("x", "king", []),
+        ("x", "coordinator", []),
+        ("x", "party", ["a"]),
+        ("x", "coordinator", ["a b"]),
+    ]:
         with pytest.raises(LocalError):
             create(tmp_path, name, kind, hosts)
     assert list(tmp_path.iterdir()) == []
@@ -262,7 +276,9 @@ def test_every_altered_byte_of_the_list_is_noticed(consortium, pin):
 
 def test_a_list_of_another_registrar_is_refused(listed, tmp_path):
     other = Consortium(tmp_path / "other").registrar.identity
-    with pytest.raises(LocalError, match=r"is signed by the registrar .*, and the pinned one is another .*compare the fingerprint"):
+    with pytest.raises(
+        LocalError, match=r"is signed by the registrar .*, and the pinned one is another .*compare the fingerprint"
+    ):
         Members.load(listed, other.fingerprint)
 
 
@@ -287,7 +303,9 @@ def test_the_list_never_goes_back(consortium, listed, pin):
     with pytest.raises(LocalError, match="is version 3 and would be replaced by version 2: versions never go back"):
         old.save(site)
     assert Members.load(site, pin, at_least=3).version == 3
-    with pytest.raises(LocalError, match="is version 2, and this site has seen version 3: an older list could bring a revoked key back"):
+    with pytest.raises(
+        LocalError, match="is version 2, and this site has seen version 3: an older list could bring a revoked key back"
+    ):
         Members.read(old.signed, pin, at_least=3)
 
 
@@ -295,8 +313,10 @@ def test_two_lists_of_one_version_are_refused(consortium):
     site = consortium.folder / "site.members"
     consortium.members.save(site)
     consortium.members.save(site)  # the same is no change
-    twin = Members.sign(type(consortium.members.content)(consortium="Twin", version=1, authority=consortium.members.authority),
-                        consortium.registrar.identity)  # fmt: skip
+    twin = Members.sign(
+        type(consortium.members.content)(consortium="Twin", version=1, authority=consortium.members.authority),
+        consortium.registrar.identity,
+    )
     with pytest.raises(LocalError, match="versions never go back nor exist twice"):
         twin.save(site)
 
@@ -317,7 +337,9 @@ def test_lookups_refuse_unknown_revoked_and_expired_members_by_name(consortium):
     consortium.join("south")
     consortium.registrar.revoke("north")
     members = consortium.members
-    with pytest.raises(LocalError, match=r"'east' is no member of Northern hospitals \(list version 4\): correct the name"):
+    with pytest.raises(
+        LocalError, match=r"'east' is no member of Northern hospitals \(list version 4\): correct the name"
+    ):
         members.member("east")
     with pytest.raises(PeerError, match="the key of north was revoked by the registrar: north needs a new one"):
         members.member("north")
@@ -343,7 +365,9 @@ def test_tokens_differ_between_consortia_and_show_no_name(consortium, tmp_path):
 
 
 def test_a_registrar_is_looked_for_where_it_is(tmp_path):
-    with pytest.raises(LocalError, match=r"registrar\.key does not exist: go to the registrar's folder, or found a consortium"):
+    with pytest.raises(
+        LocalError, match=r"registrar\.key does not exist: go to the registrar's folder, or found a consortium"
+    ):
         Registrar.load(tmp_path)
 
 

@@ -6,9 +6,10 @@ import types
 import pytest
 from consortium_study import Study
 
-from tacit.consortium import site as site_module
-from tacit.consortium.asking import TOLD, Asking, numbered, reply
-from tacit.consortium.site import Site
+from tacit.consortium.broker.asking import TOLD, Asking, parse, reply
+from tacit.consortium.site import common as site_module
+from tacit.consortium.site.common import Site
+from tacit.consortium.site.settings import DaemonSettings
 
 DAY = 24 * 3600
 JOB = "a" * 32
@@ -25,7 +26,9 @@ def clock(monkeypatch):
 def site(tmp_path, clock):
     """A site that writes down when it sends."""
     study = Study(tmp_path)
-    made = Site(study.sites["north"], study.members, tmp_path, None, timeout=1.0, admin=False)
+    papers = dict.fromkeys(("key", "certificate", "members"), tmp_path)
+    settings = DaemonSettings(name="north", ca_fingerprint="", state=tmp_path, party_timeout=1.0, **papers)
+    made = Site(settings, study.sites["north"], study.members, None)
     made.sent = []
     made.control.send = lambda *letter: made.sent.append((clock.now, *letter))
     return made
@@ -67,7 +70,7 @@ def test_a_reply_counts_only_for_its_question_and_from_who_was_asked():
 
     def say(who, kind, question):
         said.append((who, kind))
-        number, content = numbered(question)
+        number, content = parse(question)
         reply(lambda _who, _kind, body: asking.hear("mallory", body), who, number, b"a lie")
         reply(lambda _who, _kind, body: asking.hear("clearing", body), who, bytes(16), b"to another question")
         if len(said) == 2:  # the first one was lost

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from tacit.consortium.watched import NOWHERE, Watched, stamp_of
+from tacit.consortium.site.watched import NOWHERE, Watched, stamp_of
 from tacit.errors import LocalError
 
 
@@ -71,3 +71,22 @@ def test_a_file_that_was_just_written_is_read_again_since_its_clock_is_coarse(fi
     os.utime(file, ns=(stamp, stamp))
     second, text = watched.now()
     assert (text, second > first) == ("six", True)
+
+
+def test_a_folder_is_read_again_when_a_file_in_it_changes_comes_or_goes(tmp_path):
+    folder = tmp_path / "cohort" / "year=2024"
+    folder.mkdir(parents=True)
+
+    def write(name, content):
+        (folder / name).write_text(content)
+        os.utime(folder / name, (1, 1))
+
+    write("a.parquet", "one")
+    watched = Watched(tmp_path / "cohort", lambda path: sorted(each.name for each in path.rglob("*.parquet")))
+    assert watched.now() == watched.now() == (1, ["a.parquet"])
+    write("b.parquet", "two")
+    assert watched.now() == watched.now() == (2, ["a.parquet", "b.parquet"])
+    write("b.parquet", "three")
+    assert watched.now()[0] == 3
+    (folder / "a.parquet").unlink()
+    assert watched.now() == (4, ["b.parquet"])

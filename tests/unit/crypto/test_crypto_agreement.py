@@ -5,7 +5,7 @@ import hmac
 
 import pytest
 
-from tacit.crypto.agreement import pair_seed, public_key
+from tacit.crypto.pads.agreement import pair_seed, public_key
 
 # RFC 7748, section 6.1
 ALICE = bytes.fromhex("77076d0a7318a57d3c16c17251b26645df4c2f87ebc0992ab177fba51db92c2a")

@@ -8,8 +8,8 @@ import threading
 import numpy as np
 import pytest
 
-from tacit.crypto.entropy import RootEntropy, prf
-from tacit.crypto.pads import stream
+from tacit.crypto.pads.entropy import RootEntropy, prf
+from tacit.crypto.pads.stream import stream
 from tacit.errors import LocalError
 
 ROOTS = {"ann": b"a" * 32, "ben": b"b" * 32}
@@ -111,7 +111,9 @@ def test_a_pad_is_the_stream_under_the_prf_of_seed_and_tag():
 
 def test_pads_differ_by_seed_and_by_tag():
     source = entropy()
-    firsts = {int(joined(source.pads("ann", SEEDS, tag).put_on(name, 1))[0]) for tag in (b"tag", b"other") for name in SEEDS}
+    firsts = {
+        int(joined(source.pads("ann", SEEDS, tag).put_on(name, 1))[0]) for tag in (b"tag", b"other") for name in SEEDS
+    }
     assert len(firsts) == 4
 
 

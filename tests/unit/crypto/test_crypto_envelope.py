@@ -7,8 +7,8 @@ from cryptography.exceptions import InvalidTag
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tacit.crypto.agreement import public_key
-from tacit.crypto.envelope import NONCE, STEPS, Sealer, _padded, _unpadded
+from tacit.crypto.pads.agreement import public_key
+from tacit.crypto.pads.envelope import NONCE, STEPS, Sealer, _pad, _unpad
 from tacit.errors import PeerError
 
 RUN = b"digest of the job, and its id"
@@ -124,8 +124,8 @@ def test_a_size_tells_its_step_only(size):
 
 @pytest.mark.parametrize("step", STEPS)
 def test_the_last_size_of_a_step_and_the_first_of_the_next(step):
-    assert len(_padded(bytes(step - 8))) == step
-    assert len(_padded(bytes(step - 7))) > step
+    assert len(_pad(bytes(step - 8))) == step
+    assert len(_pad(bytes(step - 7))) > step
 
 
 def test_a_count_of_99_looks_like_one_of_100():
@@ -134,7 +134,7 @@ def test_a_count_of_99_looks_like_one_of_100():
 
 def test_a_length_that_lies_is_refused():
     with pytest.raises(PeerError, match="a sealed message is shorter than it says"):
-        _unpadded((249).to_bytes(8, "little") + bytes(248))
+        _unpad((249).to_bytes(8, "little") + bytes(248))
 
 
 def test_nothing_secret_is_printed():

@@ -8,10 +8,11 @@ from cryptography.hazmat.primitives.ciphers import Cipher
 from cryptography.hazmat.primitives.ciphers.algorithms import AES
 from cryptography.hazmat.primitives.ciphers.modes import CTR, ECB
 
-from tacit.crypto.pads import WORDS, stream
+from tacit.crypto.pads.stream import WORDS, stream
 
 KEY = bytes(range(32))
-# AES-256 under the zero key of the blocks 0, 1 and 2, as NIST's GCM test cases 13 and 14 print them (H, E(K, Y0) and the ciphertext)
+# AES-256 under the zero key of the blocks 0, 1 and 2, as NIST's GCM test cases 13 and 14 print them (H, E(K, Y0) and
+# the ciphertext)
 ZERO_KEY = "dc95c078a2408989ad48a21492842087530f8afbc74536b9a963b4f1c4cb738bcea7403d4d606b6e074ec5d3baf39d18"
 
 
@@ -19,7 +20,9 @@ def whole(key, words):
     return np.concatenate([np.empty(0, dtype=np.uint64), *(chunk.copy() for chunk in stream(key, words))])
 
 
-@pytest.mark.parametrize("words", [0, 1, 2, 3, WORDS - 1, WORDS, WORDS + 1, 2 * WORDS - 1, 2 * WORDS, 2 * WORDS + 1, 3 * WORDS + 7])
+@pytest.mark.parametrize(
+    "words", [0, 1, 2, 3, WORDS - 1, WORDS, WORDS + 1, 2 * WORDS - 1, 2 * WORDS, 2 * WORDS + 1, 3 * WORDS + 7]
+)
 def test_a_stream_is_aes_256_ctr_of_zeros_in_one_shot(words):
     expected = Cipher(AES(KEY), CTR(bytes(16))).encryptor().update(bytes(8 * words))
     got = whole(KEY, words)

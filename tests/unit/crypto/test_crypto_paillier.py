@@ -1,4 +1,7 @@
-"""Paillier: decrypts what was encrypted, adds and multiplies under encryption, and its key is a function of its seed."""
+"""Paillier.
+
+Decrypts what was encrypted, adds and multiplies under encryption, and its key is a function of its seed.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,15 @@ import gmpy2
 import numpy as np
 import pytest
 
-from tacit.crypto.paillier import Powers, PublicKey, SecretKey, ciphers_from_bytes, ciphers_to_bytes, exponents, public_key
+from tacit.crypto.products.paillier import (
+    Powers,
+    PublicKey,
+    SecretKey,
+    ciphers_from_bytes,
+    ciphers_to_bytes,
+    exponents,
+    public_key,
+)
 from tacit.errors import LocalError, PeerError
 
 KEY = SecretKey.from_seed(bytes(32), 2048)
@@ -68,7 +79,11 @@ def test_what_is_no_ciphertext_is_refused():
 
 
 def test_a_key_of_another_size_is_refused():
-    for data in (PUBLIC.to_bytes()[:-1], bytes(len(PUBLIC.to_bytes())), PublicKey(PUBLIC.n - 1, PUBLIC.base).to_bytes()):
+    for data in (
+        PUBLIC.to_bytes()[:-1],
+        bytes(len(PUBLIC.to_bytes())),
+        PublicKey(PUBLIC.n - 1, PUBLIC.base).to_bytes(),
+    ):
         with pytest.raises(PeerError, match="not a Paillier key of 2048 bits"):
             public_key(data, 2048)
     with pytest.raises(LocalError, match="a Paillier key has 2048 or 3072 bits, got 512"):

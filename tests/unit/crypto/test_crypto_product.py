@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import re
 import secrets
 import sys
 from functools import cache
@@ -14,16 +15,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tacit.attacks.bfv_noise import KeyHolder
-from tacit.crypto import bfv, seal_bytes
-from tacit.crypto.bfv import ERROR, HIGH, LOW, Bfv, Scheme, scheme, try_out
-from tacit.crypto.bfv_layout import N, best_fold, stretches, strips_of
-from tacit.crypto.entropy import RootEntropy
-from tacit.crypto.paillier import SecretKey, ciphers_from_bytes
-from tacit.crypto.paillier_slots import PaillierSlots
-from tacit.crypto.product import BOUND, STATISTICAL, Block, Plan, dense, drawn, engine
-from tacit.crypto.seal_bytes import Memory
-from tacit.errors import LocalError, MissingExtraError, PeerError
-from tacit.numeric.ring import Ring
+from tacit.crypto.pads.entropy import RootEntropy
+from tacit.crypto.products import bfv, seal_bytes
+from tacit.crypto.products.bfv import ERROR, HIGH, LOW, Bfv, Scheme, scheme, try_out
+from tacit.crypto.products.bfv_layout import N, best_fold, stretches, strips_of
+from tacit.crypto.products.engines import BOUND, STATISTICAL, Block, Plan, draw_words, make_engine, plan_dense
+from tacit.crypto.products.paillier import SecretKey, ciphers_from_bytes
+from tacit.crypto.products.paillier_slots import PaillierSlots
+from tacit.crypto.products.seal_bytes import Memory
+from tacit.errors import LocalError, MissingExtraError, PeerError, install_command
+from tacit.numeric.ring.words import Ring
 
 RING = Ring(1 << 48)
 SEED = bytes(range(32))
@@ -49,13 +50,15 @@ def by_columns(A):
 
 
 def product(way, A, B):
-    mine, theirs = shares(way, dense(len(A), len(B), A.shape[1]), by_columns(A), [B])
+    mine, theirs = shares(way, plan_dense(len(A), len(B), A.shape[1]), by_columns(A), [B])
     return Ring(1 << way.bits).centred(Ring(1 << way.bits).total([mine[0], theirs[0]]))
 
 
 def drawn_matrices(draw, rows, columns):
     entry = st.integers(-BOUND, BOUND) | st.sampled_from([0, 1, -1, BOUND, -BOUND])
-    return np.array(draw(st.lists(entry, min_size=rows * columns, max_size=rows * columns)), np.int64).reshape(rows, columns)
+    return np.array(draw(st.lists(entry, min_size=rows * columns, max_size=rows * columns)), np.int64).reshape(
+        rows, columns
+    )
 
 
 @pytest.mark.parametrize("name", ["bfv", "paillier"])
@@ -64,24 +67,24 @@ def drawn_matrices(draw, rows, columns):
 def test_the_shares_add_up_to_the_integer_product(name, data):
     m, others, n = data.draw(st.tuples(st.integers(1, 30), st.integers(1, 4), st.integers(1, 4)))
     A, B = drawn_matrices(data.draw, m, n), drawn_matrices(data.draw, others, n)
-    np.testing.assert_array_equal(product(engine(name, 4), A, B), A @ B.T)
+    np.testing.assert_array_equal(product(make_engine(name, 4), A, B), A @ B.T)
 
 
 @pytest.mark.parametrize("name", ["bfv", "paillier"])
 @pytest.mark.parametrize("sign", [1, -1])
 def test_the_largest_product_does_not_wrap(name, sign):
     A, B = np.full((2, 127), BOUND), np.full((3, 127), sign * BOUND)
-    assert (product(engine(name, 127), A, B) == sign * 127 << 40).all()
+    assert (product(make_engine(name, 127), A, B) == sign * 127 << 40).all()
     with pytest.raises(LocalError, match="128 products of entries up to 1048576 do not fit into 48 bits"):
-        engine(name, 128)
+        make_engine(name, 128)
 
 
 def test_a_wider_ring_takes_more_columns_and_larger_entries():
     rng = np.random.default_rng(0)
     A, B = (rng.integers(-(1 << 24), 1 << 24, (5, 30)) for _ in range(2))
-    np.testing.assert_array_equal(product(engine("bfv", 30, bits=56, bound=1 << 24), A, B), A @ B.T)
+    np.testing.assert_array_equal(product(make_engine("bfv", 30, bits=56, bound=1 << 24), A, B), A @ B.T)
     with pytest.raises(LocalError, match="engine='bfv' computes with 2 to 59 bits, got 60"):
-        engine("bfv", 1, bits=60)
+        make_engine("bfv", 1, bits=60)
 
 
 @pytest.mark.parametrize(
@@ -90,7 +93,7 @@ def test_a_wider_ring_takes_more_columns_and_larger_entries():
 def test_every_layout_of_polynomials_gives_the_same(m, others, n, fold):
     rng = np.random.default_rng(m)
     A, B = rng.integers(-BOUND, BOUND + 1, (m, n)), rng.integers(-BOUND, BOUND + 1, (others, n))
-    np.testing.assert_array_equal(product(engine("bfv", n, fold=fold), A, B), A @ B.T)
+    np.testing.assert_array_equal(product(make_engine("bfv", n, fold=fold), A, B), A @ B.T)
 
 
 @pytest.mark.parametrize("name", ["bfv", "paillier"])
@@ -101,14 +104,14 @@ def test_blocks_use_some_columns_of_one_upload_side_by_side(name):
     plan = Plan(lengths, (Block((0, 3), 7), Block((4,), 2), Block((2,), 1), Block((1,), 3)))
     matrices = [rng.integers(-BOUND, BOUND, (b.rows, len(b.columns))) for b in plan.blocks]
     matrices[2][:] = 0
-    mine, theirs = shares(engine(name, 2), plan, columns, matrices)
+    mine, theirs = shares(make_engine(name, 2), plan, columns, matrices)
     for block, matrix, a, b in zip(plan.blocks, matrices, mine, theirs, strict=True):
         expected = np.stack([columns[c] for c in block.columns], axis=1) @ matrix.T
         np.testing.assert_array_equal(RING.centred(RING.total([a, b])), expected)
 
 
 def test_rows_of_all_blocks_lie_in_as_few_polynomials_as_hold_them():
-    assert len(stretches(dense(1000, 1000, 30), 1)) == 125
+    assert len(stretches(plan_dense(1000, 1000, 30), 1)) == 125
     assert len(stretches(Plan((100,) * 3, tuple(Block((f,), 27) for f in range(3))), 1)) == 1
     assert best_fold(1, 500, 30) == 30
     assert best_fold(1000, 1000, 30) == 1
@@ -123,13 +126,19 @@ def test_errors_of_fresh_ciphertexts_are_the_centred_binomial_that_the_bound_is_
     assert expected.sum() == pytest.approx(1)
     with Memory() as memory:
         me = KeyHolder(bfv, memory, np.zeros((1, 12), np.int64))
-        errors = np.concatenate([me.error(column, message) for column, message in zip(me.columns(), me.messages, strict=True)])
+        errors = np.concatenate(
+            [me.error(column, message) for column, message in zip(me.columns(), me.messages, strict=True)]
+        )
         counts = np.array([(errors == v).sum() for v in values])
         assert counts.sum() == len(errors) == 12 * N, "whole numbers up to 21"
         likely = expected * len(errors) > 50
-        assert ((counts - expected * len(errors)) ** 2 / (expected * len(errors)))[likely].sum() < 80, "chi-squared of about 20 cells"
+        assert ((counts - expected * len(errors)) ** 2 / (expected * len(errors)))[likely].sum() < 80, (
+            "chi-squared of about 20 cells"
+        )
         large = KeyHolder(bfv, memory, np.full((N, 2), BOUND - 1))  # of which the scaled plaintext is rounded
-        rounded = np.concatenate([large.error(column, message) for column, message in zip(large.columns(), large.messages, strict=True)])
+        rounded = np.concatenate(
+            [large.error(column, message) for column, message in zip(large.columns(), large.messages, strict=True)]
+        )
     assert 0 < np.abs(rounded - np.rint(rounded)).max() <= 0.5
     assert bits + 0.5 <= ERROR
 
@@ -156,8 +165,8 @@ def test_columns_that_are_shares_are_multiplied_modulo_the_ring(name):
     rng = np.random.default_rng(4)
     A, B = rng.integers(0, 1 << 58, (3, 30)), rng.integers(-(1 << 26), 1 << 26, (5, 30))
     A[0], A[1] = 0, (1 << 58) - 1
-    way = engine(name, 31, bits=58, bound=1 << 26, fold=6, uploads=1 << 58)
-    mine, theirs = shares(way, dense(3, 5, 30), by_columns(A), [B])
+    way = make_engine(name, 31, bits=58, bound=1 << 26, fold=6, uploads=1 << 58)
+    mine, theirs = shares(way, plan_dense(3, 5, 30), by_columns(A), [B])
     expected = np.array(A, object) @ np.array(B, object).T % (1 << 58)
     np.testing.assert_array_equal(Ring(1 << 58).total([mine[0], theirs[0]]), expected.astype(np.uint64))
 
@@ -168,7 +177,7 @@ def test_integer_shares_are_cut_to_the_product_without_its_last_bytes_or_one_mor
     A, B = rng.integers(-(1 << 60), 1 << 60, (20, 3)), rng.integers(-(1 << 40), 1 << 40, (2, 3))
     A[0] = 0
     way = PaillierSlots(3, 1 << 40, 59, drop=drop, uploads=1 << 60)
-    mine, theirs = shares(way, dense(20, 2, 3), by_columns(A), [B])
+    mine, theirs = shares(way, plan_dense(20, 2, 3), by_columns(A), [B])
     found = Ring(1 << 59).total([mine[0], theirs[0]]).astype(object)
     more = (found - np.array(A, object) @ np.array(B, object).T // (1 << 8 * drop)) % (1 << 59)
     assert set(more.ravel()) <= ({0, 1} if drop else {0})
@@ -179,12 +188,16 @@ def test_integer_shares_are_cut_to_the_product_without_its_last_bytes_or_one_mor
 
 @pytest.mark.parametrize(("drop", "bits", "uploads"), [(0, 48, None), (6, 59, 1 << 60), (30, 59, None)])
 def test_masks_are_40_bits_longer_than_products_and_cover_the_ring_above_what_is_cut(drop, bits, uploads):
-    way, A, B = PaillierSlots(2, 1 << 20, bits, drop=drop, uploads=uploads), np.array([[5, -7]]), np.array([[1 << 20, 3]])
+    way, A, B = (
+        PaillierSlots(2, 1 << 20, bits, drop=drop, uploads=uploads),
+        np.array([[5, -7]]),
+        np.array([[1 << 20, 3]]),
+    )
     given = {name: bytes([i]) * 32 for i, name in enumerate(("mask", "noise"))}
-    reply, _ = way.reply(way.upload(secret_of(way), by_columns(A)), dense(1, 1, 2), [B], pads(**given))
+    reply, _ = way.reply(way.upload(secret_of(way), by_columns(A)), plan_dense(1, 1, 2), [B], pads(**given))
     key = SecretKey.from_bytes(secret_of(way), 2048)
     (opened,) = (int(key.decrypt(c)) for c in ciphers_from_bytes(reply.tobytes(), key.public))
-    u = way._masks(drawn(pads(**given), "mask", way.slots * -(-way.slot // 8)))[0, 0].tobytes()
+    u = way._masks(draw_words(pads(**given), "mask", way.slots * -(-way.slot // 8)))[0, 0].tobytes()
     assert opened % (1 << 8 * way.slot) == int(A[0] @ B[0]) + way.offset + int.from_bytes(u, "little")
     length = 8 * way.slot - 1  # of u, which is uniform
     assert length >= (2 * (1 << 20) * (uploads or 1 << 20)).bit_length() + 40
@@ -194,7 +207,7 @@ def test_masks_are_40_bits_longer_than_products_and_cover_the_ring_above_what_is
 
 @pytest.mark.parametrize("name", ["bfv", "paillier"])
 def test_the_same_matrix_twice_gives_other_bytes_and_other_shares(name):
-    way, plan, A = engine(name, 2), dense(3, 3, 2), np.arange(6).reshape(3, 2)
+    way, plan, A = make_engine(name, 2), plan_dense(3, 3, 2), np.arange(6).reshape(3, 2)
     uploads = [way.upload(secret_of(way), by_columns(A)) for _ in range(2)]
     replies = [way.reply(uploads[0], plan, [A], pads()) for _ in range(2)]
     assert (uploads[0] != uploads[1]).mean() > 0.2
@@ -204,7 +217,7 @@ def test_the_same_matrix_twice_gives_other_bytes_and_other_shares(name):
 
 @pytest.mark.parametrize("name", ["bfv", "paillier"])
 def test_a_reply_under_the_same_mask_has_noise_of_its_own(name):
-    way, plan, A = engine(name, 2), dense(3, 3, 2), np.arange(6).reshape(3, 2)
+    way, plan, A = make_engine(name, 2), plan_dense(3, 3, 2), np.arange(6).reshape(3, 2)
     upload, mask = way.upload(secret_of(way), by_columns(A)), secrets.token_bytes(32)
     one, two = (way.reply(upload, plan, [A], pads(mask=mask)) for _ in range(2))
     np.testing.assert_array_equal(one[1][0], two[1][0])
@@ -213,11 +226,13 @@ def test_a_reply_under_the_same_mask_has_noise_of_its_own(name):
 
 @pytest.mark.parametrize("name", ["bfv", "paillier"])
 def test_what_is_not_as_the_plan_says_is_refused(name):
-    way, plan, A = engine(name, 2), dense(3, 3, 2), np.arange(6).reshape(3, 2)
+    way, plan, A = make_engine(name, 2), plan_dense(3, 3, 2), np.arange(6).reshape(3, 2)
     upload = way.upload(secret_of(way), by_columns(A))
     with pytest.raises(PeerError, match=r"the upload of a product has .* truncated, or of another plan"):
         way.reply(upload[:-1], plan, [A], pads())
-    with pytest.raises(LocalError, match=r"arrays of shape \[\(2, 2\)\] where the plan of the product says \[\(3, 2\)\]"):
+    with pytest.raises(
+        LocalError, match=r"arrays of shape \[\(2, 2\)\] where the plan of the product says \[\(3, 2\)\]"
+    ):
         way.reply(upload, plan, [A[:2]], pads())
     with pytest.raises(LocalError, match="an entry is 1048577 in fixed point, over the bound of 1048576"):
         way.reply(upload, plan, [A + BOUND - 4], pads())
@@ -235,17 +250,17 @@ def test_a_key_of_another_size_is_refused():
     A = np.arange(6).reshape(3, 2)
     upload = small.upload(secret_of(small), by_columns(A))
     with pytest.raises(PeerError, match="truncated, or of another plan"):
-        large.reply(upload, dense(3, 3, 2), [A], pads())
+        large.reply(upload, plan_dense(3, 3, 2), [A], pads())
     padded = np.concatenate([upload, np.zeros(384 * 3 + 2 * 768 - upload.size, np.uint8)])
     with pytest.raises(PeerError, match=r"(not a Paillier key of 3072 bits|not one under this key)"):
-        large.reply(padded, dense(3, 3, 2), [A], pads())
+        large.reply(padded, plan_dense(3, 3, 2), [A], pads())
     with pytest.raises(LocalError, match="a Paillier key has 2048 or 3072 bits, got 1024"):
-        engine("paillier", 2, key_bits=1024)
+        make_engine("paillier", 2, key_bits=1024)
 
 
 def test_a_larger_key_gives_the_same_product():
     A, B = np.arange(-6, 6).reshape(6, 2), np.arange(4).reshape(2, 2)
-    np.testing.assert_array_equal(product(engine("paillier", 2, key_bits=3072), A, B), A @ B.T)
+    np.testing.assert_array_equal(product(make_engine("paillier", 2, key_bits=3072), A, B), A @ B.T)
 
 
 def test_a_plan_of_nothing_or_of_unequal_columns_is_refused():
@@ -254,16 +269,20 @@ def test_a_plan_of_nothing_or_of_unequal_columns_is_refused():
     with pytest.raises(LocalError, match="different columns of one length"):
         Plan((3, 4), (Block((0, 1), 1),))
     with pytest.raises(LocalError, match="unknown engine 'ckks' of a product: use one of bfv, paillier"):
-        engine("ckks", 1)
+        make_engine("ckks", 1)
 
 
 @pytest.mark.parametrize(("name", "module", "library"), [("bfv", "bfv", "tenseal"), ("paillier", "paillier", "gmpy2")])
 def test_without_the_library_one_line_names_the_extra(name, module, library, monkeypatch):
-    for loaded in [m for m in sys.modules if m.split(".")[0] == library or m.startswith(f"tacit.crypto.{module}")]:
+    for loaded in [
+        m for m in sys.modules if m.split(".")[0] == library or m.startswith(f"tacit.crypto.products.{module}")
+    ]:
         monkeypatch.delitem(sys.modules, loaded)
     monkeypatch.setitem(sys.modules, library, None)
-    with pytest.raises(MissingExtraError, match=rf"engine='{name}' needs the extra 'he': pip install 'tacit\[he\]'"):
-        engine(name, 1)
+    with pytest.raises(
+        MissingExtraError, match=rf"engine='{name}' needs the extra 'he': {re.escape(install_command('he'))}"
+    ):
+        make_engine(name, 1)
 
 
 def test_a_library_that_writes_another_form_is_refused_before_it_is_used(monkeypatch):
@@ -282,13 +301,13 @@ def test_a_ciphertext_of_another_form_is_not_taken_apart():
 
 
 def test_nothing_secret_is_shown():
-    assert "seed" not in repr(engine("bfv", 2))
+    assert "seed" not in repr(make_engine("bfv", 2))
     sizes = {"terms": 2, "bound": BOUND, "bits": 48, "key_bits": 2048, "drop": 0, "uploads": None}
-    assert dataclasses.asdict(engine("paillier", 2)) == sizes
+    assert dataclasses.asdict(make_engine("paillier", 2)) == sizes
 
 
 def test_a_pad_is_put_on_once():
     own = pads()
-    drawn(own, "mask", 3)
+    draw_words(own, "mask", 3)
     with pytest.raises(LocalError, match="the same pad on two values"):
-        drawn(own, "mask", 3)
+        draw_words(own, "mask", 3)

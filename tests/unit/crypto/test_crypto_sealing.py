@@ -4,7 +4,7 @@ import secrets
 
 import pytest
 
-from tacit.crypto.sealing import OVERHEAD, seal, unseal
+from tacit.crypto.pads.sealing import OVERHEAD, seal, unseal
 
 KEY, CONTENT, CONTEXT = secrets.token_bytes(32), b"the patient is 47", b"north > south"
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tacit.crypto.sharing import SHARE, P, deal, reconstruct
+from tacit.crypto.pads.sharing import SHARE, P, deal, reconstruct
 
 
 def is_prime(n):
@@ -89,7 +89,9 @@ def test_an_altered_share_does_not_give_the_secret():
         assert "do not belong together" in str(error)  # noqa: PT017 - either is right
 
 
-@pytest.mark.parametrize(("secret", "t", "n"), [(b"short", 2, 3), (bytes(32), 0, 3), (bytes(32), 4, 3), (bytes(32), 2, 1 << 16)])
+@pytest.mark.parametrize(
+    ("secret", "t", "n"), [(b"short", 2, 3), (bytes(32), 0, 3), (bytes(32), 4, 3), (bytes(32), 2, 1 << 16)]
+)
 def test_what_cannot_be_dealt_is_refused(secret, t, n):
     with pytest.raises(ValueError, match=r"a shared secret has 32 bytes, got 5|cannot deal \d+ shares"):
         deal(secret, t, n, b"dice")

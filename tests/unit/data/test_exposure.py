@@ -1,10 +1,13 @@
-"""The counts are checked by doing it: what they call exposed is worked out, what they do not has a second table that fits as well."""
+"""The counts are checked by doing it.
+
+What they call exposed is worked out, what they do not has a second table that fits as well.
+"""
 
 import numpy as np
 import pytest
 
 from tacit import Federation, GramSVC
-from tacit.data.exposure import exposed, exposures, worked_out
+from tacit.federation.exposure import describe_exposure, exposures, work_out
 
 M, N = 40, 5
 
@@ -35,14 +38,15 @@ def attacked(gram, X, known):
 
 
 @pytest.mark.parametrize(
-    "cells", [(5, 5, 5, 5, 5), (4, 4, 4, 4, 4), (40, 40, 40, 40, 0), (5, 4, 3, 2, 1), (40, 40, 3, 1, 0), (9, 3, 2, 0, 0)]
+    "cells",
+    [(5, 5, 5, 5, 5), (4, 4, 4, 4, 4), (40, 40, 40, 40, 0), (5, 4, 3, 2, 1), (40, 40, 3, 1, 0), (9, 3, 2, 0, 0)],
 )
 def test_so_many_columns_come_out_of_the_gram_matrix_and_known_cells(cells):
     X, _ = table()
     rng = np.random.default_rng(1)
     known = np.transpose([np.isin(np.arange(M), rng.choice(M, k, replace=False)) for k in cells])
     found, columns = attacked(X @ X.T, X, known)
-    assert columns == worked_out(known.sum(axis=0), M)[0]
+    assert columns == work_out(known.sum(axis=0), M)[0]
     complete = np.argsort(-known.sum(axis=0), kind="stable")[:columns]
     np.testing.assert_allclose(found[:, complete], X[:, complete], atol=1e-6)
 
@@ -58,17 +62,18 @@ def test_with_two_dimensions_left_another_table_has_the_same_gram_matrix_and_kno
     np.testing.assert_allclose(other[rows, columns], X[rows, columns], atol=1e-12)
     assert np.abs(other - X).max() > 1
     cells = np.full(N, 3) if known == "three records" else np.array([M, M, M, 0, 0])
-    assert worked_out(cells, M) == (0 if known == "three records" else 3, False)
+    assert work_out(cells, M) == (0 if known == "three records" else 3, False)
 
 
 def test_fewer_records_than_columns_must_be_known_to_the_last_one():
-    assert worked_out(np.full(9, 3), 4) == (0, False)
-    assert worked_out(np.full(9, 4), 4) == (9, False)
+    assert work_out(np.full(9, 3), 4) == (0, False)
+    assert work_out(np.full(9, 4), 4) == (9, False)
 
 
 def test_by_rows_any_party_with_as_many_records_as_columns_is_named():
     X, y = table(m=16)
-    (line,) = exposed(Federation.from_parts([(X[:5], y[:5]), (X[5:10], y[5:10]), (X[10:13], y[10:13]), (X[13:], y[13:])],
+    (line,) = describe_exposure(Federation.from_parts([(X[:5], y[:5]), (X[5:10], y[5:10]), (X[10:13], y[10:13]),
+                                             (X[13:], y[13:])],
                                             partition="horizontal", names=["a", "b", "c", "d"]))  # fmt: skip
     assert line.startswith("coordinator together with any one of a, b can work out all data from the gram matrix")
 
@@ -86,7 +91,9 @@ def test_by_rows_one_record_less_leaves_a_sign_and_few_records_take_all_the_othe
 
 def test_by_columns_a_single_column_is_named_and_two_are_not():
     X, y = table()
-    lines = exposed(Federation.from_parts([(X[:, :2], y), X[:, 2:4], X[:, 4:]], partition="vertical", names=["a", "b", "c"]))
+    lines = describe_exposure(
+        Federation.from_parts([(X[:, :2], y), X[:, 2:4], X[:, 4:]], partition="vertical", names=["a", "b", "c"])
+    )
     assert [line.split(", from")[0] for line in lines] == [
         "coordinator and all other parties together can work out all data of c, up to a sign"
     ]

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from tacit.data import Federation
 from tacit.errors import LocalError
+from tacit.federation import Federation
 
 
 @pytest.fixture

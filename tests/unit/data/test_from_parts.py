@@ -2,8 +2,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tacit.data import Federation
 from tacit.errors import LocalError
+from tacit.federation import Federation
 
 X = np.arange(24.0).reshape(6, 4)
 Y = np.array([0, 1, 0, 1, 0, 1])
@@ -34,7 +34,7 @@ def frames(*names):
 def test_the_parts_pool_to_the_whole(fed):
     assert np.array_equal(fed.pooled()[0], X)
     assert np.array_equal(fed.pooled()[1], Y)
-    assert fed.warnings == []
+    assert fed.warnings == ()
 
 
 def test_the_party_that_brings_the_labels_is_the_labeller():
@@ -86,16 +86,34 @@ def test_the_callers_array_stays_writable():
             lambda: horizontal([*ROWS[:2], (X[3:], ["a", "b", "c"])]),
             "the labels of party 'party-3' are text, those of 'party-2' are numbers",
         ),
-        (lambda: horizontal([*ROWS[:2], (X[3:], Y[3:], [1, 1, 1])]), "party 'party-1' has no sample weights, 'party-3' has"),
-        (lambda: horizontal([*ROWS[:2], (X[3:, :3], Y[3:])]), "party 'party-3' has 3 features, 'party-1' has 4: a horizontal split needs"),
-        (lambda: horizontal(frames("abcd", "abcd", "abdc")), "party 'party-3' calls feature 3 'd', 'party-1' calls it 'c'"),
-        (lambda: horizontal([*ROWS[:2], (X[3:] * np.inf, Y[3:])]), "column 'x0' of party 'party-3' has 3 infinite values"),
+        (
+            lambda: horizontal([*ROWS[:2], (X[3:], Y[3:], [1, 1, 1])]),
+            "party 'party-1' has no sample weights, 'party-3' has",
+        ),
+        (
+            lambda: horizontal([*ROWS[:2], (X[3:, :3], Y[3:])]),
+            "party 'party-3' has 3 features, 'party-1' has 4: a horizontal split needs",
+        ),
+        (
+            lambda: horizontal(frames("abcd", "abcd", "abed")),
+            "party 'party-3' calls feature 3 'e', 'party-1' calls it 'c'",
+        ),
+        (
+            lambda: horizontal([*ROWS[:2], (X[3:] * np.inf, Y[3:])]),
+            "column 'x0' of party 'party-3' has 3 infinite values",
+        ),
         (lambda: horizontal([*ROWS[:2], (X[3:], Y[3:], None, None)]), "tuple of 4: give X"),
         (lambda: horizontal([(X[:0], Y[:0])] * 3), r"Found array with 0 sample\(s\)"),
-        (lambda: horizontal([*ROWS[:2], (X[3:] * np.nan, Y[3:])]), "Input X contains NaN: column 'x0' of party 'party-3'"),
+        (
+            lambda: horizontal([*ROWS[:2], (X[3:] * np.nan, Y[3:])]),
+            "Input X contains NaN: column 'x0' of party 'party-3'",
+        ),
         (
             lambda: vertical([X[:, :1], X[:5, 1:]], names=["north", "south"]),
-            "party 'south' has 5 records, 'north' has 6: a vertical split needs the same records in the same order at every party",
+            (
+                "party 'south' has 5 records, 'north' has 6: a vertical split needs the same records in the same order"
+                " at every party"
+            ),
         ),
         (lambda: vertical([*COLUMNS[1:], (X, Y)]), "labels are given twice, by 'party-2' and 'party-3'"),
         (lambda: vertical(COLUMNS, y=Y), "labels are given twice, by party 'party-3' and by y="),

@@ -32,7 +32,7 @@ def files(tmp_path):
 
 def test_files_are_aligned_by_their_ids(files):
     told = []
-    fed = Federation.from_files(files, partition="vertical", id="patient", progress=lambda *args: told.append(args))
+    fed = Federation.from_files(files, partition="vertical", id="patient", progress=told.append)
     assert fed.features == tuple(f"x{j}" for j in range(6))
     assert fed.n_rows == len(COMMON)
     records, labels, _ = fed.pooled()
@@ -53,7 +53,9 @@ def test_the_report_of_a_model_tells_of_the_alignment_once(files):
     )
     assert model.report_.rounds == alone.report_.rounds + fed.alignment.ledger.rounds
     assert model.report_.bytes > fed.alignment.ledger.bytes
-    assert model.report_.traffic[0][1] == sum(row.bytes or 0 for row in fed.alignment.ledger if row.place == "/align/protect/PublicKey")
+    assert model.report_.traffic[0][1] == sum(
+        row.bytes or 0 for row in fed.alignment.ledger if row.place == "/align/protect/PublicKey"
+    )
     whole = Pipeline([("scale", FederatedScaler()), ("svc", GramSVC(kernel="linear"))]).fit(fed)
     counts = [row for row in whole.report_.learnt if row.message == "Count"]
     assert {row.times for row in counts} == {1}
@@ -61,8 +63,13 @@ def test_the_report_of_a_model_tells_of_the_alignment_once(files):
 
 
 def test_parts_are_aligned_by_lists_of_ids():
-    parts = [(X[np.ix_(rows, PARTS[name])], y[rows]) if name == "south" else X[np.ix_(rows, PARTS[name])] for name, rows in HELD.items()]
-    fed = Federation.from_parts(parts, partition="vertical", names=list(PARTS), ids=[rows.tolist() for rows in HELD.values()])
+    parts = [
+        (X[np.ix_(rows, PARTS[name])], y[rows]) if name == "south" else X[np.ix_(rows, PARTS[name])]
+        for name, rows in HELD.items()
+    ]
+    fed = Federation.from_parts(
+        parts, partition="vertical", names=list(PARTS), ids=[rows.tolist() for rows in HELD.values()]
+    )
     assert fed.n_rows == len(COMMON)
     assert fed.labeller == "south"
 
@@ -73,7 +80,9 @@ def test_two_parties_can_be_aligned(files):
 
 
 def test_too_few_common_records_are_refused(files):
-    with pytest.raises(LocalError, match=f"fewer than {N} records are common to all parties, and nothing more was opened"):
+    with pytest.raises(
+        LocalError, match=f"fewer than {N} records are common to all parties, and nothing more was opened"
+    ):
         Federation.from_files(files, partition="vertical", id="patient", min_records=N)
 
 
@@ -82,7 +91,7 @@ def test_too_few_common_records_are_refused(files):
     [
         ([1, 2, 2], "rows 2 and 3 of party 'b' have the same id: every record needs its own"),
         (["7", "007", "x"], "rows 1 and 2 of party 'b' have the same id"),
-        ([1, 2], r"party 'b' has 3 records and ids of shape \(2,\): give every record one id"),
+        ([1, 2], r"party 'b' has 3 records and ids of shape \(2,\): give one per record"),
         ([1.5, 2.0, 3.0], "the id in row 1 of party 'b' is a float: ids are whole numbers or text"),
         ([True, False, True], "the id in row 1 of party 'b' is a bool"),
         (["x", "  ", "z"], "row 2 of party 'b' has no id: every record needs one"),
@@ -93,14 +102,19 @@ def test_too_few_common_records_are_refused(files):
 def test_ids_that_are_none_are_refused_in_words(ids, said):
     with pytest.raises(LocalError, match=said):
         Federation.from_parts(
-            [X[:3, :1], X[:3, 1:2], X[:3, 2:3]], partition="vertical", names=["a", "b", "c"], ids=[[1, 2, 3], ids, [1, 2, 3]]
+            [X[:3, :1], X[:3, 1:2], X[:3, 2:3]],
+            partition="vertical",
+            names=["a", "b", "c"],
+            ids=[[1, 2, 3], ids, [1, 2, 3]],
         )
 
 
 def test_what_cannot_be_aligned_is_refused(files):
     three = [X[:3, :1], X[:3, 1:2], X[:3, 2:3]]
     ids = [[1, 2, 3]] * 3
-    with pytest.raises(LocalError, match="ids align columns of the same records, and this is a horizontal split: leave them out"):
+    with pytest.raises(
+        LocalError, match="ids align columns of the same records, and this is a horizontal split: leave them out"
+    ):
         Federation.from_parts(three, partition="horizontal", ids=ids)
     with pytest.raises(LocalError, match="y= belongs to no party's ids: give the labels beside their own records"):
         Federation.from_parts(three, partition="vertical", ids=ids, y=[0, 1, 0])

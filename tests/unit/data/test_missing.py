@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from tacit import Federation, LocalError
-from tacit.data import read
-from tacit.data.columns import check_present, recolumned
+from tacit.federation import read
+from tacit.federation.columns import check_prepared, remake_columns
 
 X = np.random.default_rng(0).normal(size=(20, 3))
 X[3, 1] = X[7, 2] = np.nan
@@ -19,12 +19,15 @@ def test_missing_values_are_carried_on_request_and_refused_else(partition):
     fed = Federation.simulate(X, parties=3, partition=partition, allow_missing=True)
     pooled, _, _ = fed.pooled()
     np.testing.assert_array_equal(pooled, X)
-    with pytest.raises(LocalError, match=r"column 'x1' of X has 1 missing value .*allow_missing=True lets FederatedImputer do it"):
+    with pytest.raises(
+        LocalError, match=r"column 'x1' of X has 1 missing value .*allow_missing=True lets FederatedImputer do it"
+    ):
         Federation.simulate(X, parties=3, partition=partition)
     with pytest.raises(
-        LocalError, match=r"Input X contains NaN: column 'x\d' of party 'party-\d' has 1 missing values: fit a FederatedImputer"
+        LocalError,
+        match=r"Input X contains NaN: column 'x\d' of party 'party-\d' has 1 missing values: fit a FederatedImputer",
     ):
-        check_present(fed)
+        check_prepared(fed, "PanSVC")
 
 
 def test_parts_and_files_carry_them_too(tmp_path):
@@ -43,10 +46,16 @@ def test_declared_texts_become_their_numbers_and_gaps_stay_gaps(tmp_path):
     (tmp_path / "north.csv").write_text("sex,age,label\nm,1,0\n,2,1\nf,3,0\n")
     table = read(tmp_path / "north.csv", allow_missing=True, categories={"sex": ["f", "m"]})
     np.testing.assert_array_equal(table.X, [[1, 1], [np.nan, 2], [0, 3]])
-    with pytest.raises(LocalError, match=r"column 'sex' of north.csv has 1 values that nobody declared \(first in row 1\)"):
+    with pytest.raises(
+        LocalError, match=r"column 'sex' of north.csv has 1 values that nobody declared \(first in row 1\)"
+    ):
         read(tmp_path / "north.csv", allow_missing=True, categories={"sex": ["f"]})
     with pytest.raises(
-        LocalError, match=r"holds text, not numbers \(first in row 1\): encode it as numbers \(or declare its texts in categories=\), or"
+        LocalError,
+        match=(
+            r"holds text, not numbers \(first in row 1\): encode it as numbers \(raw=True lets a TableVectorizer do it,"
+            r" or declare its texts in categories=\), or"
+        ),
     ):
         read(tmp_path / "north.csv", allow_missing=True)
 
@@ -56,7 +65,7 @@ def test_new_columns_are_where_the_old_ones_were(partition):
     whole = np.arange(40.0).reshape(10, 4)
     fed = Federation.simulate(whole, np.arange(10), parties=["a", "b", "c"], partition=partition, seed=5)
     sources = np.array([3, 0, 0])
-    moved = recolumned(fed, sources, ("d", "a1", "a2"), lambda S, new: S * (new + 1))
+    moved = remake_columns(fed, sources, ("d", "a1", "a2"), lambda S, new: S * (new + 1))
     np.testing.assert_array_equal(moved.pooled()[0], whole[:, sources] * [1, 2, 3])
     np.testing.assert_array_equal(moved.pooled()[1], np.arange(10))
     assert not moved.named

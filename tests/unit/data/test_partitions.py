@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tacit.data import partitions
 from tacit.errors import LocalError
+from tacit.federation import partitions
 
 counts = st.integers(0, 40)
 parties = st.integers(1, 8)

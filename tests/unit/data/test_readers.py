@@ -5,8 +5,8 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from tacit.data import read
 from tacit.errors import LocalError
+from tacit.federation import read
 
 CSV = "age,label,site,bmi\n30,no,north,20.5\n40,yes,south,25\n"
 
@@ -67,11 +67,27 @@ def test_a_partial_file_may_lack_the_label_and_dropped_columns(write):
 @pytest.mark.parametrize(
     ("name", "text", "words"),
     [
-        ("north.csv", "age,label\n,0\n3,1\n,0\n", r"column 'age' of north.csv has 2 missing values \(first in row 1\): impute them first"),
+        (
+            "north.csv",
+            "age,label\n,0\n3,1\n,0\n",
+            r"column 'age' of north.csv has 2 missing values \(first in row 1\): impute them first",
+        ),
         ("north.csv", "age,label\n1,0\ninf,1\n", r"column 'age' of north.csv has 1 infinite value \(first in row 2\)"),
-        ("north.csv", "age,label\n1,0\nold,1\n", r"column 'age' of north.csv holds text, not numbers \(first in row 2\): encode"),
-        ("north.csv", "age,class\n1,0\n", r"north.csv has no column 'label' \(columns: age, class\): correct the name, or pass label=None"),
-        ("north.csv", "age,label\n1,0\n2,\n", r"Input y contains NaN: north.csv has 1 missing labels \(first in row 2\)"),
+        (
+            "north.csv",
+            "age,label\n1,0\nold,1\n",
+            r"column 'age' of north.csv holds text, not numbers \(first in row 2\): encode",
+        ),
+        (
+            "north.csv",
+            "age,class\n1,0\n",
+            r"north.csv has no column 'label' \(columns: age, class\): correct the name, or pass label=None",
+        ),
+        (
+            "north.csv",
+            "age,label\n1,0\n2,\n",
+            r"Input y contains NaN: north.csv has 1 missing labels \(first in row 2\)",
+        ),
         ("north.csv", "age,age,label\n1,2,0\n", r"north.csv has two columns named 'age'"),
         ("north.csv", "age,label\n1,0\n2\n", r"line 3 of north.csv has 1 columns, the header 2"),
         ("north.csv", "age,label\n", r"north.csv has no records"),
@@ -101,7 +117,8 @@ def test_an_index_that_makes_a_huge_table_of_a_small_file_is_refused_before_it_i
     file = write("a.svm", "1 1:1 1000000000:1\n0 2:1\n")
     tracemalloc.start()
     with pytest.raises(
-        LocalError, match=r"a.svm has 2 records and an index of 1000000000, nearly all zeros.*: correct the index, or declare"
+        LocalError,
+        match=r"a.svm has 2 records and an index of 1000000000, nearly all zeros.*: correct the index, or declare",
     ):
         read(file)
     assert tracemalloc.get_traced_memory()[1] < 1 << 24

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tacit.data import Federation, as_table
 from tacit.errors import LocalError
+from tacit.federation import Federation, as_table
 
 X = np.random.default_rng(0).normal(size=(30, 5))
 Y = np.repeat(["no", "yes"], 15)
@@ -44,13 +44,20 @@ def test_changing_the_callers_array_changes_no_part():
 def test_the_defaults_are_four_numbered_parties_and_a_separate_site():
     fed = Federation.simulate(X, Y)
     assert list(fed.parts) == ["party-1", "party-2", "party-3", "party-4"]
-    assert (fed.partition, fed.coordinator, fed.labeller, fed.runtime) == ("horizontal", "coordinator", None, "together")
-    assert fed.warnings == []
+    assert (fed.partition, fed.coordinator, fed.labeller, fed.runtime) == (
+        "horizontal",
+        "coordinator",
+        None,
+        "together",
+    )
+    assert fed.warnings == ()
 
 
 @pytest.mark.parametrize("partition", ["vertical", "arbitrary"])
 def test_only_the_labeller_holds_labels_and_weights(partition):
-    fed = Federation.simulate(X, Y, parties=["a", "b", "c"], partition=partition, labeller="b", sample_weight=np.ones(30))
+    fed = Federation.simulate(
+        X, Y, parties=["a", "b", "c"], partition=partition, labeller="b", sample_weight=np.ones(30)
+    )
     assert fed.labeller == "b"
     assert [name for name, part in fed.parts.items() if part.y is not None] == ["b"]
     assert [name for name, part in fed.parts.items() if part.weight is not None] == ["b"]
@@ -145,7 +152,10 @@ def test_new_records_need_the_same_features():
 
 def test_repr_tells_sizes_and_no_values():
     text = repr(Federation.simulate(X, Y, parties=["north", "south", "east"], partition="vertical"))
-    assert text == "<Federation: vertical, 30 x 5: north 30 x 2, south 30 x 2, east 30 x 1, labels at north; coordinator coordinator>"
+    assert (
+        text == "<Federation: vertical, 30 x 5: north 30 x 2, south 30 x 2, east 30 x 1, labels at north; coordinator"
+        " coordinator>"
+    )
     assert "cells" in repr(Federation.simulate(X, Y, partition="arbitrary"))
 
 
@@ -157,8 +167,14 @@ def test_a_federation_can_be_pickled():
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"partition": "diagonal"}, "The 'partition' parameter of Federation must be a str among .*Got 'diagonal' instead"),
-        ({"partition": "vertical", "split": "dirichlet"}, "The 'split' parameter .* among {'random', 'contiguous'}. Got 'dirichlet'"),
+        (
+            {"partition": "diagonal"},
+            "The 'partition' parameter of Federation must be a str among .*Got 'diagonal' instead",
+        ),
+        (
+            {"partition": "vertical", "split": "dirichlet"},
+            "The 'split' parameter .* among {'random', 'contiguous'}. Got 'dirichlet'",
+        ),
         ({"parties": 0}, r"The 'parties' parameter .* Got 0 instead"),
         ({"parties": []}, "at least one party"),
         ({"parties": "north"}, "party names must be a list of non-empty strings"),
@@ -176,7 +192,10 @@ def test_a_federation_can_be_pickled():
         ({"split": "column", "by": Y, "parties": ["a", "b"]}, "the column names the parties no, yes, not a, b"),
         ({"split": "dirichlet", "y": None}, "y is missing: pass y"),
         ({"y": None, "sample_weight": np.ones(30)}, "sample weights but no labels"),
-        ({"X": np.empty((0, 5)), "y": []}, r"Found array with 0 sample\(s\) \(shape=\(0, 5\)\) while a minimum of 1 is required"),
+        (
+            {"X": np.empty((0, 5)), "y": []},
+            r"Found array with 0 sample\(s\) \(shape=\(0, 5\)\) while a minimum of 1 is required",
+        ),
         ({"X": np.empty((30, 0))}, r"Found array with 0 feature\(s\) \(shape=\(30, 0\)\)"),
     ],
 )

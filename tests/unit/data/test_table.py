@@ -5,8 +5,8 @@ import pyarrow as pa
 import pytest
 from scipy import sparse
 
-from tacit.data import as_table
 from tacit.errors import LocalError
+from tacit.federation import as_table
 
 COLUMNS = {"age": [30, 40, 50], "bmi": [20.5, 25.0, 31.5]}
 MATRIX = np.array([[30, 20.5], [40, 25.0], [50, 31.5]])
@@ -57,11 +57,23 @@ def test_a_tables_repr_shows_no_values():
 @pytest.mark.parametrize(
     ("X", "words"),
     [
-        (pd.DataFrame({"age": [1.0, np.nan, np.nan]}), r"Input X contains NaN: column 'age' of X has 2 missing values \(first in row 2\)"),
-        (pl.DataFrame({"age": [1, None]}), r"Input X contains NaN: column 'age' of X has 1 missing value \(first in row 2\): impute"),
+        (
+            pd.DataFrame({"age": [1.0, np.nan, np.nan]}),
+            r"Input X contains NaN: column 'age' of X has 2 missing values \(first in row 2\)",
+        ),
+        (
+            pl.DataFrame({"age": [1, None]}),
+            r"Input X contains NaN: column 'age' of X has 1 missing value \(first in row 2\): impute",
+        ),
         ([[1.0, np.inf]], r"Input X contains infinity .* column 'x1' of X has 1 infinite value"),
-        (pd.DataFrame({"city": ["Oslo"]}), r"column 'city' of X holds text, not numbers \(first in row 1\): encode it .*drop=\['city'\]"),
-        (pd.DataFrame({"day": pd.to_datetime(["2020-01-01"])}), r"column 'day' of X holds timestamp.* values, not numbers"),
+        (
+            pd.DataFrame({"city": ["Oslo"]}),
+            r"column 'city' of X holds text, not numbers \(first in row 1\): encode it .*drop=\['city'\]",
+        ),
+        (
+            pd.DataFrame({"day": pd.to_datetime(["2020-01-01"])}),
+            r"column 'day' of X holds timestamp.* values, not numbers",
+        ),
         (pd.DataFrame({"mix": [1, "Oslo"]}), r"column 'mix' of X mixes several types"),
         (pd.DataFrame([[1, 2]], columns=["a", "a"]), r"X has two columns named 'a'"),
         (np.array([["1", "Oslo"]]), r"column 'x1' of X holds <U4 values, not numbers \(first in row 1\)"),

@@ -19,7 +19,8 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 import tacit
 from tacit import ConsensusSVC, Federation, LocalError
 
-# scikit-learn's own SVC is on scikit-learn's list of expected failures of this check: another split of the rows ends within tol
+# scikit-learn's own SVC is on scikit-learn's list of expected failures of this check: another split of the rows ends
+# within tol
 AS_SVC = {"check_sample_weight_equivalence_on_dense_data": "as scikit-learn's SVC"}
 COLUMNS = {"partition": "vertical", "accept_risk": True}
 
@@ -40,7 +41,10 @@ def small():
     "settings",
     [
         {},
-        *(pytest.param(each, marks=pytest.mark.slow) for each in ({"kernel": "rbf", "landmark_source": "ranges", "landmarks": 8}, COLUMNS)),
+        *(
+            pytest.param(each, marks=pytest.mark.slow)
+            for each in ({"kernel": "rbf", "landmark_source": "ranges", "landmarks": 8}, COLUMNS)
+        ),
     ],
     ids=str,
 )
@@ -54,6 +58,15 @@ def test_check_estimator_passes(settings):
             if type(error).__name__ != "SkipTest":
                 failed.append((check, error))
     assert not failed
+
+
+def test_with_a_kernel_a_small_table_gets_as_many_landmarks_as_it_has_rows_for(small):
+    X, y = small
+    few, many = (ConsensusSVC(kernel="rbf", max_rounds=5, **how) for how in ({}, {"landmarks": 40}))
+    with pytest.warns(ConvergenceWarning):
+        assert 1 <= few.fit(X, y).model_.map.size <= len(X) // few.min_cluster
+    with pytest.raises(LocalError, match="90 rows give at most 18 landmarks, got 40: lower landmarks"):
+        many.fit(X, y)
 
 
 @pytest.mark.parametrize("partition", [{}, COLUMNS], ids=["rows", "columns"])
@@ -103,7 +116,9 @@ def test_landmarks_near_the_data_bring_the_parties_closer_than_landmarks_anywher
 def test_accuracy_of_watched_rows_stands_in_the_history_and_ends_at_the_models(cancer):
     X, y = cancer
     for kernel in ("linear", "rbf"):
-        model = ConsensusSVC(C=5, kernel=kernel, landmarks=10, max_rounds=500).fit(X[:200], y[:200], watch=(X[400:], y[400:]))
+        model = ConsensusSVC(C=5, kernel=kernel, landmarks=10, max_rounds=500).fit(
+            X[:200], y[:200], watch=(X[400:], y[400:])
+        )
         shares = [h["accuracy"] for h in model.report_.history if "accuracy" in h]
         assert len(shares) == model.n_iter_
         assert shares[-1] == model.score(X[400:], y[400:])
@@ -119,7 +134,9 @@ def test_the_papers_numbers_are_parameters(small):
     assert "second moments" not in str(model.report_.learnt)
 
 
-@pytest.mark.parametrize("settings", [{}, {"kernel": "rbf", "landmarks": 8}, COLUMNS, {**COLUMNS, "kernel": "rbf"}], ids=str)
+@pytest.mark.parametrize(
+    "settings", [{}, {"kernel": "rbf", "landmarks": 8}, COLUMNS, {**COLUMNS, "kernel": "rbf"}], ids=str
+)
 def test_a_model_file_gives_the_same_answers_and_names_whose_records_it_holds(small, settings, tmp_path):
     X, y = small
     model = ConsensusSVC(**settings).fit(X, y)
@@ -143,7 +160,9 @@ def test_new_records_may_stay_split_between_the_parties(small):
 def test_grid_search_pipelines_and_named_columns(small):
     X, y = small
     table = pd.DataFrame(X, columns=list("abcdef"))
-    search = GridSearchCV(make_pipeline(StandardScaler(), ConsensusSVC(tol=1e-2)), {"consensussvc__C": [0.1, 1]}, cv=2).fit(X, y)
+    search = GridSearchCV(
+        make_pipeline(StandardScaler(), ConsensusSVC(tol=1e-2)), {"consensussvc__C": [0.1, 1]}, cv=2
+    ).fit(X, y)
     assert search.best_score_ > 0.6
     model = clone(ConsensusSVC(tol=1e-2)).fit(table, y)
     assert model.feature_names_in_.tolist() == list("abcdef")
@@ -163,13 +182,22 @@ def test_no_more_records_than_columns_is_told(small):
         ({"landmark_range": (1.0, 0.0)}, "The 'landmark_range' parameter"),
         ({"partition": "vertical"}, "accept_risk=True"),
         ({"partition": "vertical", "kernel": "sigmoid", "accept_risk": True}, "sigmoid"),
-        ({"kernel": "rbf", "probability": True}, "agree at landmarks only, and each has decision values of its own; use PanSVC"),
-        ({"partition": "vertical", "max_rounds": 3, "probability": True}, "3 sums for each of 6 problems can span all 6 columns"),
+        (
+            {"kernel": "rbf", "probability": True},
+            "agree at landmarks only, and each has decision values of its own; use PanSVC",
+        ),
+        (
+            {"partition": "vertical", "max_rounds": 3, "probability": True},
+            "3 sums for each of 6 problems can span all 6 columns",
+        ),
         (
             {"probability": True, "min_count": 40},
             "no party has enough rows of class 0, 1 for a group of min_count=40, and a classifier needs",
         ),
-        ({"probability": True, "min_count": 4}, "min_count=4 is less than the 5 rows that keep the numbers this run opens"),
+        (
+            {"probability": True, "min_count": 4},
+            "min_count=4 is less than the 5 rows that keep the numbers this run opens",
+        ),
     ],
 )
 def test_what_cannot_be_is_refused_in_one_line(small, settings, words):
@@ -201,14 +229,19 @@ def test_a_party_may_coordinate_rows_since_all_that_is_opened_is_public(small):
 
 def test_but_not_where_probabilities_open_sums_of_rows_to_the_coordinator(small):
     federation = Federation.simulate(*small, parties=3, coordinator="party-1")
-    with pytest.raises(LocalError, match="'party-1' would coordinate and learn the sums of rows that probabilities need"):
+    with pytest.raises(
+        LocalError, match="'party-1' would coordinate and learn the sums of rows that probabilities need"
+    ):
         ConsensusSVC(probability=True).fit(federation)
     model = ConsensusSVC(probability=True, accept_risk=True).fit(federation)
-    assert any("these are over groups of at least min_count rows, the averages are not" in line for line in model.report_.not_protected)
+    assert any(
+        "sums for probabilities that are over groups of at least min_count rows" in line
+        for line in model.report_.not_protected
+    )
 
 
 def test_over_columns_risk_is_asked_for_before_anything_is_sent(small, monkeypatch):
     federation = Federation.simulate(*small, parties=3, partition="vertical")
-    monkeypatch.setattr(Federation, "execute", lambda *_, **__: pytest.fail("something was sent"))
+    monkeypatch.setattr(Federation, "run_plan", lambda *_, **__: pytest.fail("something was sent"))
     with pytest.raises(LocalError, match="can span all 6 columns"):
         ConsensusSVC(partition="vertical").fit(federation)

@@ -74,7 +74,8 @@ def test_missing_values_are_refused_or_no_category():
     frame.loc[4, "thal"] = np.nan
     fed = Federation.simulate(frame, parties=["a", "b", "c"], split="range", by="age", allow_missing=True)
     with pytest.raises(
-        LocalError, match=r"column 'thal' of party '\w' has 1 missing values \(first in row \d+\): impute the most frequent"
+        LocalError,
+        match=r"column 'thal' of party '\w' has 1 missing values \(first in row \d+\): impute the most frequent",
     ):
         FederatedEncoder(THAL).fit_transform(fed)
     encoder = FederatedEncoder(THAL, missing="zeros").fit(fed)
@@ -91,7 +92,9 @@ def test_a_category_that_nobody_declared_is_refused_at_its_party_and_not_quoted(
     site = np.repeat(["north", "south"], 30)
     fed, good = (Federation.simulate(f, split="column", by=site) for f in (frame, FRAME))
     encoder = FederatedEncoder(THAL)
-    with pytest.raises(LocalError, match=r"north'? has 1 values of column 'thal' that nobody declared \(first in row 8\)") as caught:
+    with pytest.raises(
+        LocalError, match=r"north'? has 1 values of column 'thal' that nobody declared \(first in row 8\)"
+    ) as caught:
         encoder.fit(fed) if step == "fit" else encoder.fit(good).transform(fed)
     assert "4321" not in str(caught.value)
 
@@ -103,12 +106,18 @@ def test_a_category_that_nobody_declared_is_refused_at_its_party_and_not_quoted(
          r"column 'sex' of party 'party-1' has \d+ values that nobody declared \(first in row \d+\)"),
         (lambda: Federation.from_parts([TEXT, TEXT, TEXT.assign(sex=1)], partition="horizontal", categories=SEX),
          r"column 'sex' of party 'party-3' holds int64 values, and texts were declared for it"),
-        (lambda: FederatedEncoder({"sex": ["f"]}).fit(Federation.simulate(TEXT, categories=SEX)), "other categories of column 'sex'"),
-        (lambda: FederatedEncoder({"dose": ["low"]}).fit(Federation.simulate(FRAME)), "other categories of column 'dose' than the"),
-        (lambda: FederatedEncoder({"thal": [3, 3]}).fit(Federation.simulate(FRAME)), "needs the categories of column 'thal', each"),
-        (lambda: FederatedEncoder({"thal": []}).fit(Federation.simulate(FRAME)), r"needs the categories of column 'thal'"),
-        (lambda: FederatedEncoder({"city": [1]}).fit(Federation.simulate(FRAME)), r"names a column 'city' that does not exist"),
-        (lambda: FederatedEncoder(missing="ignore").fit(FRAME), r"The 'missing' parameter of FederatedEncoder must be among"),
+        (lambda: FederatedEncoder({"sex": ["f"]}).fit(Federation.simulate(TEXT, categories=SEX)),
+         "other categories of column 'sex'"),
+        (lambda: FederatedEncoder({"dose": ["low"]}).fit(Federation.simulate(FRAME)),
+         "other categories of column 'dose' than the"),
+        (lambda: FederatedEncoder({"thal": [3, 3]}).fit(Federation.simulate(FRAME)),
+         "needs the categories of column 'thal', each"),
+        (lambda: FederatedEncoder({"thal": []}).fit(Federation.simulate(FRAME)),
+         r"needs the categories of column 'thal'"),
+        (lambda: FederatedEncoder({"city": [1]}).fit(Federation.simulate(FRAME)),
+         r"names a column 'city' that does not exist"),
+        (lambda: FederatedEncoder(missing="ignore").fit(FRAME),
+         r"The 'missing' parameter of FederatedEncoder must be among"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_is_refused_in_one_line(make, words):

@@ -12,7 +12,9 @@ import tacit
 from tacit import FederatedImputer, Federation, LocalError, PanSVC
 
 RNG = np.random.default_rng(7)
-X = np.column_stack([RNG.normal(50, 9, 240).round(), RNG.gamma(2, 5e-5, 240), RNG.choice([1, 2, 5], 240), RNG.normal(-2e6, 3e6, 240)])
+X = np.column_stack(
+    [RNG.normal(50, 9, 240).round(), RNG.gamma(2, 5e-5, 240), RNG.choice([1, 2, 5], 240), RNG.normal(-2e6, 3e6, 240)]
+)
 X[RNG.random(X.shape) < 0.2] = np.nan
 X[:, 1] = np.where(np.isnan(X[:, 1]), 1e-4, X[:, 1])
 FRAME = pd.DataFrame(X, columns=["age", "dose", "grade", "mass"])
@@ -42,8 +44,12 @@ def test_the_imputer_passes_the_checks_of_scikit_learn(estimator, check):
 @pytest.mark.parametrize("add_indicator", [False, True])
 def test_it_equals_scikit_learns_imputer_of_the_pooled_records(partition, strategy, add_indicator):
     categories = {name: np.unique(FRAME[name].dropna()) for name in FRAME}
-    mine = FederatedImputer(strategy, fill_value=-1.0, add_indicator=add_indicator, categories=categories).fit(federation(partition))
-    theirs = SimpleImputer(strategy=strategy, fill_value=-1.0 if strategy == "constant" else None, add_indicator=add_indicator).fit(FRAME)
+    mine = FederatedImputer(strategy, fill_value=-1.0, add_indicator=add_indicator, categories=categories).fit(
+        federation(partition)
+    )
+    theirs = SimpleImputer(
+        strategy=strategy, fill_value=-1.0 if strategy == "constant" else None, add_indicator=add_indicator
+    ).fit(FRAME)
     assert (np.abs(mine.statistics_ - theirs.statistics_) <= mine.bin_error_ + 1e-9 * np.abs(theirs.statistics_)).all()
     assert (mine.bin_error_ > 0).any() == (strategy == "median" and partition != "vertical")
     moved, expected = mine.transform(FRAME), theirs.transform(FRAME)
@@ -99,7 +105,9 @@ def test_a_constant_stands_for_a_column_that_nobody_has_but_not_beside_a_few_val
     frame["age"] = np.nan
     assert FederatedImputer("constant").fit(federation(frame=frame)).statistics_[0] == 0
     frame.loc[:2, "age"] = 4.0
-    with pytest.raises(LocalError, match="column 'age' has 3 present values over all parties, fewer than min_count=5: nothing of it is"):
+    with pytest.raises(
+        LocalError, match="column 'age' has 3 present values over all parties, fewer than min_count=5: nothing of it is"
+    ):
         FederatedImputer("constant").fit(federation(frame=frame))
 
 
@@ -107,12 +115,15 @@ def test_a_constant_stands_for_a_column_that_nobody_has_but_not_beside_a_few_val
     ("imputer", "words"),
     [
         (FederatedImputer("mode"), r"The 'strategy' parameter of FederatedImputer must be among .* Got 'mode' instead"),
-        (FederatedImputer({"age": "mean", "sex": "mean"}), r"names a column 'sex' that does not exist \(columns: age, dose, grade, mass\)"),
-        (FederatedImputer("most_frequent"), r"strategy='most_frequent'\) needs the values that column 'age' may have: declare them"),
+        (FederatedImputer({"age": "mean", "sex": "mean"}),
+         r"names a column 'sex' that does not exist \(columns: age, dose, grade, mass\)"),
+        (FederatedImputer("most_frequent"),
+         r"strategy='most_frequent'\) needs the values that column 'age' may have: declare them"),
         (FederatedImputer({"grade": "most_frequent"}, categories={"grade": [1, 2]}),
          r"party-\d has \d+ values of column 'grade' that nobody declared \(first in row \d+\)"),
         (FederatedImputer("median", ranges={"age": (0, 120)}), r"needs a range of column 'dose' for its median"),
-        (FederatedImputer({"age": "median"}, ranges={"age": (0, 50)}), r"values of column 'age' outside its declared range \[0, 50\]"),
+        (FederatedImputer({"age": "median"}, ranges={"age": (0, 50)}),
+         r"values of column 'age' outside its declared range \[0, 50\]"),
         (FederatedImputer(min_rows=61), r"party-1 has 60 records, fewer than min_rows=61"),
     ],
 )  # fmt: skip
@@ -131,7 +142,8 @@ def test_a_column_without_any_value_at_its_owner_is_refused():
 def test_estimators_refuse_missing_values_and_name_the_remedy():
     fed = Federation.simulate(FRAME, RNG.integers(0, 2, 240), parties=3, allow_missing=True)
     with pytest.raises(
-        LocalError, match=r"Input X contains NaN: column '\w+' of party 'party-1' has \d+ missing values: fit a FederatedImpu"
+        LocalError,
+        match=r"Input X contains NaN: column '\w+' of party 'party-1' has \d+ missing values: fit a FederatedImpu",
     ):
         PanSVC().fit(fed)
     filled = FederatedImputer().fit(fed).transform(fed)

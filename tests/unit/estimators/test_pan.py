@@ -16,10 +16,11 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
-from tacit import Federation, LocalError, PanSVC
+from tacit import Federation, GramSVC, LocalError, PanSVC
+from tacit.protocols.planes import problems
 
-# scikit-learn's own SVC is on scikit-learn's list of expected failures of this check, and here a row that is there twice
-# counts twice towards min_count
+# scikit-learn's own SVC is on scikit-learn's list of expected failures of this check, and here a row that is there
+# twice counts twice towards min_count
 AS_SVC = {"check_sample_weight_equivalence_on_dense_data": "as scikit-learn's SVC"}
 EXACT = {"min_count": 1, "accept_risk": True}  # every row is a group of its own
 QUICK = {"landmark_source": "fourier", "landmarks": 60, **EXACT}
@@ -42,12 +43,15 @@ def federation(parts, **named):
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(
-    "settings", [{"min_cluster": 1}, pytest.param({"landmark_source": "fourier", "multi_class": "ovo"}, marks=pytest.mark.slow)]
+    "settings",
+    [{"min_cluster": 1}, pytest.param({"landmark_source": "fourier", "multi_class": "ovo"}, marks=pytest.mark.slow)],
 )
 def test_check_estimator_passes(settings):
     """Its tables are too small for groups of several rows, and for means of several at each party."""
     failed = []
-    for estimator, check in estimator_checks_generator(PanSVC(**EXACT, **settings), expected_failed_checks=AS_SVC, mark="skip"):
+    for estimator, check in estimator_checks_generator(
+        PanSVC(**EXACT, **settings), expected_failed_checks=AS_SVC, mark="skip"
+    ):
         try:
             check(estimator)
         except Exception as error:  # noqa: BLE001 - any failure counts, but a skip
@@ -60,7 +64,8 @@ def test_check_estimator_passes(settings):
 @pytest.mark.parametrize("source", ["local", "joint", "fourier"])
 def test_it_does_as_well_as_the_whole_kernel(cancer, source, least, worse):
     X, y = cancer
-    model = PanSVC(C=10, gamma=0.01, landmark_source=source, **least).fit(X[:400], y[:400], compare=True)
+    model = PanSVC(C=10, gamma=0.01, landmark_source=source, random_state=1, **least)
+    model.fit(X[:400], y[:400], compare=True)
     pooled = SVC(C=10, gamma=0.01).fit(X[:400], y[:400])
     assert model.score(X[400:], y[400:]) >= pooled.score(X[400:], y[400:]) - worse
     figures = model.report_.comparison
@@ -95,18 +100,32 @@ def test_two_classes_have_one_decision_value_by_whose_sign_they_are_chosen(small
 
 
 @pytest.mark.parametrize("protection", [
-    {"secure_sum": "ring"}, {"secure_sum": "ring", "segments": 2, "n_parties": 5}, {"n_parties": 1}, {"n_parties": 40}, {"witness": True},
+    {"secure_sum": "ring"}, {"secure_sum": "ring", "segments": 2, "n_parties": 5}, {"secure_sum": "graph"},
+    {"n_parties": 1}, {"n_parties": 40},
+    {"witness": True},
 ])  # fmt: skip
 def test_every_protection_gives_the_same_model(small, protection):
     X, y = small
-    reference = PanSVC(**QUICK).fit(X, y).decision_function(X)
-    np.testing.assert_allclose(PanSVC(**{**QUICK, **protection}).fit(X, y).decision_function(X), reference, atol=1e-6)
+    one, other = (PanSVC(**{**QUICK, **more}, random_state=0).fit(X, y) for more in ({}, protection))
+    np.testing.assert_allclose(other.decision_function(X), one.decision_function(X), atol=1e-6)
 
 
 def test_single_precision_changes_little(small):
     X, y = small
-    full, half = (PanSVC(**QUICK, dtype=dtype).fit(X, y).decision_function(X) for dtype in ("float64", "float32"))
+    full, half = (
+        PanSVC(**QUICK, dtype=dtype, random_state=0).fit(X, y).decision_function(X) for dtype in ("float64", "float32")
+    )
     np.testing.assert_allclose(half, full, atol=0.05)
+
+
+def test_many_records_are_mapped_in_single_precision_by_themselves(small, monkeypatch):
+    X, y = small
+    few = PanSVC(**QUICK, random_state=0).fit(X, y).decision_function(X)
+    monkeypatch.setattr(problems, "MANY", len(X))
+    many = PanSVC(**QUICK, random_state=0).fit(X, y).decision_function(X)
+    for dtype, found in (("float64", few), ("float32", many)):
+        asked = PanSVC(**QUICK, dtype=dtype, random_state=0).fit(X, y).decision_function(X)
+        np.testing.assert_array_equal(found, asked)
 
 
 def test_the_public_seed_follows_random_state(small):
@@ -118,10 +137,15 @@ def test_the_public_seed_follows_random_state(small):
 
 def test_it_works_in_pipelines_grids_and_clones(cancer):
     X, y = cancer
-    pipe = make_pipeline(StandardScaler(), PanSVC(**QUICK))
-    search = GridSearchCV(pipe, {"pansvc__C": [0.1, 10], "pansvc__kernel": ["linear", "rbf"]}, cv=3).fit(X[:200], y[:200])
+    pipe = make_pipeline(StandardScaler(), PanSVC(**QUICK, random_state=0))
+    search = GridSearchCV(pipe, {"pansvc__C": [0.1, 10], "pansvc__kernel": ["linear", "rbf"]}, cv=3).fit(
+        X[:200], y[:200]
+    )
     assert search.best_score_ > 0.93
-    assert clone(search.best_estimator_).get_params()["pansvc"].get_params() == search.best_estimator_["pansvc"].get_params()
+    assert (
+        clone(search.best_estimator_).get_params()["pansvc"].get_params()
+        == search.best_estimator_["pansvc"].get_params()
+    )
     assert cross_val_score(pipe, X[:300], y[:300], cv=3).mean() > 0.93
 
 
@@ -150,7 +174,9 @@ def test_new_records_may_stay_split(small):
     model = PanSVC(**QUICK).fit(federation(parts))
     new = federation([X[:5], X[5:7], X[7:12]])
     np.testing.assert_array_equal(model.predict(new), model.predict(X[:12]))
-    assert model.score(federation(parts)) == model.score(np.vstack([p[0] for p in parts]), np.concatenate([p[1] for p in parts]))
+    assert model.score(federation(parts)) == model.score(
+        np.vstack([p[0] for p in parts]), np.concatenate([p[1] for p in parts])
+    )
 
 
 # What the report says
@@ -171,7 +197,12 @@ def test_the_report_says_who_learnt_what(small):
     opens = {o.role: o.what for o in report.opens if o.protocol == "pan_svm"}
     assert "every group is of at least min_count rows of one class at one holder" in opens["coordinator"]
     assert "which classes each party has" in opens["everyone"]
-    assert {row.message for row in report.learnt if row.who == "coordinator"} == {"PublicKey", "Held", "GroupSize", "Masked"}
+    assert {row.message for row in report.learnt if row.who == "coordinator"} == {
+        "PublicKey",
+        "Held",
+        "GroupSize",
+        "Masked",
+    }
     assert any("What the sums over one group of rows tell of them" in line for line in report.not_protected)
 
 
@@ -190,9 +221,13 @@ def test_a_second_fit_begins_from_the_groups_that_the_first_left_until_they_are_
     X, y = cancer
     fed = Federation.simulate(X, y, partition="horizontal", parties=3)
     settings = {"kernel": "linear", "C": 2}
-    first, second, again = PanSVC(**settings).fit(fed), PanSVC(**settings).fit(fed), PanSVC(**settings).fit(fed.forget())
+    first, second, again = (
+        PanSVC(**settings).fit(fed),
+        PanSVC(**settings).fit(fed),
+        PanSVC(**settings).fit(fed.forget()),
+    )
     np.testing.assert_array_equal(first.decision_function(X), again.decision_function(X))
-    assert set(fed.past) == set(fed.parts)
+    assert set(fed.backend.past) == set(fed.parts)
     assert np.abs(second.decision_function(X) - first.decision_function(X)).max() > 0
     objective = "relative gap to the optimum, at most"
     assert second.report_.figures[objective] < first.report_.figures[objective]
@@ -213,14 +248,37 @@ def test_what_was_opened_before_makes_groups_of_new_maps_larger(cancer):
 # Warnings
 
 
-@pytest.mark.parametrize("settings", [EXACT, {}, {"landmark_source": "joint"}, {"kernel": "linear", "probability": True}])
+@pytest.mark.parametrize(
+    "settings", [EXACT, {}, {"landmark_source": "joint"}, {"kernel": "linear", "probability": True}]
+)
 def test_a_run_that_gets_there_warns_of_nothing(settings):
-    X, y = make_classification(n_samples=400, n_features=5, flip_y=0.1, random_state=0)
+    X, y = make_classification(n_samples=1000, n_features=5, flip_y=0.1, random_state=0)
     assert PanSVC(C=0.5, **settings).fit(X, y).report_.warnings == []
 
 
+def test_on_few_rows_it_names_the_methods_that_are_better_there_and_what_they_open():
+    X, y = make_classification(n_samples=999, n_features=5, flip_y=0.1, random_state=0)
+    words = "999 rows are few for a kernel on groups of rows: GramSVC equals the SVM of the pooled rows, but its"
+    with pytest.warns(UserWarning, match=words):
+        model = PanSVC().fit(X, y)
+    (told,) = model.report_.warnings
+    assert told.startswith(words)
+    assert "every record up to one unknown rotation; SecureELMClassifier opens sums of all rows, which may" in told
+    exact = GramSVC().fit(X[:200], y[:200], compare=True).report_
+    assert exact.comparison["training records labelled differently"] == 0
+    assert any("every record up to one rotation" in each for each in exact.not_protected)
+
+
+@pytest.mark.parametrize("settings", [EXACT, {"kernel": "linear"}])
+def test_nothing_better_is_named_where_no_kernel_is_on_groups_of_rows(settings):
+    X, y = make_classification(n_samples=300, n_features=5, flip_y=0.1, random_state=0)
+    assert PanSVC(**settings).fit(X, y).report_.warnings == []
+
+
 def test_too_few_rounds_are_said_so(small):
-    with pytest.warns(ConvergenceWarning, match=r"after 4 rounds the relative gap is 0\.\d+, not 0\.001: raise max_rounds, or lower C"):
+    with pytest.warns(
+        ConvergenceWarning, match=r"after 4 rounds the relative gap is 0\.\d+, not 0\.001: raise max_rounds"
+    ):
         model = PanSVC(**QUICK, max_rounds=4).fit(*small)
     assert "after 4 rounds" in model.report_.warnings[-1]
 
@@ -228,7 +286,7 @@ def test_too_few_rounds_are_said_so(small):
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_the_cap_of_landmarks_is_named():
     X = np.random.default_rng(0).normal(size=(7000, 2))
-    words = r"landmarks=0\.15 of 7000 rows are more than 1000: 1000 were taken; give landmarks as a number for more"
+    words = r"landmarks=0\.15 of 7000 rows are more than 1000: 1000 were taken; a number gives more"
     with pytest.warns(UserWarning, match=words):
         model = PanSVC(landmark_source="fourier", landmarks=0.15, max_rounds=3, **EXACT).fit(X, X[:, 0] > 0)
     assert model.model_.map.size == 1000
@@ -247,7 +305,10 @@ def test_records_that_take_no_part_are_counted(small):
     order = np.argsort(y, kind="stable")
     parts = [(X[i], y[i]) for i in np.split(order, [37, 47])]  # the second has a few of both
     few = sum(n for _, labels in parts for n in np.bincount(labels) if n < 12)
-    words = f"{few} of 90 records take no part: their parties have fewer of their class than a group needs, with min_count=12"
+    words = (
+        f"{few} of 90 records take no part: their parties have fewer of their class than a group needs, with"
+        " min_count=12"
+    )
     assert few > 0.05 * 90
     with pytest.warns(UserWarning, match=words):
         PanSVC(**{**QUICK, "min_count": 12}).fit(federation(parts))
@@ -256,7 +317,8 @@ def test_records_that_take_no_part_are_counted(small):
 def test_a_smaller_min_count_than_auto_is_refused_and_the_remedies_work(small):
     X, y = small
     words = (
-        r"min_count=2 is less than the \d+ rows that keep the numbers .*: use min_count='auto', fewer landmarks, or say accept_risk=True"
+        r"min_count=2 is less than the \d+ rows that keep the numbers .*: use min_count='auto', fewer landmarks, or say"
+        r" accept_risk=True"
     )
     with pytest.raises(LocalError, match=words):
         PanSVC(landmark_source="fourier", landmarks=30, min_count=2).fit(X, y)

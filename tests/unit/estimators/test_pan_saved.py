@@ -27,7 +27,9 @@ def iris():
     return found.data, found.target_names[found.target]
 
 
-@pytest.mark.parametrize("settings", SETTINGS, ids=lambda s: f"{s.get('kernel', 'rbf')}-{s.get('landmark_source', 'local')}")
+@pytest.mark.parametrize(
+    "settings", SETTINGS, ids=lambda s: f"{s.get('kernel', 'rbf')}-{s.get('landmark_source', 'local')}"
+)
 def test_a_pan_model_comes_back_as_it_was(settings, iris, tmp_path):
     X, y = iris
     model = PanSVC(**EXACT, **settings).fit(X[::2], y[::2])
@@ -77,6 +79,6 @@ def test_a_class_that_no_version_knows_is_not_written(iris, tmp_path):
 
     X, y = iris
     model = Mine().fit(X[::5], y[::5])
-    with pytest.raises(LocalError, match="a Mine has no model file: save one of ConsensusSVC, GramSVC, GramSVR"):
+    with pytest.raises(LocalError, match="a Mine has no model file: use one of ConsensusSVC, FederatedEncoder"):
         model.save(tmp_path / "model.tacit")
     assert list(tmp_path.iterdir()) == []

@@ -18,6 +18,7 @@ from sklearn.svm import SVC
 import tacit
 from tacit import (
     FederatedEncoder,
+    FederatedGridSearch,
     FederatedImputer,
     FederatedScaler,
     Federation,
@@ -25,13 +26,15 @@ from tacit import (
     LocalError,
     PanSVC,
     Pipeline,
+    SecureELMClassifier,
     VotedWrapperSelector,
 )
-from tacit.estimators import SecureELMClassifier
 
 RNG = np.random.default_rng(3)
 N = 160
-FRAME = pd.DataFrame({"age": RNG.normal(50, 9, N), "thal": RNG.choice([3.0, 6.0, 7.0], N), "mass": RNG.normal(7e4, 9e3, N)})
+FRAME = pd.DataFrame(
+    {"age": RNG.normal(50, 9, N), "thal": RNG.choice([3.0, 6.0, 7.0], N), "mass": RNG.normal(7e4, 9e3, N)}
+)
 Y = np.where(FRAME["age"] / 9 + FRAME["thal"] + RNG.normal(size=N) > 11, "ill", "well")
 GAPPY = FRAME.mask(RNG.random(FRAME.shape) < 0.1)
 CATEGORIES = {"thal": [3, 6, 7]}
@@ -85,7 +88,10 @@ def test_the_report_says_what_all_steps_opened_and_cost():
     assert {o.protocol for o in report.opens} >= {"fill_values", "checked_columns", "column_extremes", "pan_svm"}
     assert report.params["scale__method"] == "minmax"
     text = report.to_text(300)
-    assert "Pipeline (FederatedImputer > FederatedEncoder > FederatedScaler > PanSVC) on 160 records between 3 parties" in text
+    assert (
+        "Pipeline (FederatedImputer > FederatedEncoder > FederatedScaler > PanSVC) on 160 records between 3 parties"
+        in text
+    )
     assert "the smallest and the largest one" in text
     assert "the most frequent of them" in text
     assert report.parties["party-1"] == "54 records, 3 columns, the labels"
@@ -132,18 +138,71 @@ def test_selected_features_are_exported_and_pass_through(tmp_path):
     learner = PanSVC(kernel="linear", tol=0.1, **EXACT)
     selector = VotedWrapperSelector(learner, criteria=("rfe",), n_features_to_select=2)
     filler = FederatedImputer()
-    pipeline = Pipeline([("fill", filler), ("scale", FederatedScaler()), ("select", selector), ("learn", clone(learner))]).fit(fed_of())
+    pipeline = Pipeline(
+        [("fill", filler), ("scale", FederatedScaler()), ("select", selector), ("learn", clone(learner))]
+    ).fit(fed_of())
     assert pipeline["learn"].n_features_in_ == 2
     scores = pipeline.decision_function(GAPPY)
     np.testing.assert_allclose(pipeline.to_sklearn().decision_function(GAPPY), scores, atol=1e-9)
     session = onnxruntime.InferenceSession(pipeline.export(tmp_path / "model.onnx"), providers=["CPUExecutionProvider"])
     np.testing.assert_allclose(session.run(["scores"], {"X": GAPPY.to_numpy()})[0], scores, atol=1e-9)
-    with pytest.raises(LocalError, match="a VotedWrapperSelector has no model file: save one of"):
-        pipeline.save(tmp_path / "model.tacit")
+    again = tacit.load(pipeline.save(tmp_path / "model.tacit"))
+    np.testing.assert_array_equal(again.decision_function(GAPPY), scores)
+    np.testing.assert_array_equal(again.decision_function(fed_of()), pipeline.decision_function(fed_of()))
+    assert again["select"].get_params()["estimator__tol"] == learner.tol
+    assert again.report_.to_dict() == pipeline.report_.to_dict()
+    for name in ("support_", "ranking_", "n_features_", "accuracy_"):
+        np.testing.assert_array_equal(getattr(again["select"], name), getattr(pipeline["select"], name))
+    assert again.get_feature_names_out().tolist() == again["select"].get_feature_names_out(list(GAPPY)).tolist()
+
+
+def test_a_step_that_cannot_be_saved_is_refused_before_anything_is_trained():
+    trained = []
+
+    class Watched(FederatedScaler):
+        def fit(self, X, y=None):
+            trained.append(X)
+            return super().fit(X, y)
+
+    steps = [("scale", Watched()), ("learn", PanSVC(kernel="linear", tol=0.1))]
+    with pytest.raises(LocalError, match=r"a Watched has no model file: use one of .*FederatedScaler"):
+        Pipeline(steps).fit(fed_of(FRAME))
+    native = [("fill", SimpleImputer()), ("learn", PanSVC(kernel="linear", tol=0.1))]
+    with pytest.raises(LocalError, match=r"step 'fill' is a SimpleImputer, which has no model file.*savable=False"):
+        Pipeline(native).fit(FRAME.to_numpy() / 1e4, Y)
+    search = FederatedGridSearch(PanSVC(kernel="linear"), {"C": [1.0]}, refit=False)
+    with pytest.raises(LocalError, match=r"FederatedGridSearch\(refit=False\) trains no model that could be saved"):
+        Pipeline([("scale", FederatedScaler()), ("learn", search)]).fit(fed_of(FRAME))
+    assert not trained
+    Pipeline(steps, savable=False).fit(fed_of(FRAME))
+    assert trained
+
+
+def test_a_pipeline_within_a_pipeline_and_one_that_ends_in_a_search_come_back(tmp_path):
+    ready = Pipeline([("fill", FederatedImputer()), ("skip", "passthrough"), ("scale", FederatedScaler())])
+    search = FederatedGridSearch(PanSVC(kernel="linear", tol=0.1, **EXACT), {"C": np.array([0.1, 1.0])}, cv=2)
+    pipeline = Pipeline([("ready", ready), ("search", search)]).fit(fed_of())
+    again = tacit.load(pipeline.save(tmp_path / "model.tacit"))
+    np.testing.assert_array_equal(again.decision_function(GAPPY), pipeline.decision_function(GAPPY))
+    assert search.best_params_["C"] == again["search"].C
+    assert again.report_.to_dict() == pipeline.report_.to_dict()
+    assert len(again.report_.candidates) == 2
+    assert pipeline.federation_.features == again.federation_.features == tuple(GAPPY)
+
+
+def test_a_pipeline_names_the_columns_that_its_last_step_is_given():
+    pipeline = steps(PanSVC(kernel="linear", tol=1e-2)).fit(fed_of())
+    names = pipeline.get_feature_names_out().tolist()
+    assert names[:5] == ["age", "thal_3", "thal_6", "thal_7", "mass"]
+    assert names == pipeline[:-1].get_feature_names_out().tolist() == list(pipeline["learn"].federation_.features)
+    assert pipeline["learn"].coef_.shape == (1, len(names))
 
 
 def test_plain_arrays_and_scikit_learns_steps_do_as_in_scikit_learn():
-    pipeline = Pipeline([("fill", SimpleImputer()), ("scale", FederatedScaler()), ("learn", PanSVC(kernel="linear", tol=1e-2))])
+    pipeline = Pipeline(
+        [("fill", SimpleImputer()), ("scale", FederatedScaler()), ("learn", PanSVC(kernel="linear", tol=1e-2))],
+        savable=False,
+    )
     assert clone(pipeline).fit(GAPPY.to_numpy(), Y).score(GAPPY.to_numpy(), Y) > 0.8
     fitted = pipeline.fit(GAPPY.to_numpy(), Y)
     assert next(o.protocol for o in fitted.report_.opens) == "column_moments"
@@ -151,19 +210,21 @@ def test_plain_arrays_and_scikit_learns_steps_do_as_in_scikit_learn():
 
 
 def test_what_has_no_other_form_is_not_exported(tmp_path):
-    gram = Pipeline([("fill", FederatedImputer()), ("scale", FederatedScaler()), ("learn", GramSVC())]).fit(fed_of(partition="vertical"))
-    with pytest.raises(LocalError, match="step 'learn' is a GramSVC, which is not one public model: export a pipeline that ends in PanSVC"):
+    gram = Pipeline([("fill", FederatedImputer()), ("scale", FederatedScaler()), ("learn", GramSVC())]).fit(
+        fed_of(partition="vertical")
+    )
+    with pytest.raises(
+        LocalError,
+        match="step 'learn' is a GramSVC, which is not one public model: export a pipeline that ends in PanSVC",
+    ):
         gram.export(tmp_path / "model.onnx")
     with pytest.raises(LocalError, match="step 'learn' is a GramSVC, which is nothing that scikit-learn has"):
         gram.to_sklearn()
-    native = Pipeline([("fill", SimpleImputer()), ("learn", PanSVC(kernel="linear", tol=0.1))]).fit(FRAME.to_numpy() / 1e4, Y)
+    native = Pipeline([("fill", SimpleImputer()), ("learn", PanSVC(kernel="linear", tol=0.1))], savable=False).fit(
+        FRAME.to_numpy() / 1e4, Y
+    )
     with pytest.raises(LocalError, match="step 'fill' is a SimpleImputer, which has no ONNX form here"):
         native.export(tmp_path / "model.onnx")
-    text = FRAME.assign(sex=RNG.choice(["f", "m"], N))
-    texts = Pipeline(
-        [("encode", FederatedEncoder({"sex": ["f", "m"]})), ("scale", FederatedScaler()), ("learn", PanSVC(kernel="linear", tol=0.1))]
-    )
-    texts.fit(text, Y)
-    with pytest.raises(LocalError, match="an encoder of texts has no ONNX form here"):
-        texts.export(tmp_path / "model.onnx")
-    np.testing.assert_array_equal(texts.to_sklearn().predict(text), texts.predict(text))
+    path = native.export(tmp_path / "model.skops")  # as the refusal says
+    kept = skops.io.load(path, trusted=skops.io.get_untrusted_types(file=path))
+    np.testing.assert_array_equal(kept.predict(FRAME.to_numpy() / 1e4), native.predict(FRAME.to_numpy() / 1e4))

@@ -1,4 +1,7 @@
-"""FederatedScaler equals scikit-learn's scalers of the pooled records, whoever holds what; what it cannot do it refuses."""
+"""FederatedScaler equals scikit-learn's scalers of the pooled records, whoever holds what.
+
+What it cannot do it refuses.
+"""
 
 from __future__ import annotations
 
@@ -89,7 +92,9 @@ def test_the_report_says_what_was_opened():
 def test_a_constant_column_is_left_at_scale_one(method):
     X = np.column_stack([np.full(60, 0.1), np.arange(60.0)])
     moved = FederatedScaler(method, accept_risk=method == "minmax").fit(federation(X)).transform(X)
-    np.testing.assert_allclose(moved[:, 0], -1.0 if method == "minmax" else 0.0, atol=1e-2 if method == "robust" else 1e-12)
+    np.testing.assert_allclose(
+        moved[:, 0], -1.0 if method == "minmax" else 0.0, atol=1e-2 if method == "robust" else 1e-12
+    )
 
 
 @pytest.mark.parametrize("method", ["standard", "minmax", "robust"])
@@ -108,8 +113,12 @@ def test_a_site_may_lack_all_values_of_a_column(method):
 def test_another_unit_at_a_site_is_warned_about_with_site_and_column(method, factor):
     parts = [rows.copy() for rows in np.array_split(WDBC[:, :5], 4)]
     parts[1][:, 3] *= factor
-    fed = Federation.from_parts([pd.DataFrame(p, columns=list("abcde")) for p in parts], partition="horizontal", names=["n", "s", "e", "w"])
-    with pytest.warns(UserWarning, match="party 's': column 'd' is about .* times as large as at the other parties") as caught:
+    fed = Federation.from_parts(
+        [pd.DataFrame(p, columns=list("abcde")) for p in parts], partition="horizontal", names=["n", "s", "e", "w"]
+    )
+    with pytest.warns(
+        UserWarning, match="party 's': column 'd' is about .* times as large as at the other parties"
+    ) as caught:
         scaler = FederatedScaler(method).fit(fed)
     assert scaler.report_.warnings == [str(w.message) for w in caught]
     assert len(caught) == 1
@@ -119,7 +128,9 @@ def test_another_unit_is_warned_about_by_extremes_too():
     parts = [rows.copy() for rows in np.array_split(WDBC[:, :5], 4)]
     parts[1][:, 3] /= 100
     fed = Federation.from_parts(parts, partition="horizontal", names=["n", "s", "e", "w"])
-    with pytest.warns(UserWarning, match=r"party 's': column 'x3' reaches only 0\.0\d+ of the largest value of all parties"):
+    with pytest.warns(
+        UserWarning, match=r"party 's': column 'x3' reaches only 0\.0\d+ of the largest value of all parties"
+    ):
         FederatedScaler("minmax", accept_risk=True).fit(fed)
 
 
@@ -127,12 +138,17 @@ def test_another_unit_is_warned_about_by_extremes_too():
 def test_extremes_are_values_of_records_and_need_a_word(partition):
     fed = federation(WDBC[:, :3], partition)
     words = (
-        r"FederatedScaler\(method='minmax'\) without ranges opens the smallest and the largest value of every column, .* accept_risk=True"
+        r"FederatedScaler\(method='minmax'\) without ranges opens the smallest and the largest value of every column,"
+        r" .* accept_risk=True"
     )
     with pytest.raises(LocalError, match=words) as caught:
         FederatedScaler("minmax").fit(fed)
     assert "\n" not in str(caught.value)
-    for remedy in (FederatedScaler("minmax", ranges=(0, 5000)), FederatedScaler(), FederatedScaler("minmax", accept_risk=True)):
+    for remedy in (
+        FederatedScaler("minmax", ranges=(0, 5000)),
+        FederatedScaler(),
+        FederatedScaler("minmax", accept_risk=True),
+    ):
         remedy.fit(fed)
     FederatedScaler("minmax").fit(federation(WDBC[:, :3], "vertical"))
 
@@ -146,7 +162,10 @@ def test_sites_that_differ_in_how_rare_something_is_are_not_warned_about():
 @pytest.mark.parametrize(
     ("scaler", "words"),
     [
-        (FederatedScaler("max"), r"The 'method' parameter of FederatedScaler must be among \{'standard', 'minmax', 'robust'\}\. Got 'max'"),
+        (
+            FederatedScaler("max"),
+            r"The 'method' parameter of FederatedScaler must be among \{'standard', 'minmax', 'robust'\}\. Got 'max'",
+        ),
         (FederatedScaler("minmax", feature_range=(1, -1)), r"The 'feature_range' parameter .* Got \(1, -1\) instead"),
         (FederatedScaler("robust", quantile_range=(75, 125)), r"The 'quantile_range' parameter"),
         (FederatedScaler(ranges=(0, 1)), r"FederatedScaler\(method='standard'\) has no use for ranges"),
@@ -154,14 +173,20 @@ def test_sites_that_differ_in_how_rare_something_is_are_not_warned_about():
             FederatedScaler("minmax", ranges={"x9": (0, 1)}),
             r"'ranges' parameter of FederatedScaler names a column 'x9' that does not exist",
         ),
-        (FederatedScaler("minmax", ranges={"x0": (0, 100)}), r"needs a range of column 'x1', a smaller and a larger number"),
+        (
+            FederatedScaler("minmax", ranges={"x0": (0, 100)}),
+            r"needs a range of column 'x1', a smaller and a larger number",
+        ),
         (
             FederatedScaler("minmax", ranges=(0, 10)),
             r"party-\d has \d+ values of column 'x0' outside its declared range \[0, 10\] \(first in",
         ),
         (FederatedScaler("robust", ranges=(0, 10)), r"outside its declared range"),
         (FederatedScaler(min_rows=40), r"party-\d has 30 records, fewer than min_rows=40"),
-        (FederatedScaler(min_count=500), r"column 'x0' has 120 present values over all parties, fewer than min_count=500"),
+        (
+            FederatedScaler(min_count=500),
+            r"column 'x0' has 120 present values over all parties, fewer than min_count=500",
+        ),
         (FederatedScaler(min_count=0), r"The 'min_count' parameter"),
     ],
 )
@@ -175,7 +200,9 @@ def test_what_cannot_be_is_refused_in_one_line(scaler, words):
 @pytest.mark.parametrize("method", ["standard", "minmax", "robust"])
 def test_a_party_that_coordinates_needs_a_word(method):
     fed = Federation.simulate(WDBC[:, :3], parties=["a", "b", "c"], coordinator="a")
-    with pytest.raises(LocalError, match="party 'a' would coordinate and learn sums, from which it can subtract its own values"):
+    with pytest.raises(
+        LocalError, match="party 'a' would coordinate and learn sums, from which it can subtract its own values"
+    ):
         FederatedScaler(method).fit(fed)
     FederatedScaler(method, accept_risk=True).fit(fed)
     FederatedScaler("minmax", ranges=(0, 5000)).fit(fed)

@@ -1,4 +1,7 @@
-"""Searches for parameters: scikit-learn's answer on the same folds, its names, what is refused, and what the report says."""
+"""Searches for parameters.
+
+Scikit-learn's answer on the same folds, its names, what is refused, and what the report says.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +14,17 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, ParameterSampler, PredefinedSplit
 from sklearn.svm import SVC
 
-from tacit import FederatedGridSearch, FederatedHalvingSearch, FederatedRandomizedSearch, Federation, GramSVC, LocalError, PanSVC, ShiftSVC
-from tacit.protocols.feature_map import map_records
+from tacit import (
+    FederatedGridSearch,
+    FederatedHalvingSearch,
+    FederatedRandomizedSearch,
+    Federation,
+    GramSVC,
+    LocalError,
+    PanSVC,
+    ShiftSVC,
+)
+from tacit.protocols.planes.feature_map import map_records
 
 GRID = {"C": [0.5, 5.0], "gamma": [0.1, 0.7]}
 EXACT = {"min_count": 1, "accept_risk": True}  # every row is a group of its own
@@ -29,13 +41,22 @@ def table():
 def found(table):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        pan = FederatedGridSearch(PanSVC(landmarks=12, min_cluster=3, tol=1e-5, probability=True, **EXACT), GRID, cv=3).fit(*table)
-        return {"pan": pan, "gram": FederatedGridSearch(GramSVC(tol=1e-6), {**GRID, "kernel": ["rbf", "poly"]}, cv=3).fit(*table)}
+        pan = FederatedGridSearch(
+            PanSVC(landmarks=12, min_cluster=3, tol=1e-5, probability=True, random_state=0, **EXACT), GRID, cv=3
+        ).fit(*table)
+        return {
+            "pan": pan,
+            "gram": FederatedGridSearch(
+                GramSVC(tol=1e-6, random_state=0), {**GRID, "kernel": ["rbf", "poly"]}, cv=3
+            ).fit(*table),
+        }
 
 
 def test_gram_equals_grid_search_of_scikit_learn_on_the_same_folds_in_every_figure(found, table):
     search = found["gram"]
-    reference = GridSearchCV(SVC(tol=1e-6), {**GRID, "kernel": ["rbf", "poly"]}, cv=PredefinedSplit(search.folds_)).fit(*table)
+    reference = GridSearchCV(SVC(tol=1e-6), {**GRID, "kernel": ["rbf", "poly"]}, cv=PredefinedSplit(search.folds_)).fit(
+        *table
+    )
     assert search.best_params_ == reference.best_params_
     assert search.best_score_ == pytest.approx(reference.best_score_, abs=1e-12)
     assert search.best_index_ == reference.best_index_
@@ -62,11 +83,15 @@ def test_over_rows_and_cells_too(table, partition):
 def test_over_rows_no_fold_and_no_stage_has_a_few_records_of_a_class(table):
     X, y = table
     y = np.where(np.arange(len(y)) < len(y) - 12, 0, 1)
-    with pytest.warns(UserWarning, match="of cv=5 folds one would have too few rows of a class for min_count=5: 2 were dealt"):
+    with pytest.warns(
+        UserWarning, match="of cv=5 folds one would have too few rows of a class for min_count=5: 2 were dealt"
+    ):
         search = FederatedHalvingSearch(GramSVC(partition="horizontal"), GRID, cv=5, factor=2).fit(X, y)
     assert np.bincount(search.folds_[y == 1]).tolist() == [6, 6]
     assert set(search.cv_results_["iter"]) == {0}  # half of the records would be three of a class
-    with pytest.raises(LocalError, match="too few rows for folds: even of two, one would have fewer than min_count=5 rows of a class"):
+    with pytest.raises(
+        LocalError, match="too few rows for folds: even of two, one would have fewer than min_count=5 rows of a class"
+    ):
         FederatedGridSearch(GramSVC(partition="horizontal"), GRID).fit(X, np.arange(len(X)) < 9)
 
 
@@ -79,8 +104,12 @@ def test_pan_equals_grid_search_of_scikit_learn_on_the_same_folds_and_map(found,
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             F = map_records(best.fit(X, y).model_.map, X)
-        reference = GridSearchCV(SVC(kernel="linear", tol=1e-6), {"C": GRID["C"]}, cv=PredefinedSplit(search.folds_), refit=False).fit(F, y)
-        np.testing.assert_allclose(search.cv_results_["mean_test_score"][rows], reference.cv_results_["mean_test_score"], atol=1e-12)
+        reference = GridSearchCV(
+            SVC(kernel="linear", tol=1e-6), {"C": GRID["C"]}, cv=PredefinedSplit(search.folds_), refit=False
+        ).fit(F, y)
+        np.testing.assert_allclose(
+            search.cv_results_["mean_test_score"][rows], reference.cv_results_["mean_test_score"], atol=1e-12
+        )
     assert search.best_index_ == int(np.argmax(search.cv_results_["mean_test_score"]))
     assert not search.cv_results_["ended_early"].any()
 
@@ -122,23 +151,32 @@ def test_the_report_has_the_best_the_candidates_and_who_learnt_what(found):
 def test_a_federation_gives_what_plain_arrays_give(found, table):
     X, y = table
     fed = Federation.simulate(X, y, parties=3, partition="vertical", seed=0)
-    again = FederatedGridSearch(GramSVC(tol=1e-6), {**GRID, "kernel": ["rbf", "poly"]}, cv=3).fit(fed)
-    np.testing.assert_allclose(again.cv_results_["mean_test_score"], found["gram"].cv_results_["mean_test_score"], atol=1e-12)
+    again = FederatedGridSearch(GramSVC(tol=1e-6, random_state=0), {**GRID, "kernel": ["rbf", "poly"]}, cv=3).fit(fed)
+    np.testing.assert_allclose(
+        again.cv_results_["mean_test_score"], found["gram"].cv_results_["mean_test_score"], atol=1e-12
+    )
 
 
 def test_a_randomized_search_draws_as_scikit_learn_does(table):
     given = {"C": uniform(0.5, 5), "gamma": [0.1, 0.7]}
-    search = FederatedRandomizedSearch(GramSVC(), given, n_iter=4, random_state=3, cv=3, scoring="balanced_accuracy").fit(*table)
+    search = FederatedRandomizedSearch(
+        GramSVC(), given, n_iter=4, random_state=3, cv=3, scoring="balanced_accuracy"
+    ).fit(*table)
     assert search.cv_results_["params"] == list(ParameterSampler(given, 4, random_state=3))
     for params, score in zip(search.cv_results_["params"], search.cv_results_["mean_test_score"], strict=True):
         each = {name: [value] for name, value in params.items()}
-        reference = GridSearchCV(SVC(), each, cv=PredefinedSplit(search.folds_), scoring="balanced_accuracy").fit(*table)
+        reference = GridSearchCV(SVC(), each, cv=PredefinedSplit(search.folds_), scoring="balanced_accuracy").fit(
+            *table
+        )
         assert score == pytest.approx(reference.best_score_, abs=1e-12)
 
 
 @pytest.mark.parametrize(
     "model",
-    [GramSVC(), *(PanSVC(landmarks=10, min_cluster=3, tol=1e-2, min_count=least, accept_risk=True) for least in (1, 2))],
+    [
+        GramSVC(),
+        *(PanSVC(landmarks=10, min_cluster=3, tol=1e-2, min_count=least, accept_risk=True) for least in (1, 2)),
+    ],
     ids=["gram", "pan", "pan in groups"],
 )
 def test_a_halving_search_tries_fewer_candidates_on_more_records(table, model):
@@ -159,7 +197,7 @@ def test_a_halving_search_tries_fewer_candidates_on_more_records(table, model):
 def test_weights_count_in_training_and_rows_without_weight_are_in_no_fold(table):
     X, y = table
     weight = np.where(np.arange(len(X)) % 5 == 0, 0.0, 1.0)
-    whole, part = (FederatedGridSearch(GramSVC(tol=1e-6), GRID, cv=3).fit(A, b, w) for A, b, w in
+    whole, part = (FederatedGridSearch(GramSVC(tol=1e-6, random_state=0), GRID, cv=3).fit(A, b, w) for A, b, w in
                    ((X, y, weight), (X[weight > 0], y[weight > 0], None)))  # fmt: skip
     assert list(np.flatnonzero(whole.folds_ < 0)) == list(np.flatnonzero(weight == 0))
     assert set(whole.folds_) == {-1, 0, 1, 2}
@@ -171,8 +209,12 @@ def test_fewer_folds_are_dealt_where_one_would_have_no_group_of_a_class(table):
     X, y = table
     few = np.sort(np.concatenate([np.flatnonzero(y == "ill"), np.flatnonzero(y == "well")[:24]]))
     fed = Federation.simulate(X[few], y[few], parties=3, partition="horizontal")
-    with pytest.warns(UserWarning, match="of cv=5 folds one would have too few rows of a class for min_count=auto: 2 were dealt"):
-        search = FederatedGridSearch(PanSVC(kernel="linear", tol=0.1, accept_risk=True), {"C": [0.01, 0.02]}).fit(fed)
+    with pytest.warns(
+        UserWarning, match="of cv=5 folds one would have too few rows of a class for min_count=auto: 2 were dealt"
+    ):
+        search = FederatedGridSearch(
+            PanSVC(kernel="linear", tol=0.1, accept_risk=True, random_state=2), {"C": [0.01, 0.02]}
+        ).fit(fed)
     assert search.n_splits_ == 2
     assert set(search.folds_) == {0, 1}
     for party, part in fed.parts.items():
@@ -183,7 +225,11 @@ def test_fewer_folds_are_dealt_where_one_would_have_no_group_of_a_class(table):
 def test_rows_without_a_group_are_in_no_fold(table):
     X, y = table
     ill, well = np.flatnonzero(y == "ill"), np.flatnonzero(y == "well")
-    split = [np.concatenate([ill[:30], well[:4]]), np.concatenate([ill[30:60], well[4:24]]), np.concatenate([ill[60:], well[24:]])]
+    split = [
+        np.concatenate([ill[:30], well[:4]]),
+        np.concatenate([ill[30:60], well[4:24]]),
+        np.concatenate([ill[60:], well[24:]]),
+    ]
     fed = Federation.from_parts([(X[i], y[i]) for i in split], partition="horizontal")
     search = FederatedGridSearch(PanSVC(kernel="linear", tol=0.1), {"C": [0.01, 0.02]}, cv=2).fit(fed)
     lost = np.concatenate([(part.y == "well") & (party == "party-1") for party, part in fed.parts.items()])
@@ -198,7 +244,9 @@ def test_folds_that_ended_early_are_said(table):
     assert search.cv_results_["ended_early"][0] > 0
     with pytest.raises(AttributeError) as refused:
         search.predict(table[0])
-    assert "FederatedGridSearch(refit=False) trains no model on all records: say refit=True" in str(refused.value.__cause__)
+    assert "FederatedGridSearch(refit=False) trains no model on all records: say refit=True" in str(
+        refused.value.__cause__
+    )
 
 
 def test_groups_always_leave_a_gap_which_is_no_reason_for_a_warning(table):
@@ -219,7 +267,11 @@ BAD = {
     "searches for the parameters of PanSVC and GramSVC, not of ShiftSVC": (ShiftSVC(), {"C": [1.0]}, {}),
     "The 'cv' parameter of FederatedGridSearch must be an int in the range": (PanSVC(), GRID, {"cv": 1}),
     "The 'scoring' parameter of FederatedGridSearch must be among": (PanSVC(), GRID, {"scoring": "roc_auc"}),
-    "landmark_source='fourier' is for the rbf kernel, not for 'poly'": (PanSVC(landmark_source="fourier"), {"kernel": ["rbf", "poly"]}, {}),
+    "landmark_source='fourier' is for the rbf kernel, not for 'poly'": (
+        PanSVC(landmark_source="fourier"),
+        {"kernel": ["rbf", "poly"]},
+        {},
+    ),
     "at most 20 % of the rows can be landmarks, got 50 %": (PanSVC(landmarks=0.5), GRID, {}),
     "The 'kernel' parameter of GramSVC must be among": (GramSVC(), {"kernel": ["cubic"]}, {}),
 }
@@ -238,11 +290,18 @@ def test_bad_data_is_refused_in_one_line(table):
     X, y = table
     with pytest.raises(LocalError, match="a class has a single record, and a search leaves records out in turn"):
         FederatedGridSearch(GramSVC(), GRID, cv=3).fit(X, np.where(np.arange(len(X)) == 0, "rare", "usual"))
-    words = "a search leaves rows out in turn, and there are too few groups of min_count rows for that: even of two folds one would have"
+    words = (
+        "a search leaves rows out in turn, and there are too few groups of min_count rows for that: even of two folds"
+        " one would have"
+    )
     rare = np.where(np.arange(len(X)) < 8, "rare", "usual")
-    parts = [(X[i], rare[i]) for i in np.split(np.arange(len(X)), [40, 90])]  # the first has all of a class, too few for two groups
+    parts = [
+        (X[i], rare[i]) for i in np.split(np.arange(len(X)), [40, 90])
+    ]  # the first has all of a class, too few for two groups
     with pytest.raises(LocalError, match=words):
-        FederatedGridSearch(PanSVC(kernel="linear"), {"C": [1.0]}, cv=3).fit(Federation.from_parts(parts, partition="horizontal"))
+        FederatedGridSearch(PanSVC(kernel="linear"), {"C": [1.0]}, cv=3).fit(
+            Federation.from_parts(parts, partition="horizontal")
+        )
     fed = Federation.simulate(X, y, parties=3, coordinator="party-1")
     with pytest.raises(LocalError, match="party 'party-1' would coordinate and learn the sums"):
         FederatedGridSearch(PanSVC(), GRID).fit(fed)

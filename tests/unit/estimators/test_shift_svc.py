@@ -18,10 +18,13 @@ from tacit import Federation, LocalError, ShiftSVC
 
 # as GramSVC: scikit-learn's own SVC is on scikit-learn's list of expected failures of this check
 AS_SVC = {"check_sample_weight_equivalence_on_dense_data": "as scikit-learn's SVC"}
-VARIANTS = [(p, s, r) for p in ("horizontal", "vertical") for s, r in (("plain", False), ("secret", False), ("secret", True))]
+VARIANTS = [
+    (p, s, r) for p in ("horizontal", "vertical") for s, r in (("plain", False), ("secret", False), ("secret", True))
+]
 
 
-def shifted(partition: str = "horizontal", shift: str = "plain", rotation: bool = False, **params):  # noqa: FBT001, FBT002 - a variant
+# a variant
+def shifted(partition: str = "horizontal", shift: str = "plain", rotation: bool = False, **params):  # noqa: FBT001, FBT002
     return ShiftSVC(partition=partition, shift=shift, rotation=rotation, accept_risk=True, **params)
 
 
@@ -36,6 +39,7 @@ def small():
     return make_classification(n_samples=80, n_features=6, n_informative=4, random_state=0)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("variant", [VARIANTS[0], VARIANTS[4]], ids=str)
 def test_check_estimator_passes(variant):
@@ -75,7 +79,8 @@ def test_several_classes_weights_and_text_labels(variant):
     X, codes = load_iris(return_X_y=True)
     y = np.array(["setosa", "versicolor", "virginica"])[codes]
     weight = np.linspace(0.5, 2, len(y))
-    model = shifted(*variant, tol=1e-8, gamma=0.3, class_weight="balanced").fit(X, y, sample_weight=weight)
+    how = {"tol": 1e-8, "gamma": 0.3, "class_weight": "balanced", "multi_class": "ovr"}
+    model = shifted(*variant, **how).fit(X, y, sample_weight=weight)
     each = [SVC(gamma=0.3, tol=1e-8).fit(X, y == c, sample_weight=weight).decision_function(X) for c in model.classes_]
     np.testing.assert_allclose(model.decision_function(X), np.transpose(each), atol=1e-5)  # of equal class sizes
 
@@ -92,7 +97,8 @@ def test_class_weights_are_those_of_the_pooled_svm(small, partition, class_weigh
 def test_without_accept_risk_it_says_what_it_gives_away_and_sends_nothing(small):
     for (partition, shift, rotation), words in zip(
         VARIANTS,
-        ["all records to the coordinator once it knows one of them.*every other party", "all records.*any party's help", "as many of them",
+        ["all records to the coordinator once it knows one of them.*every other party", "all records.*any party's help",
+         "as many of them",
          "every other party's columns", "each column to the coordinator", "independent component analysis"],
         strict=True,
     ):  # fmt: skip
@@ -132,7 +138,9 @@ def test_the_figures_stand_on_the_page_too(small, tmp_path):
 @pytest.mark.parametrize("partition", ["horizontal", "vertical"])
 def test_a_shift_too_small_for_its_data_warns(small, partition):
     X, y = small
-    with pytest.warns(UserWarning, match=r"the shift is too small for \d columns of party-\d, such as x\d: .*raise width, or scale"):
+    with pytest.warns(
+        UserWarning, match=r"the shift is too small for \d columns of party-\d, such as x\d: .*raise width, or scale"
+    ):
         model = shifted(partition, width=1.0).fit(X, y)
     assert any("too small" in line for line in model.report_.warnings)
     with warnings.catch_warnings():
@@ -167,7 +175,9 @@ def test_parts_in_another_order_and_an_initiator_without_labels(small, shift):
     frame = pd.DataFrame(X, columns=list("abcdef"))
     parts = {"north": frame[["a", "b"]], "south": frame[["c"]], "east": frame[["d", "e", "f"]]}
     site = {"coordinator": "east"} if shift == "plain" else {}
-    fed = Federation.from_parts(list(parts.values()), names=list(parts), partition="vertical", y=y, labeller="south", **site)
+    fed = Federation.from_parts(
+        list(parts.values()), names=list(parts), partition="vertical", y=y, labeller="south", **site
+    )
     model = shifted("vertical", shift).fit(fed)
     turned = dict(reversed(parts.items()))
     new = Federation.from_parts([p[:9] for p in turned.values()], names=list(turned), partition="vertical", **site)
@@ -194,7 +204,9 @@ def test_a_saved_model_answers_as_before_and_says_whose_records_it_holds(small, 
 def test_any_number_of_parties_some_of_them_with_nothing(small, parties, variant):
     X, y = small
     model = shifted(*variant, gamma=0.1, tol=1e-8, n_parties=parties).fit(X, y)
-    np.testing.assert_allclose(model.decision_function(X[:7]), SVC(gamma=0.1, tol=1e-8).fit(X, y).decision_function(X[:7]), atol=1e-5)
+    np.testing.assert_allclose(
+        model.decision_function(X[:7]), SVC(gamma=0.1, tol=1e-8).fit(X, y).decision_function(X[:7]), atol=1e-5
+    )
 
 
 @pytest.mark.parametrize("variant", VARIANTS, ids=str)

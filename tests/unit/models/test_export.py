@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 import subprocess
 import sys
 from itertools import combinations
@@ -19,14 +20,14 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from tacit import LocalError, PanSVC
-from tacit.errors import MissingExtraError
+from tacit.errors import MissingExtraError, install_command
 from tacit.models.export import export, to_sklearn
 from tacit.models.pan import PanModel
-from tacit.numeric.feature_map import basis_of
-from tacit.numeric.kernels import Kernel
-from tacit.numeric.platt import probabilities
-from tacit.protocols.feature_map import FeatureMap
-from tacit.protocols.row_problems import problems
+from tacit.numeric.features.feature_map import basis_of
+from tacit.numeric.scores.platt import probabilities
+from tacit.numeric.svm.kernels import Kernel
+from tacit.protocols.planes.feature_map import FeatureMap
+from tacit.protocols.planes.problems import problems
 
 COLUMNS = 5
 MAPS = [
@@ -50,7 +51,9 @@ def map_of(kernel: str, source: str, *, degree: int = 3, centres=None) -> Featur
 def model_on(the_map: FeatureMap, classes: int, multi_class: str) -> PanModel:
     pairs = problems(classes, multi_class)
     rng = np.random.default_rng(2)
-    return PanModel(the_map, rng.normal(size=(len(pairs), the_map.size)), rng.normal(size=len(pairs)), classes, pairs, 5)
+    return PanModel(
+        the_map, rng.normal(size=(len(pairs), the_map.size)), rng.normal(size=len(pairs)), classes, pairs, 5
+    )
 
 
 def records(n: int = 60):
@@ -74,7 +77,11 @@ def answers(model: PanModel, names, X):
 @pytest.mark.parametrize(("kernel", "source"), MAPS)
 @pytest.mark.parametrize(("classes", "multi_class"), PROBLEMS)
 def test_pipeline_and_files_say_what_the_model_says(kernel, source, classes, multi_class, tmp_path):
-    model, names, X = model_on(map_of(kernel, source), classes, multi_class), np.array(["a", "bb", "c", "d"][:classes]), records()
+    model, names, X = (
+        model_on(map_of(kernel, source), classes, multi_class),
+        np.array(["a", "bb", "c", "d"][:classes]),
+        records(),
+    )
     labels, scores = answers(model, names, X)
     assert len(set(labels)) > 1
 
@@ -95,7 +102,9 @@ def test_pipeline_and_files_say_what_the_model_says(kernel, source, classes, mul
     assert told[1].shape == scores.shape
 
 
-@pytest.mark.parametrize("names", [np.array([3, 11, 12]), np.array([0.5, 1.5, 2.5]), np.array(["ä", "b", "c"]), np.array([False, True])])
+@pytest.mark.parametrize(
+    "names", [np.array([3, 11, 12]), np.array([0.5, 1.5, 2.5]), np.array(["ä", "b", "c"]), np.array([False, True])]
+)
 def test_labels_keep_their_kind(names, tmp_path):
     model, X = model_on(map_of("rbf", "local"), len(names), "ovr"), records()
     labels, _ = answers(model, names, X)
@@ -109,9 +118,9 @@ def test_labels_keep_their_kind(names, tmp_path):
 @pytest.mark.parametrize("source", ["local", "joint", "fourier"])
 def test_a_fitted_estimator_exports_itself(source, tmp_path):
     X, y = load_iris(return_X_y=True)
-    fitted = PanSVC(landmark_source=source, landmarks=12, multi_class="ovo", random_state=4, min_count=1, accept_risk=True).fit(
-        X[::2], y[::2]
-    )
+    fitted = PanSVC(
+        landmark_source=source, landmarks=12, multi_class="ovo", random_state=4, min_count=1, accept_risk=True
+    ).fit(X[::2], y[::2])
     scores = fitted.decision_function(X[1::2])
     np.testing.assert_allclose(fitted.to_sklearn().decision_function(X[1::2]), scores, rtol=0, atol=1e-9)
     label, told = asked(fitted.export(tmp_path / "iris.onnx"), X[1::2])
@@ -136,7 +145,9 @@ def test_the_files_need_no_tacit(tmp_path):
         "assert skops.io.get_untrusted_types(file=sys.argv[1]) == []\n"
         "print(*skops.io.load(sys.argv[1]).predict(numpy.load(sys.argv[2])))"
     )
-    done = subprocess.run([sys.executable, "-c", program, path, tmp_path / "X.npy"], capture_output=True, text=True, check=True)  # noqa: S603
+    done = subprocess.run(  # noqa: S603
+        [sys.executable, "-c", program, path, tmp_path / "X.npy"], capture_output=True, text=True, check=True
+    )
     assert done.stdout.split() == [str(label) for label in answers(model, names, X)[0]]
 
 
@@ -199,7 +210,9 @@ def test_a_pipeline_shares_no_memory_with_the_model():
 @pytest.mark.parametrize("name", ["model", "model.pkl", "model.onnx.gz"])
 def test_another_suffix_is_refused(name, tmp_path):
     model = model_on(map_of("rbf", "local"), 2, "ovr")
-    with pytest.raises(LocalError, match=r"has the unknown suffix .*: export to a file that ends in one of \.onnx, \.skops$"):
+    with pytest.raises(
+        LocalError, match=r"has the unknown suffix .*: export to a file that ends in one of \.onnx, \.skops$"
+    ):
         export(model, np.arange(2), COLUMNS, tmp_path / name)
     assert list(tmp_path.iterdir()) == []
 
@@ -209,7 +222,9 @@ def test_a_missing_package_names_the_extra(name, module, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, module, None)
     monkeypatch.delitem(sys.modules, "tacit.models.onnx_graph", raising=False)
     model = model_on(map_of("rbf", "local"), 2, "ovr")
-    with pytest.raises(MissingExtraError, match=r"^an? \.\w+ file needs the extra 'export': pip install 'tacit\[export\]'$"):
+    with pytest.raises(
+        MissingExtraError, match=rf"^an? \.\w+ file needs the extra 'export': {re.escape(install_command('export'))}$"
+    ):
         export(model, np.arange(2), COLUMNS, tmp_path / name)
     assert list(tmp_path.iterdir()) == []
 
@@ -222,10 +237,16 @@ def test_a_directory_that_is_not_there_is_said_in_one_line(tmp_path):
 
 @pytest.mark.parametrize(("classes", "multi_class"), PROBLEMS)
 def test_probabilities_go_with_the_onnx_file(classes, multi_class, tmp_path):
-    plain, names, X = model_on(map_of("rbf", "fourier"), classes, multi_class), np.array(["a", "bb", "c", "d"][:classes]), records()
+    plain, names, X = (
+        model_on(map_of("rbf", "fourier"), classes, multi_class),
+        np.array(["a", "bb", "c", "d"][:classes]),
+        records(),
+    )
     AB = np.random.default_rng(4).normal(size=(1 if classes == 2 else classes, 2))
     model = dataclasses.replace(plain, sigmoids=AB)
-    session = onnxruntime.InferenceSession(export(model, names, COLUMNS, tmp_path / "model.onnx"), providers=["CPUExecutionProvider"])
+    session = onnxruntime.InferenceSession(
+        export(model, names, COLUMNS, tmp_path / "model.onnx"), providers=["CPUExecutionProvider"]
+    )
     onnx.checker.check_model(onnx.load(tmp_path / "model.onnx"), full_check=True)
     (found,) = session.run(["probabilities"], {"X": X})
     np.testing.assert_allclose(found, probabilities(model.decide(X), AB), atol=1e-9)

@@ -17,7 +17,7 @@ from tacit.models import files
 @pytest.fixture(scope="module")
 def fitted():
     X, y = make_classification(n_samples=60, n_features=5, random_state=1)
-    return GramSVC(class_weight={0: 1.0, 1: 2.0}).fit(X, np.where(y, "ill", "well")), X
+    return GramSVC(class_weight={"ill": 1.0, "well": 2.0}).fit(X, np.where(y, "ill", "well")), X
 
 
 def test_a_model_comes_back_as_it_was(fitted, tmp_path):

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog, minimize
 
-from tacit.numeric.active_set import solve
+from tacit.numeric.svm.active_set import solve
 
 
 def cold(n, C):
@@ -49,7 +49,8 @@ def test_the_minimum_is_that_of_slsqp(seed):
     check(H, c, E, r, found)
     other = minimize(
         lambda x: value(H, c, x), cold(n, r[0])[0], jac=lambda x: H @ x - c, bounds=[(0, None)] * n, method="SLSQP",
-        constraints={"type": "eq", "fun": lambda x: E @ x - r, "jac": lambda _x: E}, options={"ftol": 1e-14, "maxiter": 1000},
+        constraints={"type": "eq", "fun": lambda x: E @ x - r, "jac": lambda _x: E},
+        options={"ftol": 1e-14, "maxiter": 1000},
     )  # fmt: skip
     assert value(H, c, found.x) <= other.fun + 1e-8 * max(1.0, abs(other.fun))
     assert value(H, c, found.x) >= other.fun - 1e-6 * max(1.0, abs(other.fun))
@@ -57,7 +58,11 @@ def test_the_minimum_is_that_of_slsqp(seed):
 
 @settings(max_examples=150, deadline=None)
 @given(
-    st.integers(0, 2**31), st.integers(1, 25), st.integers(1, 6), st.sampled_from([1e-3, 0.1, 1.0, 100.0]), st.sampled_from([1e-3, 1, 300])
+    st.integers(0, 2**31),
+    st.integers(1, 25),
+    st.integers(1, 6),
+    st.sampled_from([1e-3, 0.1, 1.0, 100.0]),
+    st.sampled_from([1e-3, 1, 300]),
 )
 def test_any_programme_ends_at_a_point_that_satisfies_the_optimality_conditions(seed, n, rank, C, features):
     H, c, E, r = programme(seed, n, rank, C, features)
@@ -69,9 +74,14 @@ def test_any_programme_ends_at_a_point_that_satisfies_the_optimality_conditions(
 def test_equal_cuts_which_make_it_singular_change_nothing(seed, n, C):
     H, c, E, r = programme(seed, n=n, C=C)
     twice = np.concatenate([np.arange(n), np.random.default_rng(seed).integers(0, n, n)])
-    once, again = solve(H, c, E, r, *cold(n, C)), solve(H[np.ix_(twice, twice)], c[twice], E[:, twice], r, *cold(2 * n, C))
+    once, again = (
+        solve(H, c, E, r, *cold(n, C)),
+        solve(H[np.ix_(twice, twice)], c[twice], E[:, twice], r, *cold(2 * n, C)),
+    )
     check(H[np.ix_(twice, twice)], c[twice], E[:, twice], r, again)
-    np.testing.assert_allclose(value(H[np.ix_(twice, twice)], c[twice], again.x), value(H, c, once.x), rtol=1e-8, atol=1e-8)
+    np.testing.assert_allclose(
+        value(H[np.ix_(twice, twice)], c[twice], again.x), value(H, c, once.x), rtol=1e-8, atol=1e-8
+    )
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -118,7 +128,7 @@ def test_a_bias_bound_stands_outside_the_sum():
 
 
 def test_a_warm_start_gives_what_a_cold_one_gives_in_fewer_steps(monkeypatch):
-    import tacit.numeric.active_set as module  # noqa: PLC0415 - to count
+    import tacit.numeric.svm.active_set as module  # noqa: PLC0415 - to count
 
     steps = []
     real = module._equality

@@ -10,19 +10,19 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from conformance.atoms_reference import round_set, upper_bound
-from tacit.numeric.atoms import (
+from tacit.numeric.groups.atoms import (
     ALIKE,
     OUT,
-    combined,
-    dealt,
+    combine_labels,
+    deal_groups,
+    deal_stages,
     group_means,
-    grouped,
     levels,
-    refined,
-    rounded,
+    make_groups,
+    refine_groups,
+    round_to_groups,
     split_by_place,
     split_by_value,
-    staged,
     upper_losses,
 )
 
@@ -52,7 +52,7 @@ def is_finer(fine: np.ndarray, coarse: np.ndarray) -> bool:
 @given(SEEDS, LEAST, st.integers(1, 60))
 def test_rows_that_never_were_in_a_sum_are_grouped_by_kind_if_there_are_enough(seed, least, n):
     kind = np.random.default_rng(seed).integers(-1, 3, n)
-    group = grouped(np.full(n, OUT), np.zeros(n, np.int64), kind, least)
+    group = make_groups(np.full(n, OUT), np.zeros(n, np.int64), kind, least)
     for k in range(3):
         own = group[kind == k]
         if least == 1:
@@ -65,7 +65,10 @@ def test_rows_that_never_were_in_a_sum_are_grouped_by_kind_if_there_are_enough(s
 
 @given(SEEDS, st.integers(2, 6), st.integers(1, 5), st.integers(0, 8))
 def test_a_run_never_shows_fewer_than_least_rows_of_an_old_atom(seed, least, atoms, gone):
-    """Whatever is known of an atom as a whole: less the rows that the run takes of it, nothing or at least `least` rows are left."""
+    """Whatever is known of an atom as a whole.
+
+    Less the rows that the run takes of it, nothing or at least `least` rows are left.
+    """
     rng = np.random.default_rng(seed)
     old = int(rng.integers(1, 2 * least))  # of earlier runs, which may have held back less or more
     label, kind = drawn_groups(rng, old, atoms), np.empty(0)
@@ -74,7 +77,7 @@ def test_a_run_never_shows_fewer_than_least_rows_of_an_old_atom(seed, least, ato
     assume(len(here) > 0)
     left = np.bincount(label[here][label[here] >= 0], minlength=atoms)
     absent = np.where(label >= 0, np.append(np.bincount(label[label >= 0], minlength=atoms) - left, 0)[label], 0)
-    group = grouped(label[here], absent[here], kind[here], least)
+    group = make_groups(label[here], absent[here], kind[here], least)
     assert sizes(group).min(initial=least) >= least
     assert is_finer(group[group >= 0], kind[here][group >= 0]), "a group is of one kind"
     for a in range(atoms):
@@ -88,7 +91,7 @@ def test_small_atoms_are_put_together_whole_and_nothing_will_split_the_groups_of
     rng = np.random.default_rng(seed)
     label = drawn_groups(rng, 1, atoms, most=least)
     kind = np.where(label < 0, -1, label % 2)
-    group = grouped(label, np.zeros(len(label), np.int64), kind, least)
+    group = make_groups(label, np.zeros(len(label), np.int64), kind, least)
     used = group >= 0
     assert is_finer(label[used], group[used]), "atoms stay whole"
     for g in np.unique(group[used]):
@@ -103,16 +106,16 @@ def test_a_few_absent_rows_or_a_few_of_another_kind_keep_an_atom_away():
     label, kind = np.repeat([0, 1, 2], 6), np.zeros(18, np.int64)
     absent = np.where(label == 1, 2, 0)
     kind[0:2] = 1  # two of the first atom have changed their class
-    assert np.unique(grouped(label, absent, kind, 3)[label < 2]).tolist() == [OUT]
-    assert np.all(grouped(label, absent, kind, 3)[label == 2] >= 0)
-    assert np.all(grouped(label, absent, kind, 2) >= 0), "two are enough"
+    assert np.unique(make_groups(label, absent, kind, 3)[label < 2]).tolist() == [OUT]
+    assert np.all(make_groups(label, absent, kind, 3)[label == 2] >= 0)
+    assert np.all(make_groups(label, absent, kind, 2) >= 0), "two are enough"
 
 
 @given(SEEDS, st.integers(1, 40))
 def test_labels_after_a_run_tell_apart_what_was_before_and_what_the_run_tells(seed, n):
     rng = np.random.default_rng(seed)
     label, group = rng.integers(-1, 4, n), rng.integers(-1, 4, n)
-    after = combined(label, group)
+    after = combine_labels(label, group)
     for i in range(n):
         for j in range(n):
             assert (after[i] == after[j]) == ((label[i], group[i]) == (label[j], group[j]))
@@ -123,7 +126,7 @@ def test_labels_after_a_run_tell_apart_what_was_before_and_what_the_run_tells(se
 def test_groups_are_refined_by_a_number_of_each_row(seed, n):
     rng = np.random.default_rng(seed)
     group, part = rng.integers(-1, 4, n), rng.integers(-1, 5, n)
-    after = refined(group, part)
+    after = refine_groups(group, part)
     np.testing.assert_array_equal(after < 0, group < 0)
     use = group >= 0
     assert is_finer(after[use], group[use])
@@ -132,8 +135,10 @@ def test_groups_are_refined_by_a_number_of_each_row(seed, n):
 
 
 def test_holders_without_rows_have_no_groups():
-    assert len(grouped(NONE, NONE, NONE, 5)) == len(refined(NONE, NONE)) == len(combined(NONE, NONE)) == 0
-    marked, group = rounded(NONE, np.zeros(0), 3, 0.0, 0)
+    assert (
+        len(make_groups(NONE, NONE, NONE, 5)) == len(refine_groups(NONE, NONE)) == len(combine_labels(NONE, NONE)) == 0
+    )
+    marked, group = round_to_groups(NONE, np.zeros(0), 3, 0.0, 0)
     assert len(marked) == len(group) == 0
     np.testing.assert_array_equal(upper_losses(NONE, np.zeros(0), np.zeros(0), np.zeros(0), np.ones(4)), np.zeros(4))
 
@@ -171,10 +176,10 @@ def test_folds_are_dealt_in_pieces_of_enough_rows_evenly_within_each_kind(seed, 
     rng = np.random.default_rng(seed)
     group = drawn_groups(rng, least, groups)
     kind = np.where(group < 0, -1, group % 2)
-    part = dealt(group, kind, number, least, np.random.default_rng(seed))
-    np.testing.assert_array_equal(part, dealt(group, kind, number, least, np.random.default_rng(seed)))
+    part = deal_groups(group, kind, number, least, np.random.default_rng(seed))
+    np.testing.assert_array_equal(part, deal_groups(group, kind, number, least, np.random.default_rng(seed)))
     assert set(part[group >= 0]) <= set(range(number))
-    assert sizes(refined(group, part)).min() >= least
+    assert sizes(refine_groups(group, part)).min() >= least
     for k in np.unique(kind[group >= 0]):
         own = group[(kind == k) & (group >= 0)]
         pieces = sum(max(1, min(number, int(np.sum(own == g)) // least)) for g in np.unique(own))
@@ -186,9 +191,9 @@ def test_folds_are_dealt_in_pieces_of_enough_rows_evenly_within_each_kind(seed, 
 def test_stages_are_nested_in_pieces_of_enough_rows(seed, least, groups):
     rng = np.random.default_rng(seed)
     group, shares = drawn_groups(rng, least, groups, most=9), (0.25, 0.5, 1.0)
-    stage = staged(group, shares, least, np.random.default_rng(seed))
+    stage = deal_stages(group, shares, least, np.random.default_rng(seed))
     assert set(stage) <= {0, 1, 2}
-    assert sizes(refined(group, stage)).min() >= least
+    assert sizes(refine_groups(group, stage)).min() >= least
     for g in np.unique(group[group >= 0]):
         rows = group == g
         if rows.sum() >= 8 * least:
@@ -245,7 +250,9 @@ def test_bounds_bracket_the_hinge_loss_at_every_step_and_are_tight_for_single_ro
         loss = np.sum((weight * np.maximum(at, 0.0))[group >= 0])
         lower = sum(max(0.0, float((weight * at)[group == g].sum())) for g in range(groups))
         assert lower - 1e-9 <= loss <= bound + 1e-9
-        np.testing.assert_allclose(bound, upper_bound([np.flatnonzero(group == g) for g in range(groups)], at, weight), atol=1e-9)
+        np.testing.assert_allclose(
+            bound, upper_bound([np.flatnonzero(group == g) for g in range(groups)], at, weight), atol=1e-9
+        )
         alone = upper_losses(np.where(group < 0, OUT, np.arange(len(group))), h, ahead, weight, np.array([step]))
         np.testing.assert_allclose(alone, loss, atol=1e-9)
 
@@ -256,7 +263,7 @@ def test_finer_groups_never_have_a_larger_bound(seed, least, groups):
     group = drawn_groups(rng, least, groups)
     h, ahead = rng.normal(size=(2, len(group)))
     steps, weight = np.array([0.0, 0.7, 1.5]), np.ones(len(group))
-    finer = refined(group, rng.integers(0, 2, len(group)))
+    finer = refine_groups(group, rng.integers(0, 2, len(group)))
     assert np.all(upper_losses(finer, h, ahead, weight, steps) <= upper_losses(group, h, ahead, weight, steps) + 1e-9)
 
 
@@ -266,13 +273,15 @@ def test_a_rounded_set_is_a_union_of_the_groups_it_returns_and_misses_no_more_th
     group = drawn_groups(rng, least, groups)
     h = rng.normal(size=len(group)) * rng.choice([1.0, 30.0], len(group))
     fresh = groups + int(rng.integers(0, 3))
-    marked, finer = rounded(group, h, least, slack, fresh)
+    marked, finer = round_to_groups(group, h, least, slack, fresh)
     np.testing.assert_array_equal(finer < 0, group < 0)
     assert not marked[group < 0].any()
     assert is_finer(finer, group)
     assert sizes(finer).min() >= least
     assert not set(finer[marked]) & set(finer[~marked & (finer >= 0)]), "a union of groups"
-    assert set(finer[finer != group]) == set(range(fresh, fresh + len(set(finer[finer != group])))), "numbers follow each other"
+    assert set(finer[finer != group]) == set(range(fresh, fresh + len(set(finer[finer != group])))), (
+        "numbers follow each other"
+    )
     use = group >= 0
     loss, cut = np.maximum(h[use], 0.0).sum(), h[marked].sum()
     whole = sum(max(0.0, float(h[group == g].sum())) for g in range(groups))
@@ -280,7 +289,9 @@ def test_a_rounded_set_is_a_union_of_the_groups_it_returns_and_misses_no_more_th
     if slack == 1e9:
         np.testing.assert_array_equal(finer, group)
     if least == 1:
-        np.testing.assert_array_equal(marked, use & (np.array([h[group == g].sum() > 0 if g >= 0 else False for g in group])))
+        np.testing.assert_array_equal(
+            marked, use & (np.array([h[group == g].sum() > 0 if g >= 0 else False for g in group]))
+        )
 
 
 @given(SEEDS, st.integers(2, 6), st.integers(1, 6), st.sampled_from([0.0, 0.5, 5.0]))
@@ -288,20 +299,25 @@ def test_rounding_takes_the_splits_of_the_plain_reference(seed, least, groups, s
     rng = np.random.default_rng(seed)
     group = drawn_groups(rng, least, groups)
     h = rng.normal(size=len(group))
-    marked, finer = rounded(group, h, least, slack, groups)
+    marked, finer = round_to_groups(group, h, least, slack, groups)
     lists = [list(np.flatnonzero(group == g)) for g in range(groups)]
     rows, after = round_set(lists, np.ones(len(group), bool), h, least, slack)
     assert sorted(rows) == list(np.flatnonzero(marked))
-    assert {frozenset(each) for each in after} == {frozenset(np.flatnonzero(finer == g)) for g in np.unique(finer[finer >= 0])}
+    assert {frozenset(each) for each in after} == {
+        frozenset(np.flatnonzero(finer == g)) for g in np.unique(finer[finer >= 0])
+    }
 
 
 @given(SEEDS, st.integers(2, 6), st.integers(1, 6))
 def test_without_slack_a_cut_misses_only_what_pieces_that_are_too_small_would_tell(seed, least, groups):
-    """After a split by (2) with k* rows of each side or more nothing is missed; else a split would leave a piece of fewer rows."""
+    """After a split by (2) with k* rows of each side or more nothing is missed.
+
+    Else a split would leave a piece of fewer rows.
+    """
     rng = np.random.default_rng(seed)
     group = drawn_groups(rng, least, groups, most=8)
     h = rng.normal(size=len(group))
-    marked, _ = rounded(group, h, least, 0.0, groups)
+    marked, _ = round_to_groups(group, h, least, 0.0, groups)
     for g in range(groups):
         rows = group == g
         inside, n = int(np.sum(h[rows] > 0)), int(rows.sum())
@@ -311,20 +327,22 @@ def test_without_slack_a_cut_misses_only_what_pieces_that_are_too_small_would_te
 
 def test_a_group_whose_sum_is_nothing_but_rounding_is_in_no_set():
     group, h = np.repeat([0, 1], 2), np.array([0.25, -0.25 + 1e-12, 1.0, 1.0])
-    assert rounded(group, h, 2, 0.0, 2)[0].tolist() == [False, False, True, True]
-    assert rounded(np.arange(4), h, 1, 0.0, 4)[0].tolist() == [True, False, True, True]
+    assert round_to_groups(group, h, 2, 0.0, 2)[0].tolist() == [False, False, True, True]
+    assert round_to_groups(np.arange(4), h, 1, 0.0, 4)[0].tolist() == [True, False, True, True]
 
 
 @pytest.mark.parametrize("slack", [0.0, 0.3, 0.9])
 def test_no_more_splits_are_taken_than_the_slack_asks_for(slack):
     group, h = np.repeat([0, 1, 2], 4), np.tile([1.0, 1.0, -1.0, -1.0], 3) * np.repeat([1.0, 0.5, 0.25], 4)
-    _, finer = rounded(group, h, 2, slack * 3.5, 3)
+    _, finer = round_to_groups(group, h, 2, slack * 3.5, 3)
     assert len(np.unique(finer)) - 3 == {0.0: 3, 0.3: 2, 0.9: 1}[slack]
 
 
 def test_large_groups_are_cut_into_pieces_of_rows_that_are_near_each_other():
     draw = np.random.default_rng(0)
-    X = np.concatenate([draw.normal(size=(40, 3)) + centre for centre in ([0, 0, 0], [50, 0, 0], [0, 50, 0], [50, 50, 0])])
+    X = np.concatenate(
+        [draw.normal(size=(40, 3)) + centre for centre in ([0, 0, 0], [50, 0, 0], [0, 50, 0], [50, 50, 0])]
+    )
     group = np.zeros(160, dtype=np.int64)
     group[::40] = OUT
     found = split_by_place(group, X, 5, 8)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tacit.numeric.box_dual import NOTHING, SWEEPS, descend
+from tacit.numeric.svm.box_dual import NOTHING, SWEEPS, descend
 
 
 def problem(n: int = 60, p: int = 4, *, kernel: bool) -> dict[str, Any]:
@@ -54,6 +54,20 @@ def test_a_warm_start_needs_one_look():
     np.testing.assert_allclose(again, lam, atol=1e-8)
 
 
+def test_a_coordinate_that_was_left_out_is_looked_at_again():
+    """Most records are far from the margin, on both sides, and a start at the wrong ends brings many back."""
+    rng, n = np.random.default_rng(0), 2000
+    U = np.column_stack([rng.normal(size=(n, 5)), np.ones(n)])
+    y = np.where(U[:, 0] + 0.3 * rng.normal(size=n) > 0, 1.0, -1.0)
+    at = {"U": U, "E": NOTHING, "y": y, "cap": np.full(n, 0.01), "q": np.ones(6)}
+    for start in (np.zeros(n), at["cap"].copy(), np.where(rng.random(n) < 0.5, 0.01, 0.0)):
+        lam, theta, sweeps = solved(at, np.zeros(6), start, tol=1e-6)
+        gradient = y * (U @ theta) - 1.0
+        assert sweeps < SWEEPS
+        inward = np.where(lam <= 0, -gradient, np.where(lam >= 0.01, gradient, np.abs(gradient)))
+        assert inward.max() < 2e-6  # theta moves on within the last sweep
+
+
 def test_the_order_is_of_the_seed_and_the_solution_is_not():
     at, c = problem(kernel=False), np.zeros(4)
     once, twice, other = (solved(at, c, np.zeros(60), tol=1e-3, seed=s)[1] for s in (1, 1, 2))
@@ -70,5 +84,5 @@ def test_a_coordinate_without_curvature_goes_to_the_end_of_its_box():
 
 
 def test_whoever_does_not_train_does_not_wait_for_numba():
-    code = "import sys, tacit.protocols.consensus_horizontal; sys.exit('numba' in sys.modules)"
+    code = "import sys, tacit.protocols.consensus.horizontal; sys.exit('numba' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0  # noqa: S603 - this interpreter

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from tacit.errors import LocalError
-from tacit.numeric.consensus_columns import factor, hinge, kernel_values, own_kernel, ridge, spans, widened
-from tacit.numeric.kernels import Kernel
+from tacit.numeric.consensus.columns import factor, hinge, kernel_values, own_kernel, ridge, spans, widen_span
+from tacit.numeric.svm.kernels import Kernel
 
 RNG = np.random.default_rng(0)
 
@@ -54,7 +54,7 @@ def test_the_span_takes_up_what_is_new_and_nothing_else():
     X = RNG.normal(size=(20, 3))
     K, B, F = X @ X.T, np.empty((20, 0)), np.empty((20, 0))
     for p in RNG.normal(size=(6, 20)):
-        B, F = widened(B, F, p, K @ p, 1e-10)
+        B, F = widen_span(B, F, p, K @ p, 1e-10)
     assert B.shape == (20, 3)
     np.testing.assert_allclose(B.T @ K @ B, np.eye(3), atol=1e-9)
     np.testing.assert_allclose(F @ F.T, K, atol=1e-9)
@@ -63,7 +63,7 @@ def test_the_span_takes_up_what_is_new_and_nothing_else():
 def test_a_kernel_that_is_no_inner_product_is_refused():
     K = np.diag([1.0, -1.0, 1.0])
     with pytest.raises(LocalError, match="the kernel is no inner product on these records"):
-        widened(np.empty((3, 0)), np.empty((3, 0)), np.array([0.1, 1.0, 0.1]), K @ np.array([0.1, 1.0, 0.1]), 1e-10)
+        widen_span(np.empty((3, 0)), np.empty((3, 0)), np.array([0.1, 1.0, 0.1]), K @ np.array([0.1, 1.0, 0.1]), 1e-10)
 
 
 def test_a_party_s_gamma_is_of_its_own_columns_and_a_party_without_columns_adds_nothing():

@@ -1,4 +1,4 @@
-"""How many features go in which round, where that leaves each, which subset is taken, which features pass the filters."""
+"""How many features leave in which round, how each is ranked, which subset is taken, which ones pass the filters."""
 
 import numpy as np
 import pytest
@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import f_oneway, ttest_ind
 
-from tacit.numeric.elimination import best, ranking, schedule, sizes, subsets
-from tacit.numeric.filters import Filters, candidates, voted
-from tacit.numeric.folds import chosen, dealt
-from tacit.numeric.relevance import class_sums
+from tacit.numeric.features.elimination import best, ranking, schedule, sizes, subsets
+from tacit.numeric.features.filters import Filters, candidates, vote_features
+from tacit.numeric.features.relevance import class_sums
+from tacit.numeric.scores.folds import choose_class, deal_folds
 
 RNG = np.random.default_rng(4)
 X = RNG.normal(size=(60, 8)) + np.arange(8)
@@ -63,16 +63,16 @@ def test_the_largest_subset_within_a_standard_error_of_the_best_is_chosen():
 @given(st.integers(2, 6), st.lists(st.integers(-1, 3), max_size=60), st.integers(0, 1000))
 def test_every_class_is_dealt_evenly_and_the_same_way_again(folds, codes, seed):
     codes = np.array(codes, dtype=np.int64)
-    fold = dealt(codes, folds, (seed, 7))
-    np.testing.assert_array_equal(fold, dealt(codes, folds, (seed, 7)))
+    fold = deal_folds(codes, folds, (seed, 7))
+    np.testing.assert_array_equal(fold, deal_folds(codes, folds, (seed, 7)))
     for code in set(codes) - {-1}:
         counts = np.bincount(fold[codes == code], minlength=folds)
         assert counts.max() - counts.min() <= 1
 
 
 def test_one_column_chooses_by_sign_and_more_by_the_largest():
-    assert chosen(np.array([[0.1], [-0.1], [0.0]])).tolist() == [1, 0, 0]
-    assert chosen(np.array([[0.1, 0.3], [-1.0, -2.0]])).tolist() == [1, 0]
+    assert choose_class(np.array([[0.1], [-0.1], [0.0]])).tolist() == [1, 0, 0]
+    assert choose_class(np.array([[0.1, 0.3], [-1.0, -2.0]])).tolist() == [1, 0]
 
 
 # filters
@@ -92,27 +92,29 @@ def scores():
 def test_a_feature_passes_if_it_meets_all_thresholds():
     fisher, t, ratio = scores()
     passing = set(np.flatnonzero((fisher >= 0.1) & (t.pvalue <= 0.2) & (ratio >= 0.02)))
-    assert set(voted(sums(), Filters(fisher=0.1, welch=0.2, scatter=0.02))) == passing
+    assert set(vote_features(sums(), Filters(fisher=0.1, welch=0.2, scatter=0.02))) == passing
     assert passing < set(range(8))
 
 
 def test_a_majority_is_two_of_three():
     fisher, t, ratio = scores()
     votes = (fisher >= 0.3).astype(int) + (t.pvalue <= 0.5) + (ratio >= 0.05)
-    assert set(voted(sums(), Filters(fisher=0.3, welch=0.5, scatter=0.05, votes=2))) == set(np.flatnonzero(votes >= 2))
+    assert set(vote_features(sums(), Filters(fisher=0.3, welch=0.5, scatter=0.05, votes=2))) == set(
+        np.flatnonzero(votes >= 2)
+    )
 
 
 def test_a_filter_without_threshold_passes_its_quota_or_all():
-    assert len(voted(sums(), Filters(welch=None))) == 8
+    assert len(vote_features(sums(), Filters(welch=None))) == 8
     fisher, t, ratio = scores()
     tops = [set(np.argsort(s)[-3:]) for s in (fisher, np.abs(t.statistic), ratio)]
-    assert set(voted(sums(), Filters(welch=None, quota=3))) == set.intersection(*tops)
+    assert set(vote_features(sums(), Filters(welch=None, quota=3))) == set.intersection(*tops)
 
 
 def test_the_voted_set_comes_weakest_first_and_is_never_empty():
-    order = voted(sums(), Filters(welch=None))
+    order = vote_features(sums(), Filters(welch=None))
     assert order[-1] == np.argmax(scores()[0])
-    assert voted(sums(), Filters(welch=0.0)).tolist() == [order[-1]]
+    assert vote_features(sums(), Filters(welch=0.0)).tolist() == [order[-1]]
 
 
 def test_candidates_are_sets_of_the_weakest():

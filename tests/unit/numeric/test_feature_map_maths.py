@@ -7,8 +7,8 @@ import pytest
 from sklearn.kernel_approximation import Nystroem, RBFSampler
 from sklearn.metrics.pairwise import pairwise_kernels
 
-from tacit.numeric.feature_map import basis_of, fourier, fourier_weights, kernel_matrix, nystroem
-from tacit.numeric.kernels import Kernel
+from tacit.numeric.features.feature_map import basis_of, fourier, fourier_weights, kernel_matrix, nystroem, suits_single
+from tacit.numeric.svm.kernels import Kernel
 
 KERNELS = [Kernel("rbf", 0.3), Kernel("poly", 0.5, 3, 1.0), Kernel("linear"), Kernel("sigmoid", 0.1, coef0=0.2)]
 
@@ -93,7 +93,9 @@ def test_the_basis_has_the_largest_eigenvalue_first_and_is_orthonormal_for_the_k
 def test_blocks_change_nothing(block):
     X, L = tables()
     basis = basis_of(L, KERNELS[0])
-    np.testing.assert_allclose(nystroem(X, L, basis, KERNELS[0], block=block), nystroem(X, L, basis, KERNELS[0]), atol=1e-13)
+    np.testing.assert_allclose(
+        nystroem(X, L, basis, KERNELS[0], block=block), nystroem(X, L, basis, KERNELS[0]), atol=1e-13
+    )
     maps = fourier_weights(0, 4, 7, 0.3)
     np.testing.assert_allclose(fourier(X, *maps, block=block), fourier(X, *maps), atol=1e-13)
 
@@ -105,6 +107,16 @@ def test_single_precision_is_asked_for_and_given():
     assert F.dtype == np.float32
     np.testing.assert_allclose(F, nystroem(X, L, basis, KERNELS[0]), atol=1e-4)
     assert fourier(X, *fourier_weights(0, 4, 7, 0.3), "float32").dtype == np.float32
+
+
+def test_features_are_computed_in_single_precision_where_that_loses_nothing():
+    X = 1000.0 + np.random.default_rng(0).normal(size=(300, 20))
+    rbf = Kernel("rbf", 0.05)
+    for L, single in ((X[:60], True), (np.vstack([X[:60], X[:60] + 1e-3]), False), (10.0 * X[:60] - 9000.0, False)):
+        basis = basis_of(L, rbf)
+        assert suits_single(L, basis, rbf) == single
+        np.testing.assert_allclose(nystroem(X, L, basis, rbf, "float32"), nystroem(X, L, basis, rbf), atol=1e-4)
+    assert not suits_single(X[:60], basis_of(X[:60], Kernel("poly", 0.01)), Kernel("poly", 0.01))
 
 
 def test_fourier_features_are_those_of_scikit_learns_sampler_with_the_same_weights():

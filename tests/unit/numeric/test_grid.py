@@ -7,15 +7,23 @@ import pytest
 from sklearn.metrics import accuracy_score, balanced_accuracy_score, confusion_matrix, f1_score
 
 from tacit.choreo import LocalError
-from tacit.numeric.folds import dealt, staged
-from tacit.numeric.grid import arranged, best_of, check_candidates, check_scoring, first_best, schedule, scores_of
-from tacit.numeric.kernels import Kernel
+from tacit.numeric.scores.folds import assign_stages, deal_folds
+from tacit.numeric.scores.grid import (
+    arrange,
+    best_of,
+    check_candidates,
+    check_scoring,
+    first_best,
+    schedule,
+    scores_of,
+)
+from tacit.numeric.svm.kernels import Kernel
 
 A, B = Kernel("rbf", 0.1), Kernel("linear")
 
 
 def test_candidates_of_one_kernel_share_it_and_their_prices_rise():
-    grid = arranged([(A, 10.0), (B, 1.0), (A, 0.1), (A, 10.0)])
+    grid = arrange([(A, 10.0), (B, 1.0), (A, 0.1), (A, 10.0)])
     assert grid.kernels == (A, B)
     assert grid.prices == ((0.1, 10.0), (1.0,))
     assert grid.places == ((0, 1), (1, 0), (0, 0), (0, 1))
@@ -50,20 +58,26 @@ def test_a_schedule_ends_with_all_rows_and_fewer_candidates_than_factor():
 
 def test_stages_are_nested_shares_of_every_class_and_fold():
     codes = np.repeat([0, 1, -1], [90, 45, 5])
-    fold = dealt(codes, 3, 0)
-    stage = staged(codes, fold, (1 / 9, 1 / 3, 1.0), 7)
+    fold = deal_folds(codes, 3, 0)
+    stage = assign_stages(codes, fold, (1 / 9, 1 / 3, 1.0), 7)
     for code, size in ((0, 30), (1, 15)):
         for q in range(3):
             mine = stage[(codes == code) & (fold == q)]
-            assert [int(np.sum(mine <= s)) for s in range(3)] == [int(np.ceil(size / 9 - 1e-9)), int(np.ceil(size / 3 - 1e-9)), size]
-    np.testing.assert_array_equal(stage, staged(codes, fold, (1 / 9, 1 / 3, 1.0), 7))
-    assert np.any(stage != staged(codes, fold, (1 / 9, 1 / 3, 1.0), 8))
+            assert [int(np.sum(mine <= s)) for s in range(3)] == [
+                int(np.ceil(size / 9 - 1e-9)),
+                int(np.ceil(size / 3 - 1e-9)),
+                size,
+            ]
+    np.testing.assert_array_equal(stage, assign_stages(codes, fold, (1 / 9, 1 / 3, 1.0), 7))
+    assert np.any(stage != assign_stages(codes, fold, (1 / 9, 1 / 3, 1.0), 8))
 
 
 def test_what_is_no_grid_is_refused():
     with pytest.raises(LocalError, match="there is no candidate to try"):
         check_candidates(())
-    with pytest.raises(LocalError, match="candidates may differ in C, kernel, gamma, degree, coef0, not in landmarks, tol"):
+    with pytest.raises(
+        LocalError, match="candidates may differ in C, kernel, gamma, degree, coef0, not in landmarks, tol"
+    ):
         check_candidates(({"C": 1.0, "tol": 1.0, "landmarks": 3},))
     with pytest.raises(LocalError, match="unknown scoring 'roc_auc': counts that are summed give one of accuracy"):
         check_scoring("roc_auc")

@@ -7,7 +7,7 @@ import pytest
 from sklearn.datasets import load_breast_cancer
 from sklearn.svm import SVC
 
-from tacit.numeric.interior_svm import balanced, solve
+from tacit.numeric.svm.interior_svm import balance_classes, solve
 
 
 def records(rows: int = 200, seed: int = 0):
@@ -61,4 +61,4 @@ def test_one_row_of_a_class_and_features_of_nothing_are_solved_too():
 
 
 def test_the_start_has_all_rows_at_their_bound_but_for_the_heavier_class():
-    np.testing.assert_allclose(balanced(np.array([1.0, -1.0, -1.0]), np.array([1.0, 2.0, 2.0])), [1.0, 0.5, 0.5])
+    np.testing.assert_allclose(balance_classes(np.array([1.0, -1.0, -1.0]), np.array([1.0, 2.0, 2.0])), [1.0, 0.5, 0.5])

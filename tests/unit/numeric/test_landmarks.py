@@ -11,8 +11,8 @@ from sklearn.cluster import KMeans
 from sklearn.datasets import load_breast_cancer
 from sklearn.preprocessing import MinMaxScaler
 
-from tacit.numeric import landmarks
-from tacit.numeric.landmarks import (
+from tacit.numeric.features import landmarks
+from tacit.numeric.features.landmarks import (
     centres,
     centres_of_cells,
     clusters,
@@ -20,10 +20,10 @@ from tacit.numeric.landmarks import (
     cut,
     k_means,
     lloyd,
-    merged,
+    merge_small,
     nearest,
     seeds,
-    spread,
+    spread_seeds,
 )
 
 
@@ -42,7 +42,11 @@ def libraries(X, k):
 
 @settings(deadline=None, max_examples=60)
 @given(
-    X=arrays.arrays(np.float64, st.tuples(st.integers(0, 40), st.integers(1, 3)), elements=st.sampled_from([0.0, 1.0, 1.5, -7.0, 1e6])),
+    X=arrays.arrays(
+        np.float64,
+        st.tuples(st.integers(0, 40), st.integers(1, 3)),
+        elements=st.sampled_from([0.0, 1.0, 1.5, -7.0, 1e6]),
+    ),
     k=st.integers(0, 50),
     min_cluster=st.integers(1, 7),
 )
@@ -75,7 +79,7 @@ def test_with_clusters_of_five_there_are_as_many_and_the_objective_is_near(wdbc,
 
 
 def test_giving_back_what_merging_took_keeps_the_number_and_lowers_the_objective(wdbc):
-    label = merged(wdbc, k_means(wdbc, np.ones(len(wdbc)), 85, 0), 85, 5)
+    label = merge_small(wdbc, k_means(wdbc, np.ones(len(wdbc)), 85, 0), 85, 5)
     without, _ = landmarks.means(wdbc, label)
     middle, _ = centres(wdbc, 85, 5, seed=0)
     assert len(without) < 60
@@ -84,7 +88,7 @@ def test_giving_back_what_merging_took_keeps_the_number_and_lowers_the_objective
 
 def test_the_smallest_cluster_joins_the_nearest_until_all_are_large_enough():
     X = np.array([[0.0], [0.1], [0.2], [5.0], [5.1], [9.0], [9.1], [9.2]])
-    label = merged(X, np.array([0, 0, 0, 1, 1, 2, 2, 2]), 3, 3)
+    label = merge_small(X, np.array([0, 0, 0, 1, 1, 2, 2, 2]), 3, 3)
     np.testing.assert_array_equal(label, [0, 0, 0, 2, 2, 2, 2, 2])
 
 
@@ -119,6 +123,22 @@ def test_blocks_change_nothing(wdbc, monkeypatch):
     np.testing.assert_array_equal(nearest(wdbc, wdbc[:40]), whole)
 
 
+def test_centres_of_a_sample_are_means_of_all_records_and_nearly_as_good():
+    draw = np.random.default_rng(0)
+    X = draw.normal(size=(20, 4))[draw.integers(0, 20, 6000)] + 0.3 * draw.normal(size=(6000, 4))
+    found, size = centres(X, 20, 5, 0)
+    assert (size.sum(), len(found)) == (6000, 20)
+    np.testing.assert_allclose(size @ found / 6000, X.mean(axis=0), atol=1e-12)
+    whole = np.square(X - X[0]).sum()
+    assert size.min() >= 5
+    assert objective(X, found) < 1.02 * libraries(X, 20) < whole
+
+
+def test_the_mean_of_every_cluster_of_a_sample_is_of_enough_records():
+    X = np.random.default_rng(0).standard_cauchy(size=(6000, 2))
+    assert centres(X, 20, 50, 0)[1].min() >= 50
+
+
 def test_a_cut_goes_across_the_longest_axis_and_leaves_enough_on_both_sides():
     rng = np.random.default_rng(3)
     X = rng.normal(size=(60, 2)) * [10.0, 1.0]
@@ -138,17 +158,19 @@ def test_centres_of_cells_are_the_means_of_all_their_records(wdbc):
 
 
 def test_seeds_are_spread_until_every_record_is_one_of_them(wdbc):
-    chosen = spread(wdbc, 30)
-    covered = [np.sqrt(np.square(wdbc[:, None] - wdbc[chosen[:k]][None]).sum(axis=2).min(axis=1).max()) for k in (1, 10, 30)]
+    chosen = spread_seeds(wdbc, 30)
+    covered = [
+        np.sqrt(np.square(wdbc[:, None] - wdbc[chosen[:k]][None]).sum(axis=2).min(axis=1).max()) for k in (1, 10, 30)
+    ]
     assert covered[0] > covered[1] > covered[2]
     assert len(set(chosen.tolist())) == 30
-    assert len(spread(np.repeat(wdbc[:3], 4, axis=0), 12)) == 3
+    assert len(spread_seeds(np.repeat(wdbc[:3], 4, axis=0), 12)) == 3
 
 
 def test_of_two_starts_the_better_counts(wdbc):
     weight, spent = np.ones(len(wdbc)), {}
     for k in (20, 200):
-        starts = seeds(wdbc, weight, k, np.random.default_rng(0)), spread(wdbc, k)
+        starts = seeds(wdbc, weight, k, np.random.default_rng(0)), spread_seeds(wdbc, k)
         spent[k] = [objective(wdbc, landmarks.means(wdbc, lloyd(wdbc, weight, start))[0]) for start in starts]
         found = objective(wdbc, landmarks.means(wdbc, k_means(wdbc, weight, k, 0))[0])
         assert found == pytest.approx(min(spent[k]), rel=1e-3)

@@ -1,4 +1,7 @@
-"""Of how many rows a sum must be: never so few that its numbers, with all that were opened before, outnumber the unknowns."""
+"""Of how many rows a sum must be.
+
+Never so few that its numbers, with all that were opened before, outnumber the unknowns.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tacit.numeric.least_count import CAP, FLOOR, MANY, MARGIN, SAMPLE, advised, least_count, left, unknowns
+from tacit.numeric.groups.least_count import (
+    CAP,
+    FLOOR,
+    MANY,
+    MARGIN,
+    SAMPLE,
+    advise_size,
+    count_left,
+    least_count,
+    unknowns,
+)
 
 
 @given(st.lists(st.integers(1, 500), min_size=1, max_size=12), st.floats(1.0, 60.0))
@@ -18,7 +31,7 @@ def test_however_many_maps_are_opened_they_never_tell_as_much_as_there_are_unkno
         assert m >= FLOOR
         told += features / (m * d)
     assert told <= 1.0 / MARGIN + 1e-9
-    assert left(told) > 0, "there is always something for the next one"
+    assert count_left(told) > 0, "there is always something for the next one"
 
 
 @given(st.integers(1, 500), st.floats(1.0, 60.0), st.floats(0.0, 0.7))
@@ -66,15 +79,15 @@ def test_values_are_counted_in_a_sample():
 @pytest.mark.parametrize("columns", [2, 10, 60])
 @pytest.mark.parametrize("rows", [20, 500, 10_000, 10**7])
 def test_a_map_whose_size_is_left_open_leaves_groups_that_can_be_split(rows, columns, landmarks):
-    size = advised(rows, columns, landmarks=landmarks)
+    size = advise_size(rows, columns, landmarks=landmarks)
     assert 1 <= size <= max(CAP, 2 * columns)
     if rows >= 10_000:
         m = least_count(size + columns * landmarks, columns, 0.0)
         assert rows >= 4 * m
-    assert advised(10 * rows, columns, landmarks=landmarks) >= size
+    assert advise_size(10 * rows, columns, landmarks=landmarks) >= size
 
 
 def test_over_single_rows_more_features_are_better():
-    assert advised(1000, 10, landmarks=True, exact=True) == 150
-    assert advised(10**6, 10, landmarks=False, exact=True) == CAP
-    assert advised(3, 10, landmarks=True, exact=True) == 1
+    assert advise_size(1000, 10, landmarks=True, exact=True) == 150
+    assert advise_size(10**6, 10, landmarks=False, exact=True) == CAP
+    assert advise_size(3, 10, landmarks=True, exact=True) == 1

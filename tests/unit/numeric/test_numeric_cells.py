@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tacit.errors import LocalError
-from tacit.numeric.cells import EXPONENTS, Cells, exponent_over, most_bits, over
+from tacit.numeric.cells.integers import EXPONENTS, Cells, exponent_over, mark_exceeded, most_bits
 
 RNG = np.random.default_rng(0)
 
@@ -28,7 +28,9 @@ def test_reals_come_back_to_half_a_step(exponent):
     ints = cells.encode(x, "x")
     assert np.abs(ints).max() <= cells.bound
     np.testing.assert_allclose(np.ldexp(ints, exponent - 20), x, atol=2.0 ** (exponent - 21))
-    np.testing.assert_allclose(cells.decode(cells.dots(ints, ints)), x @ x.T, rtol=0, atol=3 * 2.0 ** (2 * exponent - 20))
+    np.testing.assert_allclose(
+        cells.decode(cells.dots(ints, ints)), x @ x.T, rtol=0, atol=3 * 2.0 ** (2 * exponent - 20)
+    )
 
 
 def test_a_value_outside_the_range_is_refused():
@@ -44,9 +46,9 @@ def test_more_bits_than_cost_nothing_are_taken_where_there_are_few_columns():
 
 @pytest.mark.parametrize(("largest", "exponent"), [(0.0, EXPONENTS[0]), (1.0, 0), (1.01, 1), (16.0, 4), (0.3, -1)])
 def test_the_first_power_of_two_that_nothing_exceeds(largest, exponent):
-    assert exponent_over(over(np.array([[largest, -largest / 2]]))) == exponent
+    assert exponent_over(mark_exceeded(np.array([[largest, -largest / 2]]))) == exponent
 
 
 def test_values_beyond_every_power_are_refused():
     with pytest.raises(LocalError, match="larger than 2\\^63: scale the features"):
-        exponent_over(over(np.array([[1e30]])))
+        exponent_over(mark_exceeded(np.array([[1e30]])))

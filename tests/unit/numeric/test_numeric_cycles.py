@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from tacit.numeric.cycles import disjoint_cycles, most
+from tacit.numeric.cells.cycles import disjoint_cycles, most
 
 CASES = [(n, q) for n in range(3, 17) for q in range(1, most(n) + 1)]
 

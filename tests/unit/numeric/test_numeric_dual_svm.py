@@ -7,7 +7,8 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.svm import SVC, SVR
 
 from tacit.errors import LocalError
-from tacit.numeric.dual_svm import dual_objective, solve, solve_numbers
+from tacit.numeric.svm.dual_svm import dual_objective, solve, solve_numbers
+from tacit.numeric.svm.problems import count_problems, problems, value_classes
 
 RNG = np.random.default_rng(11)
 X = RNG.normal(size=(90, 4))
@@ -16,7 +17,8 @@ BINARY = (X[:, 0] - X[:, 1] + 0.7 * NOISE > 0).astype(np.int64)
 THREE = np.digitize(X[:, 0] + 0.5 * NOISE, [-0.5, 0.5])
 K = rbf_kernel(X, gamma=0.4)
 NEW = rbf_kernel(RNG.normal(size=(30, 4)), X, gamma=0.4)
-TIGHT = {"tol": 1e-8, "max_iter": -1}
+ENDS = {"tol": 1e-8, "max_iter": -1}
+TIGHT = {"multi_class": "ovr", **ENDS}
 
 
 @pytest.mark.parametrize("C", [0.1, 1.0, 20.0])
@@ -33,6 +35,36 @@ def test_three_classes_equal_one_versus_rest(C):
     rest = OneVsRestClassifier(SVC(C=C, kernel="precomputed", tol=1e-8)).fit(K, THREE)
     assert got.coef.shape == (3, 90)
     np.testing.assert_allclose(NEW @ got.coef.T + got.bias, rest.decision_function(NEW), atol=1e-7)
+
+
+@pytest.mark.parametrize("weight", [None, 1.0 + np.arange(90) % 4])
+def test_pairs_are_those_of_scikit_learns_svc_to_the_last_step(weight):
+    five = np.digitize(X[:, 0] + 0.5 * NOISE, [-1.0, -0.3, 0.3, 1.0])
+    got = solve(K, five, weight, C=2.0, multi_class="ovo", tol=1e-3, max_iter=-1)
+    svc = SVC(C=2.0, kernel="precomputed", decision_function_shape="ovo").fit(K, five, sample_weight=weight)
+    assert got.coef.shape == (10, 90)
+    pairs = NEW @ got.coef.T + got.bias
+    np.testing.assert_allclose(pairs, svc.decision_function(NEW), atol=1e-12)
+    svc.decision_function_shape = "ovr"
+    np.testing.assert_allclose(value_classes(pairs, "ovo"), svc.decision_function(NEW), atol=1e-12)
+
+
+def test_a_class_that_wins_no_more_pairs_is_chosen_by_its_summed_values():
+    """Each of three wins one pair; the values 0 and 0.2 are the first of a pair's, as in scikit-learn."""
+    values = np.array([[0.2, -0.1, 3.0], [0.0, 1.0, -1.0]])
+    chosen = value_classes(values, "ovo").argmax(axis=1)
+    np.testing.assert_array_equal(chosen, [1, 0])
+    np.testing.assert_array_equal(value_classes(values, "ovr"), values)
+
+
+@pytest.mark.parametrize("classes", range(2, 30))
+def test_as_many_problems_are_counted_as_there_are(classes):
+    for multi_class in ("ovr", "ovo"):
+        assert len(problems(classes, multi_class)) == count_problems(classes, multi_class)
+    assert value_classes(np.ones((2, count_problems(classes, "ovo"))), "ovo").shape == (
+        2,
+        classes if classes > 2 else 1,
+    )
 
 
 @pytest.mark.parametrize("codes", [BINARY, THREE])
@@ -73,7 +105,9 @@ def test_a_weight_of_two_is_a_record_twice():
     twice = np.repeat(np.arange(90), weight.astype(int))
     got = solve(K, BINARY, weight, C=0.8, **TIGHT)
     repeated = solve(K[np.ix_(twice, twice)], BINARY[twice], None, C=0.8, **TIGHT)
-    np.testing.assert_allclose(NEW @ got.coef[0] + got.bias[0], NEW[:, twice] @ repeated.coef[0] + repeated.bias[0], atol=1e-6)
+    np.testing.assert_allclose(
+        NEW @ got.coef[0] + got.bias[0], NEW[:, twice] @ repeated.coef[0] + repeated.bias[0], atol=1e-6
+    )
     assert got.objective[0] == pytest.approx(repeated.objective[0], abs=1e-7)
 
 
@@ -103,7 +137,9 @@ def test_a_weight_of_zero_is_a_record_left_out():
 @pytest.mark.parametrize("codes", [BINARY, THREE])
 @pytest.mark.parametrize("zero", [lambda codes: codes == 1, lambda codes: codes >= 0], ids=["one class", "all classes"])
 def test_a_class_that_no_weight_is_left_for_is_refused(codes, zero):
-    with pytest.raises(LocalError, match="of the classes has no record of positive weight: give every class some weight"):
+    with pytest.raises(
+        LocalError, match="of the classes has no record of positive weight: give every class some weight"
+    ):
         solve(K, codes, np.where(zero(codes), 0.0, 1.0), C=1.0, **TIGHT)
 
 
@@ -122,7 +158,7 @@ def test_one_class_alone_is_refused():
 @pytest.mark.parametrize("epsilon", [0.0, 0.2])
 def test_numbers_equal_scikit_learns_svr(epsilon, weight):
     y = X[:, 0] * X[:, 1] + 0.2 * NOISE
-    got = solve_numbers(K, y, weight, C=2.0, epsilon=epsilon, **TIGHT)
+    got = solve_numbers(K, y, weight, C=2.0, epsilon=epsilon, **ENDS)
     kept = np.arange(90) if weight is None else np.flatnonzero(weight)
     svr = SVR(C=2.0, epsilon=epsilon, kernel="precomputed", tol=1e-8)
     svr.fit(K[np.ix_(kept, kept)], y[kept], sample_weight=None if weight is None else weight[kept])
@@ -135,4 +171,4 @@ def test_numbers_equal_scikit_learns_svr(epsilon, weight):
 
 def test_numbers_without_any_weight_are_refused():
     with pytest.raises(LocalError, match="no record has a positive weight"):
-        solve_numbers(K, NOISE, np.zeros(90), C=1.0, epsilon=0.1, **TIGHT)
+        solve_numbers(K, NOISE, np.zeros(90), C=1.0, epsilon=0.1, **ENDS)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tacit.numeric.draws import public_words, uniform
-from tacit.numeric.elm import (
+from tacit.numeric.features.elm import (
     ACTIVATIONS,
     CUTOFF,
     RIDGES,
@@ -21,6 +20,7 @@ from tacit.numeric.elm import (
     targets_of,
     words_needed,
 )
+from tacit.numeric.ring.draws import public_words, uniform
 
 
 @pytest.fixture
@@ -52,7 +52,9 @@ def test_weights_make_inputs_of_about_the_scale_for_columns_of_unit_variance(rng
 def test_the_parts_of_the_columns_add_up_to_the_layer_s_input(rng, activation):
     X = rng.normal(size=(9, 7))
     W, b = layer(5, 7, activation)
-    parts = [reach(X[:, c], W[c], share, activation, 7) for c, share in ((slice(0, 3), b / 4), (slice(3, 7), 3 * b / 4))]
+    parts = [
+        reach(X[:, c], W[c], share, activation, 7) for c, share in ((slice(0, 3), b / 4), (slice(3, 7), 3 * b / 4))
+    ]
     np.testing.assert_allclose(activate(sum(parts), activation), hidden(X, W, b, activation), atol=1e-12)
 
 
@@ -71,7 +73,7 @@ def test_targets_are_signs_by_class_and_two_classes_share_a_column():
 
 @pytest.mark.parametrize("weighted", [False, True])
 def test_sums_of_blocks_are_those_of_all_rows_and_weights_stand_for_repeats(rng, weighted, monkeypatch):
-    monkeypatch.setattr("tacit.numeric.elm.BLOCK", 40)
+    monkeypatch.setattr("tacit.numeric.features.elm.BLOCK", 40)
     X, T = rng.normal(size=(30, 4)), rng.normal(size=(30, 2))
     weight = rng.integers(0, 3, size=30).astype(float) if weighted else None
     W, b = layer(8, 4)

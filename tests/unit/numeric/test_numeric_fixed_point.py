@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 
 from tacit.errors import LocalError
-from tacit.numeric.fixed_point import CHUNK, FixedPoint
-from tacit.numeric.ring import Z64
+from tacit.numeric.ring.fixed_point import CHUNK, FixedPoint
+from tacit.numeric.ring.words import Z64
 
 PROPERTIES = settings(max_examples=150, deadline=None, derandomize=True, database=None)
 
@@ -20,7 +20,11 @@ def sums(draw):
     """M vectors that fit, with the fixed point for their sum."""
     fixed = FixedPoint(draw(st.integers(0, 52)), draw(st.integers(1, 40)))
     below = np.nextafter(fixed.bound, 0)
-    reals = st.floats(-below, below) | st.floats(-1, 1).filter(lambda v: abs(v) <= below) | st.sampled_from([below, -below, 0.0])
+    reals = (
+        st.floats(-below, below)
+        | st.floats(-1, 1).filter(lambda v: abs(v) <= below)
+        | st.sampled_from([below, -below, 0.0])
+    )
     return fixed, [draw(hnp.arrays(np.float64, 3, elements=reals)) for _ in range(fixed.terms)]
 
 
@@ -103,7 +107,8 @@ def test_what_does_not_fit_is_refused_with_array_bound_and_remedy(bad, at):
         FixedPoint(32, 4).encode(x, "column sums of ann")
     text = str(caught.value)
     assert text.startswith(
-        f"column sums of ann: a value of size {abs(bad):.3g} does not fit into fixed point with 32 fraction bits for 4 parties"
+        f"column sums of ann: a value of size {abs(bad):.3g} does not fit into fixed point with 32 fraction bits for 4"
+        " parties"
     )
     assert "(limit 5.37e+08)" in text
     assert text.endswith("scale the features, or lower fraction_bits")
@@ -119,9 +124,12 @@ def test_nothing_is_written_when_a_value_is_refused():
 @pytest.mark.parametrize(
     ("bits", "x", "word"),
     [
-        (0, 0.0, 0), (0, -0.0, 0), (0, 1.0, 1), (0, -1.0, (1 << 64) - 1), (0, 0.5, 0), (0, 1.5, 2), (0, -0.5, 0), (0, -1.5, (1 << 64) - 2),
-        (1, 0.5, 1), (32, 1.0, 1 << 32), (32, -1.0, (1 << 64) - (1 << 32)), (32, 2.0**-32, 1), (32, 2.0**-33, 0), (32, 3 * 2.0**-33, 2),
-        (52, 1.0, 1 << 52), (52, 2.0**-52, 1), (0, 2.0**62, 1 << 62), (0, -(2.0**63 - 1024), (1 << 63) + 1024), (32, 5e-324, 0),
+        (0, 0.0, 0), (0, -0.0, 0), (0, 1.0, 1), (0, -1.0, (1 << 64) - 1), (0, 0.5, 0), (0, 1.5, 2), (0, -0.5, 0),
+        (0, -1.5, (1 << 64) - 2),
+        (1, 0.5, 1), (32, 1.0, 1 << 32), (32, -1.0, (1 << 64) - (1 << 32)), (32, 2.0**-32, 1), (32, 2.0**-33, 0),
+        (32, 3 * 2.0**-33, 2),
+        (52, 1.0, 1 << 52), (52, 2.0**-52, 1), (0, 2.0**62, 1 << 62), (0, -(2.0**63 - 1024), (1 << 63) + 1024),
+        (32, 5e-324, 0),
     ],
 )  # fmt: skip
 def test_known_values_have_known_words(bits, x, word):

@@ -1,4 +1,7 @@
-"""Histograms: every value in one cell, quantiles between the two values that numpy takes, and never beyond the reach."""
+"""Histograms.
+
+Every value in one cell, quantiles between the two values that numpy takes, and never beyond the reach.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from tacit.numeric.histogram import cells_of, counts_of, middles, ranks_of, reach
+from tacit.numeric.scores.histogram import cells_of, counts_of, join_cells, middles, ranks_of, reach
 
 COLUMN = arrays(np.float64, st.integers(1, 40), elements=st.floats(-1e6, 1e6))
 
@@ -41,3 +44,21 @@ def test_no_value_of_a_quantile_is_beyond_its_reach(x, probability):
     slack = 1e-9 * (1.0 + np.abs(x).max())
     assert x.mean() - away - slack <= np.sort(x)[below[0]]
     assert np.sort(x)[above[0]] <= x.mean() + away + slack
+
+
+COUNTS = arrays(np.float64, 32, elements=st.sampled_from([0.0, 0.0, 1.0, 2.0, 5.0, 9.0]))
+
+
+@given(COUNTS, st.integers(2, 20))
+def test_cells_that_are_joined_hold_none_or_enough_and_nothing_is_lost(counts, least):
+    cells = join_cells(counts, least)
+    ends = [*(start for start, _ in cells[1:]), len(counts)]
+    assert cells[0][0] == 0
+    assert [held for _, held in cells] == [counts[start:end].sum() for (start, _), end in zip(cells, ends, strict=True)]
+    assert all(held == 0 or held >= least for _, held in cells) or counts.sum() < least
+
+
+@given(COUNTS, st.integers(2, 20), st.integers(1, 10))
+def test_a_histogram_of_fuller_cells_is_a_union_of_those_of_a_finer_one(counts, least, more):
+    fine, coarse = ({start for start, _ in join_cells(counts, n)} for n in (least, least + more))
+    assert coarse <= fine, "so that both together tell no more than the finer one"

@@ -5,7 +5,7 @@ import pytest
 from sklearn.metrics.pairwise import linear_kernel, polynomial_kernel, rbf_kernel, sigmoid_kernel
 
 from tacit.errors import LocalError
-from tacit.numeric.kernels import KERNELS, Kernel
+from tacit.numeric.svm.kernels import KERNELS, Kernel
 
 RNG = np.random.default_rng(5)
 A, B = RNG.normal(size=(17, 4)), RNG.normal(size=(9, 4))

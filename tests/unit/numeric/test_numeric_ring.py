@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from tacit.numeric.ring import Z64, Ring
+from tacit.numeric.ring.words import Z64, Ring
 
 MODULI = [2, 3, 5, 256, (1 << 31) - 1, 1 << 63, 1 << 64]
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tacit.numeric.triangle import bands, pack, unpack
+from tacit.numeric.ring.triangle import bands, pack, unpack
 
 SIZES = [*range(1, 13), 40, 511, 512, 513, 1025]
 

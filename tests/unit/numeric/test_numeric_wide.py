@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tacit.errors import LocalError
-from tacit.numeric.wide import LIMBS, Z256, decode, encode
+from tacit.numeric.ring.wide import LIMBS, Z256, decode, encode
 
 REAL = st.floats(-1e30, 1e30).filter(lambda x: x == 0 or abs(x) > 1e-18)
 
@@ -33,7 +33,9 @@ def test_the_ring_adds_and_subtracts_modulo_2_to_the_256(a, b, sign):
 
 
 def test_words_behind_the_last_number_add_up_by_themselves():
-    words = Z256.add(np.array([2**64 - 1, 0, 0, 0, 2**64 - 1], dtype=np.uint64), [np.array([1, 0, 0, 0, 3], dtype=np.uint64)])
+    words = Z256.add(
+        np.array([2**64 - 1, 0, 0, 0, 2**64 - 1], dtype=np.uint64), [np.array([1, 0, 0, 0, 3], dtype=np.uint64)]
+    )
     assert words.tolist() == [0, 1, 0, 0, 2]
 
 

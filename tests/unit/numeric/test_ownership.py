@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tacit.errors import LocalError
-from tacit.numeric.ownership import Crossing, Owners, dots_crossing, gram_crossing, groups, owners_of
+from tacit.numeric.cells.ownership import Crossing, Owners, dots_crossing, gram_crossing, groups, owners_of
 
 M, N = 9, 5
 
@@ -17,9 +17,13 @@ def masks(partition: str, parties: int, seed: int = 0) -> dict[str, np.ndarray]:
     rng = np.random.default_rng(seed)
     names = [f"p{k}" for k in range(parties)]
     if partition == "horizontal":
-        return {p: np.ones((len(part), N), bool) for p, part in zip(names, np.array_split(range(M), parties), strict=True)}
+        return {
+            p: np.ones((len(part), N), bool) for p, part in zip(names, np.array_split(range(M), parties), strict=True)
+        }
     if partition == "vertical":
-        return {p: np.ones((M, len(part)), bool) for p, part in zip(names, np.array_split(range(N), parties), strict=True)}
+        return {
+            p: np.ones((M, len(part)), bool) for p, part in zip(names, np.array_split(range(N), parties), strict=True)
+        }
     owner = rng.integers(0, parties, (M, N))
     return {p: owner == k for k, p in enumerate(names)}
 
@@ -121,12 +125,16 @@ def test_a_cell_of_nobody_or_of_two_is_refused():
     with pytest.raises(LocalError, match=rf"cell \[{i}, {j}\] is owned by 'p1' and 'p2'"):
         owners_of("arbitrary", two)
     two["p1"][i, j] = two["p2"][i, j] = False
-    with pytest.raises(LocalError, match=rf"cell \[{i}, {j}\] is owned by nobody: one party, and only one, must own each cell"):
+    with pytest.raises(
+        LocalError, match=rf"cell \[{i}, {j}\] is owned by nobody: one party, and only one, must own each cell"
+    ):
         owners_of("arbitrary", two)
 
 
 def test_tables_that_do_not_fit_are_refused():
-    with pytest.raises(LocalError, match="party 'b' has 2 columns, 'a' has 3: a horizontal split needs the same columns"):
+    with pytest.raises(
+        LocalError, match="party 'b' has 2 columns, 'a' has 3: a horizontal split needs the same columns"
+    ):
         owners_of("horizontal", {"a": np.ones((2, 3), bool), "b": np.ones((2, 2), bool)})
     with pytest.raises(LocalError, match="party 'b' has 4 records, 'a' has 2: a vertical split needs the same records"):
         owners_of("vertical", {"a": np.ones((2, 3), bool), "b": np.ones((4, 3), bool)})

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.calibration import _sigmoid_calibration
 
-from tacit.numeric.platt import MOST, advance, probabilities, sigmoids, start, sums
+from tacit.numeric.scores.platt import MOST, advance, probabilities, sigmoids, start, sums
 
 
 @pytest.mark.parametrize("scale", [1e-3, 1.0, 30.0, 1e3])

@@ -1,4 +1,7 @@
-"""The criteria for features equal brute force, scipy and scikit-learn; votes are the paper's; nothing undefined warns."""
+"""The criteria for features equal brute force, scipy and scikit-learn; votes are the paper's.
+
+Nothing undefined warns.
+"""
 
 from dataclasses import replace
 from functools import partial
@@ -12,9 +15,9 @@ from sklearn.feature_selection import f_classif
 from sklearn.svm import SVC
 
 from tacit.errors import LocalError
-from tacit.numeric import relevance
-from tacit.numeric.kernels import KERNELS, Kernel
-from tacit.numeric.relevance import Expansion
+from tacit.numeric.features import relevance
+from tacit.numeric.features.relevance import Expansion
+from tacit.numeric.svm.kernels import KERNELS, Kernel
 
 RNG = np.random.default_rng(11)
 N, D, L, K = 41, 6, 9, 3
@@ -175,7 +178,11 @@ def test_svm_t_is_welchs_over_the_rows_inside_the_margin():
     e = replace(expansion(Kernel("rbf", 0.1)), b=np.array([0.1, -0.2, 0.0]))
     yf = SIGNS * (whole(e, X) + e.b)
     expected = [
-        np.abs(ttest_ind(X[(SIGNS[:, k] > 0) & (yf[:, k] <= 1)], X[(SIGNS[:, k] < 0) & (yf[:, k] <= 1)], equal_var=False).statistic)
+        np.abs(
+            ttest_ind(
+                X[(SIGNS[:, k] > 0) & (yf[:, k] <= 1)], X[(SIGNS[:, k] < 0) & (yf[:, k] <= 1)], equal_var=False
+            ).statistic
+        )
         for k in range(K)
     ]
     sums = relevance.margin_sums(e, X, SIGNS, LANDMARKS.mean(axis=0))
@@ -201,14 +208,18 @@ def test_with_more_classes_welch_is_the_mean_over_each_against_the_rest_and_p_is
     sums = relevance.class_sums(X, CODES, 4, 2.0)
     theirs = [ttest_ind(X[c == CODES], X[c != CODES], equal_var=False) for c in range(4)]
     np.testing.assert_allclose(relevance.welch(sums), np.mean([np.abs(t.statistic) for t in theirs], axis=0), rtol=1e-9)
-    np.testing.assert_allclose(relevance.welch_p(sums), np.minimum(1, 4 * np.min([t.pvalue for t in theirs], axis=0)), rtol=1e-9)
+    np.testing.assert_allclose(
+        relevance.welch_p(sums), np.minimum(1, 4 * np.min([t.pvalue for t in theirs], axis=0)), rtol=1e-9
+    )
 
 
 def test_the_offset_saves_what_a_large_mean_would_hide():
     far = X + 1e8
     shifted = far - 1e8  # what is left of the digits
     theirs = ttest_ind(shifted[CODES % 2 == 0], shifted[CODES % 2 == 1], equal_var=False)
-    np.testing.assert_allclose(relevance.welch(relevance.class_sums(far, CODES % 2, 2, 1e8)), np.abs(theirs.statistic), rtol=1e-9)
+    np.testing.assert_allclose(
+        relevance.welch(relevance.class_sums(far, CODES % 2, 2, 1e8)), np.abs(theirs.statistic), rtol=1e-9
+    )
 
 
 # Fisher and the scatter ratio
@@ -223,7 +234,9 @@ def test_fisher_squares_the_difference_and_does_not_depend_on_units():
 
 def test_with_more_classes_fisher_is_the_mean_over_each_against_the_rest():
     expected = [relevance.fisher(relevance.class_sums(X, (c == CODES).astype(np.int64), 2)) for c in range(4)]
-    np.testing.assert_allclose(relevance.fisher(relevance.class_sums(X, CODES, 4)), np.mean(expected, axis=0), rtol=1e-9)
+    np.testing.assert_allclose(
+        relevance.fisher(relevance.class_sums(X, CODES, 4)), np.mean(expected, axis=0), rtol=1e-9
+    )
 
 
 @pytest.mark.parametrize("classes", [2, 3, 4])
@@ -308,7 +321,9 @@ def test_with_too_few_rows_all_scores_are_zero(score, codes, classes):
 def test_one_spread_and_one_constant_class_have_scipys_t():
     data = np.where(CODES % 2, X[:, 0], 0.25)[:, None]
     spread = X[CODES % 2 == 1, 0]
-    theirs = ttest_ind_from_stats(spread.mean(), spread.std(ddof=1), len(spread), 0.25, 0.0, N - len(spread), equal_var=False)
+    theirs = ttest_ind_from_stats(
+        spread.mean(), spread.std(ddof=1), len(spread), 0.25, 0.0, N - len(spread), equal_var=False
+    )
     sums = relevance.class_sums(data, CODES % 2, 2)
     np.testing.assert_allclose(relevance.welch(sums), np.abs(theirs.statistic), rtol=1e-9)
     np.testing.assert_allclose(relevance.welch_p(sums), theirs.pvalue, rtol=1e-8)

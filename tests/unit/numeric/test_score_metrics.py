@@ -16,23 +16,27 @@ from sklearn.metrics import (
     roc_curve,
 )
 
-from tacit.numeric.score_metrics import (
+from tacit.numeric.scores.folds import votes
+from tacit.numeric.scores.metrics import (
     accuracy,
     average_precision,
+    choose_shown,
     exact_areas,
     f1_scores,
+    gather_votes,
     histograms,
     macro,
-    merged,
+    merge_bins,
     precisions,
     rates,
     recalls,
     roc_auc,
-    shown,
     specificities,
-    squashed,
-    stretched,
+    spread_votes,
+    squash,
+    stretch,
 )
+from tacit.numeric.svm.problems import problems
 
 
 def drawn(seed):
@@ -49,7 +53,10 @@ def test_areas_are_within_their_bounds_and_exact_with_all_scores(seed):
     v, y, bins, _ = drawn(seed)
     (P,), (N,) = histograms(v[:, None], y[:, None], bins)
     for bounds, figure, exact in zip(
-        (roc_auc(P, N), average_precision(P, N)), (roc_auc_score(y, v), average_precision_score(y, v)), exact_areas(v, y), strict=True
+        (roc_auc(P, N), average_precision(P, N)),
+        (roc_auc_score(y, v), average_precision_score(y, v)),
+        exact_areas(v, y),
+        strict=True,
     ):
         assert bounds[0] - 1e-12 <= figure <= bounds[1] + 1e-12
         assert exact == pytest.approx(figure, abs=1e-12)
@@ -68,7 +75,7 @@ def test_merged_bins_have_none_or_enough_of_either_side_and_lose_no_record(seed)
     if min(y.sum(), (~y).sum()) < least:
         least = 1
     (P,), (N,) = histograms(v[:, None], y[:, None], bins)
-    ends = merged(P, N, least)
+    ends = merge_bins(P, N, least)
     starts = np.r_[0, ends[:-1]]
     for side, total in ((P, y.sum()), (N, (~y).sum())):
         cells = np.add.reduceat(side, starts)
@@ -107,13 +114,24 @@ def test_a_class_without_a_record_is_no_figure():
 
 
 def test_bins_that_are_not_shown_are_together_of_none_or_of_enough():
-    np.testing.assert_array_equal(shown(np.array([9.0, 2.0, 7.0, 0.0]), 5), [True, False, False, False])
-    np.testing.assert_array_equal(shown(np.array([9.0, 3.0, 2.0, 6.0]), 5), [True, False, False, True])
-    np.testing.assert_array_equal(shown(np.array([9.0, 0.0, 7.0]), 5), [True, False, True])
+    np.testing.assert_array_equal(choose_shown(np.array([9.0, 2.0, 7.0, 0.0]), 5), [True, False, False, False])
+    np.testing.assert_array_equal(choose_shown(np.array([9.0, 3.0, 2.0, 6.0]), 5), [True, False, False, True])
+    np.testing.assert_array_equal(choose_shown(np.array([9.0, 0.0, 7.0]), 5), [True, False, True])
 
 
 def test_scores_between_0_and_1_keep_the_order_and_can_be_read_back():
     v = np.sort(np.random.default_rng(0).normal(scale=5, size=200))
-    s = squashed(v)
+    s = squash(v)
     assert np.all(np.diff(s) > 0)
-    np.testing.assert_allclose(stretched(s), v, rtol=1e-9)
+    np.testing.assert_allclose(stretch(s), v, rtol=1e-9)
+
+
+def test_values_of_pairs_are_spread_in_their_order_and_gathered_again():
+    duels = np.random.default_rng(0).normal(size=(500, 6))
+    values = votes(duels, problems(4, "ovo"), 4)
+    spread = spread_votes(values)
+    for column in range(4):
+        np.testing.assert_array_equal(np.argsort(spread[:, column]), np.argsort(values[:, column]))
+        np.testing.assert_allclose(gather_votes(spread[:, column], 4), values[:, column], atol=1e-9)
+    apart = [len(np.unique((256 * squash(each[:, 0])).astype(int))) for each in (values, spread)]
+    assert apart[1] > 2 * apart[0]

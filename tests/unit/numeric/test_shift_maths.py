@@ -6,14 +6,16 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tacit.numeric.shift import CONFIDENCE, interval, narrow, rotation_of, shift_of, unit
+from tacit.numeric.cells.shift import CONFIDENCE, interval, narrow, rotation_of, shift_of, unit
 
 
 def words(count: int, seed: int = 0):
     return np.random.default_rng(seed).integers(0, 2**64, size=count, dtype=np.uint64)
 
 
-@pytest.mark.parametrize(("kind", "told"), [("uniform", [1.0, 1.9, 1.98, 1.998]), ("gaussian", [1.349, 3.920, 5.152, 6.581])])
+@pytest.mark.parametrize(
+    ("kind", "told"), [("uniform", [1.0, 1.9, 1.98, 1.998]), ("gaussian", [1.349, 3.920, 5.152, 6.581])]
+)
 def test_interval_widths_are_those_of_table_1(kind, told):
     assert [round(interval(kind, 1.0, c), 3) for c in CONFIDENCE] == told
     assert interval(kind, 7.0, 0.95) == pytest.approx(7 * told[1], rel=1e-4)

@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 
 from tacit.choreo import Coordinator, Holder, LocalError, Roster, State, decode, encode
-from tacit.crypto.entropy import RootEntropy
-from tacit.numeric.atoms import OUT
-from tacit.numeric.kernels import Kernel
-from tacit.numeric.least_count import FLOOR, MARGIN
-from tacit.protocols.atoms import (
+from tacit.crypto.pads.entropy import RootEntropy
+from tacit.numeric.groups.atoms import OUT
+from tacit.numeric.groups.least_count import FLOOR, MARGIN
+from tacit.numeric.svm.kernels import Kernel
+from tacit.protocols.planes.feature_map import open_map
+from tacit.protocols.sums.atoms import (
     BEFORE,
     LAYER,
     SUBSET,
@@ -22,20 +23,19 @@ from tacit.protocols.atoms import (
     HoldBack,
     Past,
     Told,
-    as_seen,
     begin,
-    clustered,
     digest_of,
     fingerprint,
     forget,
     keep,
     maps_of,
     no_past,
-    parted,
-    regrouped,
+    regroup,
+    remember_clusters,
+    rename_if_changed,
     sizes_by_kind,
+    split_by_part,
 )
-from tacit.protocols.feature_map import open_map
 from tacit.runtimes.together import Together
 
 AUTO = HoldBack("auto")
@@ -63,8 +63,8 @@ def test_a_number_is_taken_if_it_is_no_smaller_than_auto_or_if_the_risk_is_accep
     assert HoldBack(17).least(17) == 17
     assert HoldBack(2, accept_risk=True).least(17) == 2
     words = (
-        "min_count=16 is less than the 17 rows that keep the numbers this run opens, with those of earlier runs, fewer than the unknowns in"
-        " a group: use min_count='auto', fewer landmarks, or say accept_risk=True"
+        "min_count=16 is less than the 17 rows that keep the numbers this run opens, with those of earlier runs, fewer"
+        " than the unknowns in a group: use min_count='auto', fewer landmarks, or say accept_risk=True"
     )
     with pytest.raises(LocalError) as refused:
         HoldBack(16).least(17)
@@ -158,10 +158,14 @@ def test_nodes_of_hidden_layers_are_counted_elsewhere():
 def test_of_other_columns_or_cells_every_map_is_a_new_one_and_what_was_told_counts_on():
     first = begin(part(), kinds(), map_of("a", 16), AUTO)
     same = part(past=first.past)
-    assert as_seen(same, first.past) is first.past
-    for change in ({"X": 2.0 * same.X}, {"X": np.where(np.arange(60)[:, None] == 3, 9.0, same.X)}, {"features": tuple("dcba")}):
+    assert rename_if_changed(same, first.past) is first.past
+    for change in (
+        {"X": 2.0 * same.X},
+        {"X": np.where(np.arange(60)[:, None] == 3, 9.0, same.X)},
+        {"features": tuple("dcba")},
+    ):
         other = SimpleNamespace(**{**vars(same), **change})
-        seen = as_seen(other, first.past)
+        seen = rename_if_changed(other, first.past)
         assert seen.maps == (f"a{BEFORE}",)
         np.testing.assert_array_equal(seen.told, first.past.told)
         again = begin(other, kinds(), map_of("a", 16), AUTO)
@@ -174,7 +178,11 @@ def test_the_order_of_rows_does_not_matter_nor_do_rows_that_were_in_no_sum():
     order, all_rows = rng.permutation(60), np.ones(60, bool)
     assert fingerprint(given, all_rows) == fingerprint(SimpleNamespace(X=given.X[order]), all_rows)
     longer = SimpleNamespace(X=np.vstack([given.X, rng.normal(size=(5, 4))]))
-    assert fingerprint(longer, np.arange(65) < 60) == fingerprint(given, all_rows) != fingerprint(longer, np.ones(65, bool))
+    assert (
+        fingerprint(longer, np.arange(65) < 60)
+        == fingerprint(given, all_rows)
+        != fingerprint(longer, np.ones(65, bool))
+    )
     assert fingerprint(SimpleNamespace(X=np.array([[0.0, 1.0]])), np.ones(1, bool)) == fingerprint(
         SimpleNamespace(X=np.array([[-0.0, 1.0]])), np.ones(1, bool)
     ), "a zero has no sign"
@@ -182,7 +190,7 @@ def test_the_order_of_rows_does_not_matter_nor_do_rows_that_were_in_no_sum():
 
 def test_a_later_run_begins_from_the_pieces_that_an_earlier_one_left():
     first = begin(part(), kinds(), map_of("a", 1), AUTO)
-    split = parted(first, np.where(np.arange(60) < 30, 0, 1))
+    split = split_by_part(first, np.where(np.arange(60) < 30, 0, 1))
     later = begin(part(past=split.past), kinds(), map_of("a", 1), AUTO)
     assert len(np.unique(later.group)) == 4
     larger = begin(part(past=split.past), kinds(), map_of("b", 36), AUTO)
@@ -195,7 +203,8 @@ def test_rows_of_an_atom_that_has_lost_a_few_stay_out():
     past = begin(part(), kinds(), map_of("a", 1), AUTO).past
     here = np.arange(60) != 7  # of class 1
     left = dataclasses.replace(
-        past, **{name: getattr(past, name)[here] for name in ("label", "cluster", "summed")}, absent=(kinds() == 1)[here].astype(np.int64)
+        past, **{name: getattr(past, name)[here] for name in ("label", "cluster", "summed")},
+        absent=(kinds() == 1)[here].astype(np.int64)
     )  # fmt: skip
     smaller = part(59, past=left)
     atoms = begin(smaller, kinds()[here], map_of("a", 1), AUTO)
@@ -205,7 +214,7 @@ def test_rows_of_an_atom_that_has_lost_a_few_stay_out():
 def test_within_a_run_a_second_beginning_goes_on_from_the_first():
     first = begin(part(), kinds(), Told((("columns", 4), ("planned 0", 12))), AUTO)
     assert first.past.maps == ("columns", "planned 0")
-    bare = forget(parted(first, np.arange(60) // 30), Told((("planned 0", 12),)))
+    bare = forget(split_by_part(first, np.arange(60) // 30), Told((("planned 0", 12),)))
     assert bare.past.maps == ("columns",)
     np.testing.assert_allclose(bare.past.told, [4 / (first.least * 4)])
     second = begin(part(), kinds(), map_of("the map", 12), AUTO, bare)
@@ -219,17 +228,17 @@ def test_within_a_run_a_second_beginning_goes_on_from_the_first():
 
 def test_finer_groups_have_labels_of_their_own_and_the_same_groups_are_left_alone():
     atoms = begin(part(), kinds(), map_of("a", 1), AUTO)
-    assert regrouped(atoms, atoms.group.copy()) is atoms
-    finer = regrouped(atoms, np.where(np.arange(60) < 20, 5, atoms.group))
+    assert regroup(atoms, atoms.group.copy()) is atoms
+    finer = regroup(atoms, np.where(np.arange(60) < 20, 5, atoms.group))
     assert len(np.unique(finer.past.label)) == 4  # two labels before, each now in two groups
     assert finer.least == atoms.least
 
 
 def test_clusters_are_remembered_and_split_groups_of_several_rows():
     cluster = np.where(np.arange(60) < 30, 0, 1)
-    several = clustered(begin(part(), kinds(), map_of("a", 1), AUTO), cluster, 2)
+    several = remember_clusters(begin(part(), kinds(), map_of("a", 1), AUTO), cluster, 2)
     assert len(np.unique(several.group)) == 4
-    single = clustered(begin(part(), kinds(), map_of("a", 1), HoldBack(1, accept_risk=True)), cluster, 2)
+    single = remember_clusters(begin(part(), kinds(), map_of("a", 1), HoldBack(1, accept_risk=True)), cluster, 2)
     assert len(np.unique(single.group)) == 60
     for atoms in (several, single):
         np.testing.assert_array_equal(atoms.past.cluster, cluster)
@@ -252,7 +261,7 @@ def test_a_map_is_known_by_its_content():
 
 
 def test_what_is_kept_is_a_state_that_can_be_written_down():
-    past = clustered(begin(part(), kinds(), map_of("a", 1), AUTO), kinds(), 2).past
+    past = remember_clusters(begin(part(), kinds(), map_of("a", 1), AUTO), kinds(), 2).past
     again = decode(encode(past).join())
     assert isinstance(again, State)
     for name in Past.field_names():
@@ -264,7 +273,9 @@ def test_it_is_kept_at_every_holder():
     roster = Roster({Holder: ("p1", "p2"), Coordinator: ("site",)})
     kept: dict[str, Any] = {}
     with Together(roster, job=b"j", entropy=RootEntropy(roster.parties, b"j"), keep=kept.__setitem__) as run:
-        atoms = run.hold(Holder, {p: begin(part(n), kinds(n), map_of("a", 1), AUTO) for p, n in (("p1", 20), ("p2", 40))})
+        atoms = run.hold(
+            Holder, {p: begin(part(n), kinds(n), map_of("a", 1), AUTO) for p, n in (("p1", 20), ("p2", 40))}
+        )
         keep(run, atoms)
         assert not len(run.ledger), "nothing is sent"
     assert {p: len(past.label) for p, past in kept.items()} == {"p1": 20, "p2": 40}

@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 from sklearn.svm import SVC
 
+from conformance.case import flat
 from conformance.pan_oracle import labelled, parts_at
 from tacit import LocalError
 from tacit.choreo import Coordinator, Holder, Roster
-from tacit.crypto.entropy import RootEntropy
-from tacit.data.part import part_of
-from tacit.protocols.consensus_horizontal import consensus_horizontal
+from tacit.crypto.pads.entropy import RootEntropy
+from tacit.federation.part import part_of
+from tacit.protocols.consensus.horizontal import consensus_horizontal
 from tacit.runtimes.together import Together
 
 HOLDERS = ("p1", "p2", "p3")
@@ -22,7 +23,7 @@ ROSTER = Roster({Holder: HOLDERS, Coordinator: ("site",)})
 
 def trained(parts: Any, **how: Any) -> tuple[dict[str, Any], Any]:
     with Together(ROSTER, job=b"j", entropy=RootEntropy(ROSTER.parties, b"j")) as run:
-        return consensus_horizontal(run, run.hold(Holder, parts), **{"C": 1.0, "tol": 1e-4, **how}), run
+        return flat(consensus_horizontal)(run, run.hold(Holder, parts), **{"C": 1.0, "tol": 1e-4, **how}), run
 
 
 def objective(X: Any, y: Any, w: Any, b: Any, C: Any = 1.0) -> float:
@@ -41,11 +42,13 @@ def best():
     return objective(X, y, machine.coef_[0], machine.intercept_[0])
 
 
-@pytest.mark.parametrize("how", [{}, {"rho": 30.0}, {"disclose": "least"}, {"disclose": "least", "rho": 5.0, "over_relaxation": 1.0}])
+@pytest.mark.parametrize(
+    "how", [{}, {"rho": 30.0}, {"disclose": "least"}, {"disclose": "least", "rho": 5.0, "over_relaxation": 1.0}]
+)
 def test_every_penalty_leads_to_the_pooled_svm(parts, best, how):
     model, _ = trained(parts, **how)
-    assert model["converged"]
-    assert objective(*labelled(2), model["w"][0], model["b"][0]) == pytest.approx(best, rel=2e-3)
+    assert model.converged
+    assert objective(*labelled(2), model.w[0], model.b[0]) == pytest.approx(best, rel=2e-3)
 
 
 @pytest.mark.parametrize("how", [{}, {"rho": 100.0}, {"disclose": "loss"}])
@@ -68,7 +71,7 @@ def test_second_moments_of_few_rows_are_not_opened():
     rng = np.random.default_rng(0)
     few = {p: part_of(rng.normal(size=(3, 9)), np.array([0, 1, 1]), None, tuple("abcdefghi")) for p in HOLDERS}
     model, run = trained(few)
-    assert not model["metric"]
+    assert not model.metric
     assert "Metric" not in {row.type for row in run.ledger}
 
 
@@ -78,7 +81,7 @@ def test_a_party_with_one_class_takes_part(best):
     cut = np.array_split(order, 3)
     model, _ = trained({p: part_of(X[i], y[i], None, ("a", "b", "c")) for p, i in zip(HOLDERS, cut, strict=True)})
     assert {len(np.unique(y[i])) for i in cut} == {1, 2}
-    assert objective(X, y, model["w"][0], model["b"][0]) == pytest.approx(best, rel=2e-3)
+    assert objective(X, y, model.w[0], model.b[0]) == pytest.approx(best, rel=2e-3)
 
 
 def test_weights_are_prices(parts):
@@ -90,7 +93,7 @@ def test_weights_are_prices(parts):
     each = np.concatenate(list(weight.values())) * np.where(y == 1, 2.0, 1.0)
     machine = SVC(kernel="linear", C=1.0, tol=1e-6).fit(X, y, sample_weight=each)
     pooled = objective(X, y, machine.coef_[0], machine.intercept_[0], each)
-    assert objective(X, y, model["w"][0], model["b"][0], each) == pytest.approx(pooled, rel=2e-3)
+    assert objective(X, y, model.w[0], model.b[0], each) == pytest.approx(pooled, rel=2e-3)
 
 
 def refused(parts: Any, **how: Any) -> str:
@@ -124,13 +127,17 @@ def test_parties_that_a_small_rho_leaves_apart_are_no_consensus(parts):
 
 def test_what_cannot_be_is_refused(parts):
     assert "use 'pairwise'" in refused(parts, method="threshold")
-    assert "for each of the 3 columns" in refused(parts, kernel="rbf", landmark_source="ranges", landmark_range=((0.0, 1.0), (0.0, 1.0)))
+    assert "for each of the 3 columns" in refused(
+        parts, kernel="rbf", landmark_source="ranges", landmark_range=((0.0, 1.0), (0.0, 1.0))
+    )
 
 
 def test_landmarks_of_ranges_lie_within_them_and_follow_from_the_seed(parts):
     limits = ((0.0, 1.0), (5.0, 6.0), (-2.0, -1.0))
     centres = [
-        trained(parts, kernel="rbf", landmark_source="ranges", landmarks=7, landmark_range=limits, seed=s, max_rounds=2)[0]["map"].centres
+        trained(
+            parts, kernel="rbf", landmark_source="ranges", landmarks=7, landmark_range=limits, seed=s, max_rounds=2
+        )[0].map.centres
         for s in (1, 1, 2)
     ]
     low, high = np.transpose(limits)

@@ -1,4 +1,7 @@
-"""Cutting planes: scikit-learn's optimum from sums over single rows, bounds around it from sums over groups, whoever holds which rows."""
+"""Cutting planes.
+
+Scikit-learn's optimum from sums over single rows, bounds around it from sums over groups, whoever holds which rows.
+"""
 
 from __future__ import annotations
 
@@ -9,31 +12,39 @@ import pytest
 
 from conformance.planes import Tapped, blobs, bracket, objective, played, rows_of, shared, sizes_of
 from tacit.choreo import PeerError
-from tacit.numeric.folds import dealt
-from tacit.protocols.cutting_plane import Optima, Step
-from tacit.protocols.fold_accuracy import in_folds
-from tacit.protocols.plane_rows import Rows
-from tacit.protocols.planes import first_planes, minimise, relative_gap
-from tacit.protocols.row_problems import problems, signs_of
+from tacit.numeric.scores.folds import deal_folds
+from tacit.protocols.planes.cutting_plane import Optima, Step
+from tacit.protocols.planes.pool import first_planes, minimise, relative_gap
+from tacit.protocols.planes.problems import problems, signs_of
+from tacit.protocols.planes.rows import Rows
+from tacit.protocols.scores.fold_accuracy import leave_out_folds
 from tacit.protocols.witness import confirm
 
 PRICES = (0.05, 1.0, 8.0)
 
 
 def check_optimal(done, C, tol):
-    """The bound is below the optimum, the objective above, and as close as was asked for; the model has the objective that it says."""
+    """The bound is below the optimum, the objective above, and as close as was asked for.
+
+    The model has the objective that it says.
+    """
     found, (rows,) = done.solution, done.rows
     for k in range(len(found.b)):
         dual, primal = bracket(rows, C, k)
         rounding = 1e-7 * max(1.0, primal)
-        np.testing.assert_allclose(objective(rows, found.w[k], found.b[k], C, k), found.objective[k], rtol=1e-7, atol=1e-7)
+        np.testing.assert_allclose(
+            objective(rows, found.w[k], found.b[k], C, k), found.objective[k], rtol=1e-7, atol=1e-7
+        )
         assert found.bound[k] <= primal + rounding
         assert found.objective[k] >= dual - rounding
         assert found.objective[k] <= primal * (1 + tol) + rounding
 
 
 def check_enclosed(done, prices):
-    """With groups, at every price: bounds are below the optima, and what is told of all problems together not below what they have."""
+    """With groups, at every price.
+
+    Bounds are below the optima, and what is told of all problems together not below what they have.
+    """
     S = done.rows[0].signs.shape[1]
     for at, C in enumerate(prices):
         told = true = 0.0
@@ -126,7 +137,9 @@ def test_the_last_round_looks_along_its_line_and_takes_no_cut():
 
 def test_the_history_has_objective_bound_gap_and_how_many_problems_go_on():
     done = played(blobs())
-    assert [set(h) for h in done.run.history] == [{"place", "objective", "bound", "gap", "problems"}] * (done.solution.rounds + 1)
+    assert [set(h) for h in done.run.history] == [{"place", "objective", "bound", "gap", "problems"}] * (
+        done.solution.rounds + 1
+    )
     assert done.run.history[-2]["problems"] == 1
     assert done.run.history[-1]["problems"] == 0
 
@@ -186,7 +199,8 @@ def test_a_witness_names_what_does_not_follow_from_the_sums():
     for change in ({"w": told.w + 1e-6}, {"rounds": told.rounds + 1}, {"held": told.held + 1}):
         other = dataclasses.replace(told, **change)
         with pytest.raises(
-            PeerError, match=f"published a Optima whose {next(iter(change))} does not follow from the sums: stop and ask it"
+            PeerError,
+            match=f"published a Optima whose {next(iter(change))} does not follow from the sums: stop and ask it",
         ):
             confirm(told, other)
 
@@ -201,7 +215,9 @@ class OtherMachine(Tapped):
 
     def off(self, do):
         rng = np.random.default_rng(1)
-        return lambda: tuple(dataclasses.replace(p, H=p.H * (1.0 + 1e-15 * rng.uniform(-1, 1, p.H.shape))) for p in do())
+        return lambda: tuple(
+            dataclasses.replace(p, H=p.H * (1.0 + 1e-15 * rng.uniform(-1, 1, p.H.shape))) for p in do()
+        )
 
 
 @pytest.mark.parametrize("min_count", [1, 5])
@@ -210,7 +226,9 @@ def test_rounding_of_another_machine_is_no_reason_to_stop(min_count):
     assert done.solution.rounds > 20
 
 
-@pytest.mark.parametrize(("min_count", "seed", "C"), [(3, 1, (0.3, 3.0)), (5, 0, 0.3), (2, 5, (0.3, 3.0)), (8, 5, (0.3, 3.0))])
+@pytest.mark.parametrize(
+    ("min_count", "seed", "C"), [(3, 1, (0.3, 3.0)), (5, 0, 0.3), (2, 5, (0.3, 3.0)), (8, 5, (0.3, 3.0))]
+)
 def test_nor_is_it_where_many_biases_are_equally_good(min_count, seed, C):
     """Cuts over the same groups leave an interval of them; which one a solver finds, the last bits decide."""
     rows = blobs(n=90 + 10 * seed, seed=seed, columns=4 + seed)
@@ -263,7 +281,10 @@ def test_every_group_has_as_many_rows_as_asked_for_and_its_label_tells_it_apart(
 
 def test_smaller_groups_come_closer():
     rows = blobs(n=300, seed=2)
-    gaps = [float(relative_gap(found.objective, found.bound)[0]) for found in (played(rows, min_count=m).solution for m in (1, 3, 20))]
+    gaps = [
+        float(relative_gap(found.objective, found.bound)[0])
+        for found in (played(rows, min_count=m).solution for m in (1, 3, 20))
+    ]
     assert gaps == sorted(gaps)
     assert gaps[0] <= 1e-3 < gaps[1] < 0.5
 
@@ -284,8 +305,8 @@ def pools(classes: int = 2, folds: int = 2, n: int = 100):
     rng = np.random.default_rng(classes)
     X = rng.normal(size=(n, 3))
     codes = np.digitize(X[:, 0] + X[:, 1] ** 2 + 0.5 * rng.normal(size=n), np.arange(1, classes) - 0.2)
-    fold = dealt(codes, folds, 0)
-    signs = in_folds(Rows(X, signs_of(codes, problems(classes, "ovr")), np.ones(n)), fold, folds).signs
+    fold = deal_folds(codes, folds, 0)
+    signs = leave_out_folds(Rows(X, signs_of(codes, problems(classes, "ovr")), np.ones(n)), fold, folds).signs
     return (rows_of(X, signs), rows_of(np.column_stack([X, X**2]), signs)), codes * folds + fold
 
 
@@ -320,7 +341,9 @@ def test_every_pool_of_groups_encloses_its_optimum_at_every_price(min_count):
 def test_a_holder_without_rows_changes_nothing(min_count):
     tables, kind = pools()
     parts = np.array_split(np.arange(100), 2)
-    two, three = (played(tables, split, kind=kind, C=(0.5, 2.0), min_count=min_count) for split in (parts, [*parts, np.arange(0)]))
+    two, three = (
+        played(tables, split, kind=kind, C=(0.5, 2.0), min_count=min_count) for split in (parts, [*parts, np.arange(0)])
+    )
     if min_count == 1:
         assert three.paths.rounds == two.paths.rounds
         np.testing.assert_allclose(three.paths.w[1], two.paths.w[1], atol=1e-6)
@@ -339,7 +362,9 @@ def test_prices_that_follow_need_fewer_rounds_than_when_they_begin():
 @pytest.mark.parametrize("min_count", [1, 3])
 def test_a_witnessed_run_of_many_pools_gives_the_very_same_models(min_count):
     tables, kind = pools(3, n=80)
-    plain, witnessed = (played(tables, kind=kind, C=(0.5, 2.0), min_count=min_count, witness=witness) for witness in (False, True))
+    plain, witnessed = (
+        played(tables, kind=kind, C=(0.5, 2.0), min_count=min_count, witness=witness) for witness in (False, True)
+    )
     assert witnessed.paths.rounds == plain.paths.rounds
     for a, b in zip(plain.paths.w, witnessed.paths.w, strict=True):
         np.testing.assert_array_equal(a, b)
@@ -356,4 +381,6 @@ def test_no_more_rounds_than_asked_for():
     tables, kind = pools()
     done = played(tables, kind=kind, C=(1.0, 100.0), tol=1e-9, max_rounds=4)
     assert done.paths.rounds == 8
-    assert all(np.all(objective >= bound) for objective, bound in zip(done.paths.objective, done.paths.bound, strict=True))
+    assert all(
+        np.all(objective >= bound) for objective, bound in zip(done.paths.objective, done.paths.bound, strict=True)
+    )

@@ -1,4 +1,7 @@
-"""Values of models that did not see the record: linear SVMs of scikit-learn, trained without each fold, are the oracle."""
+"""Values of models that did not see the record.
+
+Linear SVMs of scikit-learn, trained without each fold, are the oracle.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +15,14 @@ from conformance.atoms_reference import by_class, most_folds
 from conformance.pan_oracle import labelled, parts_at, split, unseen
 from tacit import LocalError
 from tacit.choreo import At, Coordinator, Holder, Roster, Run, entries_of
-from tacit.crypto.entropy import RootEntropy
-from tacit.numeric.fixed_point import FixedPoint
-from tacit.protocols.atoms import Atoms, Told, begin
-from tacit.protocols.fold_scores import fold_scores
-from tacit.protocols.plane_rows import Rows
-from tacit.protocols.row_problems import Common, Svm, classes_at, problems, signs_of
-from tacit.protocols.secure_sum import protect
+from tacit.crypto.pads.entropy import RootEntropy
+from tacit.numeric.ring.fixed_point import FixedPoint
+from tacit.protocols.planes.problems import Common, Svm, classes_at, problems, signs_of
+from tacit.protocols.planes.rows import Rows
+from tacit.protocols.scores.fold_scores import fold_scores
+from tacit.protocols.sums.atoms import Atoms, Told, begin
+from tacit.protocols.sums.secure_sum import protect
+from tacit.protocols.witness import Voice
 from tacit.runtimes.together import Together
 
 NAMES = ("p1", "p2", "p3")
@@ -39,15 +43,30 @@ def played(classes: int, least: int, **how: Any) -> tuple[Any, dict[str, Any], d
         return found, dict(entries_of(scores)), dict(entries_of(atoms))
 
 
-def solve(run: Run, parts: dict[str, Any], classes: int, least: int, *, whole: bool = True) -> tuple[Any, At[Any], At[Any]]:
-    svm = Svm("linear", 1.0, 3, 0.0, 1.0, tol=TOL, max_rounds=200, min_count=least, seed=7, accept_risk=True)
+def solve(
+    run: Run, parts: dict[str, Any], classes: int, least: int, *, whole: bool = True
+) -> tuple[Any, At[Any], At[Any]]:
+    svm = Svm(
+        kernel="linear",
+        gamma=1.0,
+        degree=3,
+        coef0=0.0,
+        C=1.0,
+        tol=TOL,
+        max_rounds=200,
+        min_count=least,
+        seed=7,
+        accept_risk=True,
+    )
     sizes = np.bincount(np.concatenate([part.y for part in parts.values()])).astype(float)
-    by, fixed, pairs = protect(run, to=Coordinator), FixedPoint(32, terms=3), problems(classes, "ovr")
-    ground = Common(svm, by, fixed, tuple(range(classes)), pairs, sizes, sizes, 1.0, 3)
+    voice, pairs = Voice(run, protect(run, to=Coordinator), FixedPoint(32, terms=3)), problems(classes, "ovr")
+    ground = Common(svm, voice, tuple(range(classes)), pairs, sizes, sizes, 1.0, 3)
     data = run.hold(Holder, parts)
     kind = run.local(Holder, classes_at, data, ground.classes, np.ones(classes))
     atoms = run.local(Holder, begin, data, kind, Told(()), svm.hold_back)
-    return fold_scores(run, run.local(Holder, rows_at, data, atoms, classes), atoms, width=3, ground=ground, whole=whole)
+    return fold_scores(
+        run, run.local(Holder, rows_at, data, atoms, classes), atoms, width=3, ground=ground, whole=whole
+    )
 
 
 @pytest.mark.parametrize("classes", [2, 3])
@@ -65,7 +84,9 @@ def test_every_value_is_of_the_pooled_svm_without_the_records_fold(classes):
             for p, i in rows.items():
                 here = fold[i] == q
                 np.testing.assert_allclose(
-                    scores[p].values[here, column], oracle.decision_function(X[i][here]) if here.any() else np.empty(0), atol=0.03
+                    scores[p].values[here, column],
+                    oracle.decision_function(X[i][here]) if here.any() else np.empty(0),
+                    atol=0.03,
                 )
 
 
@@ -105,8 +126,9 @@ def test_where_the_models_of_all_rows_are_had_otherwise_only_those_of_the_folds_
 
 def test_too_few_groups_for_folds_are_refused_in_one_line():
     words = (
-        "probability=True leaves rows out in turn, and there are too few groups of min_count rows for that: even of two folds one would"
-        " have no rows of some class; bring more rows, ask for fewer landmarks, or lower min_count with accept_risk=True"
+        "probability=True leaves rows out in turn, and there are too few groups of min_count rows for that: even of two"
+        " folds one would have no rows of some class; bring more rows, ask for fewer landmarks, or lower min_count with"
+        " accept_risk=True"
     )
     with pytest.raises(LocalError, match=words):
         played(2, 15)

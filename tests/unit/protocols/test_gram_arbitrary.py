@@ -1,4 +1,7 @@
-"""The gram matrix of cells with any owners: every engine gives the same integers, and bad input is refused before anything is sent."""
+"""The gram matrix of cells with any owners.
+
+Every engine gives the same integers, and bad input is refused before anything is sent.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +11,17 @@ from typing import Any
 import numpy as np
 import pytest
 
+from conformance.case import flat
 from tacit.choreo import Asker, Coordinator, Holder, Labeller, Roster
-from tacit.crypto.entropy import RootEntropy
-from tacit.data import Federation
-from tacit.data.part import Part
+from tacit.crypto.pads.entropy import RootEntropy
 from tacit.errors import LocalError
-from tacit.numeric.triangle import unpack
-from tacit.protocols.gram_algorithm1 import gram_algorithm1
-from tacit.protocols.gram_arbitrary import Multiply, agreed_range, gram_arbitrary, gram_products, integers, ownership
-from tacit.protocols.secure_sum import protect
+from tacit.federation import Federation
+from tacit.federation.part import Part
+from tacit.numeric.ring.triangle import unpack
+from tacit.protocols.gram.algorithm1 import gram_algorithm1
+from tacit.protocols.gram.arbitrary import gram_arbitrary, gram_products
+from tacit.protocols.gram.cells import Multiply, agreed_range, integers, ownership
+from tacit.protocols.sums.secure_sum import protect
 from tacit.runtimes.together import Together
 
 RNG = np.random.default_rng(3)
@@ -40,7 +45,9 @@ def gram(parts: dict[str, Part], partition: str, multiply: Multiply, *, algorith
         data = run.hold(Holder, parts)
         owners, by = ownership(run, data, partition), protect(run, to=Coordinator)
         if not algorithm1:
-            return unpack(gram_products(run, data, owners=owners, multiply=multiply, by=by)._entries["coordinator"], len(X))
+            return unpack(
+                gram_products(run, data, owners=owners, multiply=multiply, by=by)._entries["coordinator"], len(X)
+            )
         cells = multiply.cells(agreed_range(run, [data], multiply.feature_range, by), owners.shape[1])
         table = run.local(Holder, integers, data, cells, run.who(Holder))
         return unpack(gram_algorithm1(run, table, owners=owners, cells=cells)._entries["coordinator"], len(X))
@@ -50,7 +57,9 @@ def rounded(bits: int, exponent: int) -> Any:
     return np.rint(X * 2.0 ** (bits - exponent)) / 2.0 ** (bits - exponent)
 
 
-@pytest.mark.parametrize("multiply", [Multiply(), Multiply("paillier"), Multiply(feature_bits=26, feature_range=16.0)])
+@pytest.mark.parametrize(
+    "multiply", [Multiply(), Multiply(engine="paillier"), Multiply(feature_bits=26, feature_range=16.0)]
+)
 def test_it_is_exactly_the_gram_matrix_of_the_rounded_records(multiply):
     G = gram(cut("arbitrary"), "arbitrary", multiply)
     A = rounded(multiply.feature_bits or 22, 4)
@@ -61,18 +70,20 @@ def test_it_is_exactly_the_gram_matrix_of_the_rounded_records(multiply):
 @pytest.mark.parametrize("partition", ["vertical", "arbitrary"])
 def test_the_papers_algorithm_1_gives_the_same_integers(partition):
     parts = cut(partition)
-    np.testing.assert_array_equal(gram(parts, partition, Multiply(), algorithm1=True), gram(parts, partition, Multiply()))
+    np.testing.assert_array_equal(
+        gram(parts, partition, Multiply(), algorithm1=True), gram(parts, partition, Multiply())
+    )
 
 
 def test_columns_are_not_multiplied_and_nothing_is_sent_for_it():
     with started(cut("vertical")) as run:
-        gram_arbitrary(run, run.hold(Holder, cut("vertical")), partition="vertical", **SETTING)
+        flat(gram_arbitrary)(run, run.hold(Holder, cut("vertical")), partition="vertical", **SETTING)
     assert not {"CellUpload", "CellReply"} & {row.type for row in run.ledger}
 
 
 def test_the_same_upload_goes_to_all_peers():
     with started(cut("horizontal", 5)) as run:
-        gram_arbitrary(run, run.hold(Holder, cut("horizontal", 5)), partition="horizontal", **SETTING)
+        flat(gram_arbitrary)(run, run.hold(Holder, cut("horizontal", 5)), partition="horizontal", **SETTING)
     sent = [(row.sender, row.bytes) for row in run.ledger if row.type == "CellUpload" and (row.bytes or 0) > 1000]
     assert len(sent) == 10  # one for each pair
     assert len(set(sent)) == len({sender for sender, _ in sent}) == 5
@@ -95,7 +106,7 @@ def test_bad_input_is_refused(change, params, words):
     parts = cut("arbitrary")
     parts["party-2"] = dataclasses.replace(parts["party-2"], **change)
     with started(parts) as run, pytest.raises(LocalError, match=words):
-        gram_arbitrary(run, run.hold(Holder, parts), partition="arbitrary", **SETTING, **params)
+        flat(gram_arbitrary)(run, run.hold(Holder, parts), partition="arbitrary", **SETTING, **params)
     assert not list(run.ledger), "nothing was sent"
 
 
@@ -109,19 +120,23 @@ def test_a_cell_of_two_or_of_nobody_is_refused_before_any_cell_is_used(owns, wor
     parts["party-1"] = dataclasses.replace(parts["party-1"], owned=first, X=np.where(first, parts["party-1"].X, 0.0))
     parts["party-2"] = dataclasses.replace(parts["party-2"], owned=second)
     with started(parts) as run, pytest.raises(LocalError, match=words):
-        gram_arbitrary(run, run.hold(Holder, parts), partition="arbitrary", **SETTING)
+        flat(gram_arbitrary)(run, run.hold(Holder, parts), partition="arbitrary", **SETTING)
     assert {row.type for row in run.ledger} == {"Owned"}
 
 
 def test_algorithm_1_is_for_small_tables():
-    many = Federation.simulate(RNG.normal(size=(201, 2)), np.arange(201) % 2, parties=3, partition="arbitrary", seed=0).parts
+    many = Federation.simulate(
+        RNG.normal(size=(201, 2)), np.arange(201) % 2, parties=3, partition="arbitrary", seed=0
+    ).parts
     with started(many) as run, pytest.raises(LocalError, match="up to 200 records, got 201: use method='product'"):
-        gram_arbitrary(run, run.hold(Holder, many), partition="arbitrary", how="algorithm1", **SETTING)
+        flat(gram_arbitrary)(run, run.hold(Holder, many), partition="arbitrary", how="algorithm1", **SETTING)
     assert {row.type for row in run.ledger} == {"Owned"}
 
 
 def test_more_bits_than_a_ring_has_are_refused():
-    with pytest.raises(LocalError, match="dot products of 4 columns of 28 bits need 60 bits and have 59: lower feature_bits"):
+    with pytest.raises(
+        LocalError, match="dot products of 4 columns of 28 bits need 60 bits and have 59: lower feature_bits"
+    ):
         Multiply(feature_bits=28).cells(0, 4)
 
 

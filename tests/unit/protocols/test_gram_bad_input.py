@@ -10,17 +10,18 @@ from typing import Any
 import numpy as np
 import pytest
 
+from conformance.case import flat
 from conformance.intersection_reference import digested
 from tacit import GramSVC
 from tacit.choreo import Asker, Coordinator, Holder, Labeller, LocalError, PeerError, Roster, decode_as, encode
-from tacit.crypto.entropy import RootEntropy
-from tacit.data import Federation
-from tacit.protocols import gram_algorithm1
-from tacit.protocols.align import align
-from tacit.protocols.cell_products import CellReply, CellUpload
-from tacit.protocols.gram_algorithm1 import DotProducts, EncryptedCells, RunningProducts
-from tacit.protocols.gram_arbitrary import gram_arbitrary
-from tacit.protocols.gram_vertical import gram_predict, gram_vertical
+from tacit.crypto.pads.entropy import RootEntropy
+from tacit.federation import Federation
+from tacit.protocols.align.alignment import align
+from tacit.protocols.gram import algorithm1 as gram_algorithm1
+from tacit.protocols.gram.algorithm1 import DotProducts, EncryptedCells, RunningProducts
+from tacit.protocols.gram.arbitrary import gram_arbitrary
+from tacit.protocols.gram.vertical import gram_predict, gram_vertical
+from tacit.protocols.products.cell_products import CellReply, CellUpload
 from tacit.runtimes.together import Together
 
 RNG = np.random.default_rng(5)
@@ -79,7 +80,7 @@ def types(run: Together) -> set[str]:
 
 def train(run: Together, **params: Any) -> None:
     with run:
-        gram_arbitrary(run, run.hold(Holder, PARTS), partition="arbitrary", **SETTING, **params)
+        flat(gram_arbitrary)(run, run.hold(Holder, PARTS), partition="arbitrary", **SETTING, **params)
 
 
 def foreign(kind: str, **params: Any) -> Change:
@@ -93,7 +94,9 @@ ALTERED = "was altered, or is of another run or place: nothing was computed from
 
 
 @pytest.mark.parametrize("engine", ["bfv", "paillier"])
-@pytest.mark.parametrize(("kind", "what"), [("CellUpload", "the upload of a product"), ("CellReply", "the reply of a product")])
+@pytest.mark.parametrize(
+    ("kind", "what"), [("CellUpload", "the upload of a product"), ("CellReply", "the reply of a product")]
+)
 @pytest.mark.parametrize("of_another_run", [False, True])
 def test_a_bad_ciphertext_of_a_product_is_refused_before_anything_is_summed(engine, kind, what, of_another_run):
     run = started(kind, foreign(kind, engine=engine) if of_another_run else flipped)
@@ -120,12 +123,12 @@ def test_a_bad_ciphertext_of_algorithm_1_is_refused_where_it_arrives(kind, what,
 
 
 def test_cells_that_are_too_few_are_refused_even_from_who_may_send_them(monkeypatch):
-    real = gram_algorithm1.sealed_cells
+    real = gram_algorithm1.seal_cells
 
     def one_short(own: Any, tag: bytes, me: str) -> Any:
         return real({b: rows[me == "party-2" :] for b, rows in own.items()}, tag, me)
 
-    monkeypatch.setattr(gram_algorithm1, "sealed_cells", one_short)
+    monkeypatch.setattr(gram_algorithm1, "seal_cells", one_short)
     run = started()
     with one_line(PeerError, "^party-2 sent [0-9]+ encrypted cells where it owns [0-9]+: stop and ask it$"):
         train(run, how="algorithm1")
@@ -146,7 +149,9 @@ def test_new_records_outside_the_declared_range_are_refused_and_the_model_stays(
     before = model.decision_function(X)
     with monkeypatch.context() as patch:
         patch.setattr(Together, "_exchange", lambda *_: pytest.fail("something was sent"))
-        with one_line(LocalError, "^a value of party-1 has size 9, outside the declared range of 8: scale it, or declare more$"):
+        with one_line(
+            LocalError, "^a value of party-1 has size 9, outside the declared range of 8: scale it, or declare more$"
+        ):
             model.predict(np.full((1, 3), 9.0))
     np.testing.assert_allclose(model.decision_function(X), before, atol=1e-5)
 
@@ -162,19 +167,27 @@ def test_columns_outside_the_declared_range_are_refused_before_anything_is_sent(
     parts = dict(Federation.simulate(X, Y, parties=3, partition="vertical", seed=1).parts)
     new = {**parts, "party-2": dataclasses.replace(parts["party-2"], X=np.full_like(parts["party-2"].X, value))}
     with one_line(LocalError, words), started() as run:
-        gram_vertical(run, run.hold(Holder, new), **SETTING)
+        flat(gram_vertical)(run, run.hold(Holder, new), **SETTING)
     assert not types(run)
     with started() as run:
-        model = gram_vertical(run, run.hold(Holder, parts), **SETTING)
+        model = flat(gram_vertical)(run, run.hold(Holder, parts), **SETTING)
         sent = len(run.ledger)
         with one_line(LocalError, words):
-            gram_predict(
-                run, run.hold(Holder, new), model["dual"], model["columns"], squares=False, support=len(model["support"]), feature_range=8.0
+            flat(gram_predict)(
+                run,
+                run.hold(Holder, new),
+                model.dual,
+                model.columns,
+                squares=False,
+                support=len(model.support),
+                feature_range=8.0,
             )
         assert len(run.ledger) == sent
 
 
-@pytest.mark.parametrize(("change", "words"), [(99.0, "has size 99, outside the declared range of 8"), (np.nan, "NaN|missing|finite")])
+@pytest.mark.parametrize(
+    ("change", "words"), [(99.0, "has size 99, outside the declared range of 8"), (np.nan, "NaN|missing|finite")]
+)
 def test_a_model_that_was_refused_is_no_model(change, words):
     bad = X.copy()
     bad[2, 1] = change
@@ -188,7 +201,11 @@ def test_a_model_that_was_refused_is_no_model(change, words):
 @pytest.mark.parametrize(
     ("ids", "least", "words"),
     [
-        ({"p1": ["a", "b"], "p2": ["c", "d"], "p3": ["a", "d"]}, 1, "^no record is common to all parties, and nothing more was opened"),
+        (
+            {"p1": ["a", "b"], "p2": ["c", "d"], "p3": ["a", "d"]},
+            1,
+            "^no record is common to all parties, and nothing more was opened",
+        ),
         (
             {"p1": ["a", "b"], "p2": ["a", "b"], "p3": ["a", "d"]},
             2,
@@ -212,7 +229,10 @@ TWO = {"parts": [X[:, :1], (X[:, 1:], Y)], "ids": [list("abcdef")] * 2}
     [
         (TWO, "^only 2 parties hold data: .*; add a party, or accept it with allow_two_parties=True$"),
         ({"parts": [X[:, :1], X[:, :0], (X[:, 1:], Y)], "ids": [list("abcdef")] * 3}, "^only 2 parties hold data"),
-        ({"parts": [X[:, :1], (X[:, 1:2], None, np.ones(6)), X[:, 2:]], "ids": [list("abcdef")] * 3}, "has sample weights but no labels"),
+        (
+            {"parts": [X[:, :1], (X[:, 1:2], None, np.ones(6)), X[:, 2:]], "ids": [list("abcdef")] * 3},
+            "has sample weights but no labels",
+        ),
         ({"parts": [(X[:, :1], Y), (X[:, 1:2], Y), X[:, 2:]], "ids": [list("abcdef")] * 3}, "^labels are given twice"),
         ({**TWO, "allow_two_parties": True, "min_records": 0}, "^min_records=0: at least one record"),
     ],

@@ -1,4 +1,7 @@
-"""The intersection of binary records refuses other values, splits that do not fit, and cells of two owners; holders see points only."""
+"""The intersection of binary records refuses other values, splits that do not fit, and cells of two owners.
+
+Holders see points only.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +11,17 @@ import numpy as np
 import pytest
 
 from tacit.choreo import Coordinator, Holder, LocalError, PeerError, Roster
-from tacit.crypto.entropy import RootEntropy
-from tacit.data.part import part_of
-from tacit.protocols.gram_intersection import gram_intersection
+from tacit.crypto.pads.entropy import RootEntropy
+from tacit.federation.part import part_of
+from tacit.protocols.gram.intersection import gram_intersection
 from tacit.runtimes.together import Together
 
 
 def played(partition: str, *tables: Any) -> tuple[Any, Together]:
-    parts = {f"p{i + 1}": part_of(np.array(t, float), None, None, tuple(f"x{j}" for j in range(len(t[0])))) for i, t in enumerate(tables)}
+    parts = {
+        f"p{i + 1}": part_of(np.array(t, float), None, None, tuple(f"x{j}" for j in range(len(t[0]))))
+        for i, t in enumerate(tables)
+    }
     roster = Roster({Holder: tuple(parts), Coordinator: ("site",)})
     with Together(roster, job=b"j", entropy=RootEntropy(roster.parties, b"r")) as run:
         return gram_intersection(run, run.hold(Holder, parts), partition=partition)._entries["site"], run
@@ -39,10 +45,30 @@ def test_columns_of_two_parties_have_no_token_in_common():
 @pytest.mark.parametrize(
     ("partition", "tables", "error", "said"),
     [
-        ("horizontal", ([[1, 0]], [[0.5, 1]]), LocalError, "takes zeros and ones, and row 1 of p2 has another value in column 1"),
-        ("horizontal", ([[1, 0]], [[1]]), LocalError, "a horizontal split needs as many features at every party: p1 2, p2 1"),
-        ("vertical", ([[1], [0]], [[1]]), LocalError, "a vertical split needs as many records at every party: p1 2, p2 1"),
-        ("diagonal", ([[1]], [[1]]), LocalError, "partition must be 'horizontal', 'vertical' or 'arbitrary', got 'diagonal'"),
+        (
+            "horizontal",
+            ([[1, 0]], [[0.5, 1]]),
+            LocalError,
+            "takes zeros and ones, and row 1 of p2 has another value in column 1",
+        ),
+        (
+            "horizontal",
+            ([[1, 0]], [[1]]),
+            LocalError,
+            "a horizontal split needs as many features at every party: p1 2, p2 1",
+        ),
+        (
+            "vertical",
+            ([[1], [0]], [[1]]),
+            LocalError,
+            "a vertical split needs as many records at every party: p1 2, p2 1",
+        ),
+        (
+            "diagonal",
+            ([[1]], [[1]]),
+            LocalError,
+            "partition must be 'horizontal', 'vertical' or 'arbitrary', got 'diagonal'",
+        ),
         ("arbitrary", ([[1, 1]], [[0, 1]]), PeerError, "a cell is owned by two parties"),
     ],
 )

@@ -1,4 +1,7 @@
-"""Shares of w and what they answer: the decision values of c, b and the support vectors, within the error that the protocols state."""
+"""Shares of w and what they answer.
+
+The decision values of c, b and the support vectors, within the error that the protocols state.
+"""
 
 from __future__ import annotations
 
@@ -8,19 +11,20 @@ from typing import Any
 import numpy as np
 import pytest
 
+from conformance.case import flat
 from tacit.choreo import Asker, Coordinator, Holder, Roster, entries_of
-from tacit.crypto.bfv import Bfv
-from tacit.crypto.bfv_layout import stretches
-from tacit.crypto.entropy import RootEntropy
-from tacit.crypto.product import Block, Plan
-from tacit.data import Federation
-from tacit.data.part import Part
+from tacit.crypto.pads.entropy import RootEntropy
+from tacit.crypto.products.bfv import Bfv
+from tacit.crypto.products.bfv_layout import stretches
+from tacit.crypto.products.engines import Block, Plan
 from tacit.errors import LocalError
-from tacit.numeric.ring import Ring
-from tacit.protocols import gram_linear
-from tacit.protocols.gram_linear import AT_ONCE, batches, gram_linear_predict
-from tacit.protocols.gram_model import DualModel, SupportColumns
-from tacit.protocols.gram_weights import FINER, WeightShare, answer_cells, gram_weights
+from tacit.federation import Federation
+from tacit.federation.part import Part
+from tacit.numeric.ring.words import Ring
+from tacit.protocols.gram import linear as gram_linear
+from tacit.protocols.gram.linear import AT_ONCE, batches, gram_linear_predict
+from tacit.protocols.gram.model import DualModel, SupportColumns
+from tacit.protocols.gram.weights import FINER, WeightShare, answer_cells, gram_weights
 from tacit.runtimes.together import Together
 
 PARTITIONS = ("vertical", "horizontal", "arbitrary")
@@ -37,7 +41,9 @@ class Model:
     def dual(self) -> DualModel:
         G = self.X @ self.X.T
         length = np.sqrt(np.einsum("ki,ij,kj->k", self.coef, G, self.coef))
-        return DualModel(self.coef, self.bias, G.diagonal().copy(), np.zeros(len(self.bias)), 1, "linear", 1.0, 3, 0.0, length)
+        return DualModel(
+            self.coef, self.bias, G.diagonal().copy(), np.zeros(len(self.bias)), 1, "linear", 1.0, 3, 0.0, length
+        )
 
     def decide(self, Z: Any) -> Any:
         return Z @ (self.coef @ self.X).T + self.bias
@@ -73,7 +79,9 @@ def shared(run: Together, given: Model, partition: str, **how: Any) -> Any:
 def answers(run: Together, weights: Any, Z: Any, partition: str, problems: int, **how: Any) -> Any:
     """Decision values, in the order of the records."""
     parts, order = cut(Z, len(run.roster[Holder]), partition, seed=2)
-    found = entries_of(gram_linear_predict(run, run.hold(Holder, parts), weights, partition=partition, problems=problems, **how))
+    found = entries_of(
+        flat(gram_linear_predict)(run, run.hold(Holder, parts), weights, partition=partition, problems=problems, **how)
+    )
     assert list(found) == (list(parts) if partition == "horizontal" else ["party-1"])
     return np.concatenate(list(found.values()))[np.argsort(order)]
 
@@ -82,8 +90,12 @@ def opened(shares: dict[str, WeightShare]) -> tuple[Any, Any]:
     """What all holders together could work out: w and b."""
     first = next(iter(shares.values()))
     ring = Ring(1 << answer_cells(0, first.words.shape[1] - 1).ring_bits)
-    words = ring.centred(ring.total(s.words.ravel() for s in shares.values())).reshape(first.words.shape).astype(np.float64)
-    return np.ldexp(words[:, :-1], -first.fraction_bits), np.ldexp(words[:, -1], first.exponent - first.fraction_bits - FINER)
+    words = (
+        ring.centred(ring.total(s.words.ravel() for s in shares.values())).reshape(first.words.shape).astype(np.float64)
+    )
+    return np.ldexp(words[:, :-1], -first.fraction_bits), np.ldexp(
+        words[:, -1], first.exponent - first.fraction_bits - FINER
+    )
 
 
 def errors(given: Model, share: WeightShare, Z: Any, holders: int) -> tuple[float, Any]:
@@ -102,7 +114,7 @@ def _exponent(X: Any) -> int:
 
 
 def check(given: Model, Z: Any, partition: str, parties: int = 3, *, most: float = 1e-5, **how: Any) -> None:
-    """Shares add up to w and b, and answers are right, within the stated error, which is at most `most` of the largest answer."""
+    """Check that shares add up to w and b and answers are right, within an error of `most` of the largest answer."""
     k = len(given.bias)
     with started(parties) as run:
         weights = shared(run, given, partition)
@@ -121,7 +133,7 @@ def queries(rows: int = 7, n: int = 5, scale: float = 1.0) -> Any:
 
 
 @pytest.mark.parametrize("partition", PARTITIONS)
-@pytest.mark.parametrize(("parties", "k"), [(2, 3), (3, 1), (5, 1)])
+@pytest.mark.parametrize(("parties", "k"), [(2, 3), (3, 1), pytest.param(5, 1, marks=pytest.mark.slow)])
 def test_answers_are_those_of_the_pooled_model(partition, parties, k):
     check(model(k=k, seed=parties), queries(), partition, parties)
 
@@ -131,19 +143,21 @@ def test_a_single_holder_has_its_own_w(partition):
     check(model(), queries(), partition, 1)
 
 
+@pytest.mark.slow
 def test_nine_parties_share_the_weights_of_two_problems():
     check(model(k=2), queries(), "arbitrary", 9)
 
 
 @pytest.mark.parametrize("partition", PARTITIONS)
-@pytest.mark.parametrize("scale", [1e-5, 1e5])
+@pytest.mark.parametrize("scale", [1e-5, pytest.param(1e5, marks=pytest.mark.slow)])
 def test_features_of_any_scale_are_as_exact(partition, scale):
     given = dataclasses.replace(model(scale=scale), coef=model().coef / scale**2)  # so that answers are about one
     check(given, queries(scale=scale), partition)
 
 
 @pytest.mark.parametrize(
-    ("Z", "words"), [(np.zeros((3, 5)), "zeros"), (queries(scale=1e4), "larger than the training"), (queries(scale=1e-6), "tiny")]
+    ("Z", "words"),
+    [(np.zeros((3, 5)), "zeros"), (queries(scale=1e4), "larger than the training"), (queries(scale=1e-6), "tiny")],
 )
 def test_queries_of_any_size_are_answered(Z, words):
     del words
@@ -183,7 +197,9 @@ def test_any_model_is_within_the_stated_error(seed):
 
 def test_coefficients_that_all_but_cancel_leave_an_exact_w():
     given = model(s=10)
-    twins = Model(np.column_stack([1e4 * given.coef, (1e-3 - 1e4) * given.coef]), given.bias, np.vstack([given.X, given.X]))
+    twins = Model(
+        np.column_stack([1e4 * given.coef, (1e-3 - 1e4) * given.coef]), given.bias, np.vstack([given.X, given.X])
+    )
     check(twins, queries(), "vertical", most=1e-3)
 
 
@@ -215,7 +231,9 @@ def test_a_model_that_does_not_know_the_length_of_w_has_fewer_bits_of_it():
             at = run.hold(Coordinator, {"coordinator": dual})
             weights = gram_weights(run, at, run.hold(Holder, parts), partition="vertical", problems=1)
             lengths.append(entries_of(weights)["party-1"].fraction_bits)
-            np.testing.assert_allclose(answers(run, weights, queries(), "vertical", 1), model().decide(queries()), atol=1e-4)
+            np.testing.assert_allclose(
+                answers(run, weights, queries(), "vertical", 1), model().decide(queries()), atol=1e-4
+            )
     assert lengths[0] > lengths[1]
 
 
@@ -243,7 +261,7 @@ def test_bad_questions_are_refused_before_anything_is_sent(change, how, words):
         before = len(run.ledger)
         parts["party-2"] = dataclasses.replace(parts["party-2"], X=parts["party-2"].X * change)
         with pytest.raises(LocalError, match=words):
-            gram_linear_predict(run, run.hold(Holder, parts), weights, partition="vertical", problems=1, **how)
+            flat(gram_linear_predict)(run, run.hold(Holder, parts), weights, partition="vertical", problems=1, **how)
     assert len(run.ledger) == before
 
 
@@ -252,7 +270,11 @@ def test_bad_questions_are_refused_before_anything_is_sent(change, how, words):
     [
         (queries(), 2, "is for 1 problems of 5 columns, not 2 of 5: give records like those of the training"),
         (queries(n=6), 1, "is for 1 problems of 5 columns, not 1 of 6"),
-        (queries(scale=1e9), 1, "do not go with support vectors of up to 4: ask about records up to 2097152 times as large"),
+        (
+            queries(scale=1e9),
+            1,
+            "do not go with support vectors of up to 4: ask about records up to 2097152 times as large",
+        ),
     ],
 )
 def test_questions_that_do_not_fit_the_model_are_refused_before_anything_is_multiplied(Z, problems, words):
@@ -260,7 +282,9 @@ def test_questions_that_do_not_fit_the_model_are_refused_before_anything_is_mult
         weights = shared(run, model(), "horizontal")
         with pytest.raises(LocalError, match=words):
             answers(run, weights, Z, "horizontal", problems)
-    assert not {"CellUpload", "CellReply", "OwnMasked"} & {row.type for row in run.ledger if row.place.startswith("/gram_linear")}
+    assert not {"CellUpload", "CellReply", "OwnMasked"} & {
+        row.type for row in run.ledger if row.place.startswith("/gram_linear")
+    }
 
 
 def test_only_a_linear_model_of_as_many_problems_has_weights():

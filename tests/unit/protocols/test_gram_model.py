@@ -5,12 +5,21 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tacit.data.part import part_of
 from tacit.errors import LocalError
-from tacit.numeric.fixed_point import FixedPoint
-from tacit.numeric.kernels import Kernel
-from tacit.numeric.triangle import pack
-from tacit.protocols.gram_model import Extent, KnownNumbers, Learner, Numbers, all_known, fit, kernel_matrix, numbers_of
+from tacit.federation.part import part_of
+from tacit.numeric.ring.fixed_point import FixedPoint
+from tacit.numeric.ring.triangle import pack
+from tacit.numeric.svm.kernels import Kernel
+from tacit.protocols.gram.model import (
+    Extent,
+    KnownNumbers,
+    Numbers,
+    fit,
+    join_numbers,
+    kernel_matrix,
+    numbers_of,
+)
+from tacit.protocols.settings import Solver
 
 RNG = np.random.default_rng(0)
 
@@ -32,7 +41,7 @@ def test_jitter_is_as_large_as_rounding_makes_a_linear_gram_matrix_indefinite(pa
 
 def test_targets_of_several_holders_are_joined_and_those_without_weights_count_once():
     told = {"a": Numbers(np.array([1.0, 2.0]), None), "b": Numbers(np.array([3.0]), np.array([0.5]))}
-    known = all_known(told)
+    known = join_numbers(told)
     np.testing.assert_array_equal(known.values, [1, 2, 3])
     np.testing.assert_array_equal(known.weight, [1, 1, 0.5])
 
@@ -45,4 +54,13 @@ def test_records_without_targets_are_refused():
 
 def test_as_many_targets_as_records_are_needed():
     with pytest.raises(LocalError, match="2 labels for 3 records"):
-        fit((np.ones(6),), Extent(3, 1), KnownNumbers(np.ones(2), None), 0.0, Kernel("linear"), 1.0, Learner(1.0, 1e-3, -1, 0.1))
+        fit(
+            (np.ones(6),),
+            Extent(3, 1),
+            KnownNumbers(np.ones(2), None),
+            0.0,
+            Kernel("linear"),
+            1.0,
+            Solver(C=1.0),
+            0.1,
+        )

@@ -1,4 +1,7 @@
-"""Landmarks over many parties: what is refused, who may be small or empty, how good they are, and that they are means over groups."""
+"""Landmarks over many parties.
+
+What is refused, who may be small or empty, how good they are, and that they are means over groups.
+"""
 
 from __future__ import annotations
 
@@ -14,14 +17,15 @@ from sklearn.preprocessing import MinMaxScaler
 
 from conformance.landmark_oracle import in_order, joint_cells, joint_oracle, local_oracle
 from tacit.choreo import Coordinator, Holder, LocalError, Roster, entries_of
-from tacit.crypto.entropy import RootEntropy
-from tacit.data.part import part_of
-from tacit.numeric.fixed_point import FixedPoint
-from tacit.numeric.landmarks import nearest
-from tacit.protocols import landmarks as protocol
-from tacit.protocols.atoms import Atoms, HoldBack, Past, Told, begin, no_past
-from tacit.protocols.landmarks import landmarks, refuse_share
-from tacit.protocols.secure_sum import protect
+from tacit.crypto.pads.entropy import RootEntropy
+from tacit.federation.part import part_of
+from tacit.numeric.features.landmarks import nearest
+from tacit.numeric.ring.fixed_point import FixedPoint
+from tacit.protocols.planes import landmarks as protocol
+from tacit.protocols.planes.landmarks import landmarks, refuse_share
+from tacit.protocols.sums.atoms import Atoms, HoldBack, Past, Told, begin, no_past
+from tacit.protocols.sums.secure_sum import protect
+from tacit.protocols.witness import Voice
 from tacit.runtimes.together import Together
 
 CANCER = load_breast_cancer()
@@ -31,10 +35,14 @@ SOURCES = ("local", "joint")
 
 def grouped(X: Any, kind: Any = None, least: int = 1, past: Past | None = None) -> Atoms:
     part = SimpleNamespace(X=X, weight=None, past=past)
-    return begin(part, np.zeros(len(X), np.int64) if kind is None else kind, Told(()), HoldBack(least, accept_risk=True))
+    return begin(
+        part, np.zeros(len(X), np.int64) if kind is None else kind, Told(()), HoldBack(least, accept_risk=True)
+    )
 
 
-def played(parts: list[Any], *, method: str = "pairwise", atoms: list[Atoms] | None = None, **asked: Any) -> tuple[Any, Any]:
+def played(
+    parts: list[Any], *, method: str = "pairwise", atoms: list[Atoms] | None = None, **asked: Any
+) -> tuple[Any, Any]:
     """The landmarks, and the run, which has the atoms after it."""
     names = tuple(f"p{i + 1}" for i in range(len(parts)))
     roster = Roster({Holder: names, Coordinator: ("coordinator",)})
@@ -42,14 +50,17 @@ def played(parts: list[Any], *, method: str = "pairwise", atoms: list[Atoms] | N
     given = dict(zip(names, atoms or [grouped(X) for X in parts], strict=True))
     asked = {"rows": sum(map(len, parts)), "min_cluster": 5, **asked}
     with Together(roster, job=b"j", entropy=RootEntropy(roster.parties, b"r")) as run:
-        by = protect(run, to=Coordinator, method=method)
+        fixed, witness = FixedPoint(32, len(names)), asked.pop("witness", False)
+        voice = Voice(run, protect(run, to=Coordinator, method=method), fixed, witness)
         agreed = len(run.ledger)
         try:
-            found, after = landmarks(run, run.hold(Holder, held), run.hold(Holder, given), by=by, fixed=FixedPoint(32, len(names)), **asked)
+            found, after = landmarks(run, run.hold(Holder, held), run.hold(Holder, given), voice=voice, **asked)
         except LocalError as error:
             error.add_note(f"{len(run.ledger) - agreed} messages")
             raise
-        return found, SimpleNamespace(run=run, ledger=run.ledger, history=run.history, atoms=list(entries_of(after).values()))
+        return found, SimpleNamespace(
+            run=run, ledger=run.ledger, history=run.history, atoms=list(entries_of(after).values())
+        )
 
 
 def split(X: Any, parties: int = 5) -> list[Any]:
@@ -66,7 +77,13 @@ def objective(X: Any, middle: Any) -> Any:
     [
         ({"count": 61}, "61 landmarks of 60 rows: ask for at least 1 and at most as many"),
         ({"count": 0}, "0 landmarks of 60 rows"),
-        ({"count": 13}, "at least min_cluster=5 records, so 60 rows give at most 12 landmarks, got 13: lower landmarks or min_cluster"),
+        (
+            {"count": 13},
+            (
+                "at least min_cluster=5 records, so 60 rows give at most 12 landmarks, got 13: lower landmarks or"
+                " min_cluster"
+            ),
+        ),
         ({"count": 6, "min_cluster": 0}, "need min_cluster >= 1"),
         ({"count": 6, "rounds": 0}, "rounds >= 1"),
         ({"count": 1, "min_cluster": 61}, "60 rows in all are fewer than the min_cluster=61"),
@@ -85,7 +102,10 @@ def test_what_cannot_be_is_refused_in_one_line_before_anything_is_sent(source, a
     [
         (
             0.25,
-            "a centre stands for at least min_cluster=5 records, so at most 20 % of the rows can be landmarks, got 25 %: lower landmarks",
+            (
+                "a centre stands for at least min_cluster=5 records, so at most 20 % of the rows can be landmarks, got"
+                " 25 %: lower landmarks"
+            ),
         ),
         (1.5, "must lie between 0 and 1, got 1.5: lower landmarks, or give a count"),
         (0.0, "must lie between 0 and 1, got 0"),
@@ -98,7 +118,9 @@ def test_a_share_that_cannot_be_is_refused(share, words):
 
 
 @pytest.mark.parametrize("source", SOURCES)
-@pytest.mark.parametrize(("value", "words"), [(np.nan, "features of p2: a value is not a finite number"), (1e12, "scale the features")])
+@pytest.mark.parametrize(
+    ("value", "words"), [(np.nan, "features of p2: a value is not a finite number"), (1e12, "scale the features")]
+)
 def test_values_that_cannot_be_summed_are_refused_by_their_holder_before_anything_is_sent(source, value, words):
     parts = [X.copy() for X in split(WDBC[:60], 3)]
     parts[1][3, 2] = value
@@ -135,7 +157,9 @@ def test_an_empty_holder_and_one_with_few_rows_take_part(source):
     found, run = played(parts, source=source, count=32)
     assert {row.sender for row in run.ledger if row.type == "Masked"} == {"p1", "p2", "p3", "p4"}
     if source == "local":
-        np.testing.assert_allclose(in_order(found), local_oracle(dict(enumerate(parts)), count=32, min_cluster=5), atol=1e-8)
+        np.testing.assert_allclose(
+            in_order(found), local_oracle(dict(enumerate(parts)), count=32, min_cluster=5), atol=1e-8
+        )
     else:
         np.testing.assert_allclose(found, joint_oracle(WDBC[:160], 32, 5), atol=1e-8)
 
@@ -144,7 +168,10 @@ def test_where_every_holder_has_too_few_rows_local_landmarks_are_refused_and_joi
     parts = [WDBC[i : i + 4] for i in range(0, 16, 4)]
     with pytest.raises(
         LocalError,
-        match=r"no party has the min_cluster=5 records, or the min_count of a class, that one landmark .*bring more rows.*'fourier'",
+        match=(
+            r"no party has the min_cluster=5 records, or the min_count of a class, that one landmark .*bring more"
+            r" rows.*'fourier'"
+        ),
     ):
         played(parts, source="local", count=3)
     np.testing.assert_allclose(played(parts, source="joint", count=2)[0], joint_oracle(WDBC[:16], 2, 5), atol=1e-8)
@@ -154,7 +181,8 @@ def test_where_fewer_rows_take_part_than_a_landmark_needs_joint_landmarks_are_re
     parts, kinds = split(WDBC[:40], 4), [np.arange(10) // 6] * 4
     atoms = [grouped(X, kind, 5) for X, kind in zip(parts, kinds, strict=True)]
     with pytest.raises(
-        LocalError, match="24 rows take part in all, fewer than the min_cluster=30 that one landmark stands for: bring more"
+        LocalError,
+        match="24 rows take part in all, fewer than the min_cluster=30 that one landmark stands for: bring more",
     ):
         played(parts, source="joint", count=1, min_cluster=30, atoms=atoms)
 
@@ -178,7 +206,9 @@ def test_eight_rounds_of_draws_are_enough_for_all():
 def test_joint_landmarks_are_nearly_as_good_as_k_means_on_the_pooled_rows(count, most):
     found, run = played(split(WDBC), source="joint", count=count)
     assert len(found) == count
-    assert objective(WDBC, found) < most * np.mean([KMeans(count, n_init=1, random_state=i).fit(WDBC).inertia_ for i in range(3)])
+    assert objective(WDBC, found) < most * np.mean(
+        [KMeans(count, n_init=1, random_state=i).fit(WDBC).inertia_ for i in range(3)]
+    )
     assert run.history[-1]["cells"] <= 4 * count
 
 
@@ -186,14 +216,16 @@ def test_joint_landmarks_are_nearly_as_good_as_k_means_on_the_pooled_rows(count,
 def test_joint_landmarks_equal_the_centralised_ones_however_the_rows_are_split(count):
     expected = joint_oracle(WDBC, count, 5)
     for parts in (split(WDBC, 2), split(WDBC, 7), [WDBC[:3], WDBC[3:5], WDBC[5:]]):
-        np.testing.assert_allclose(in_order(played(parts, source="joint", count=count)[0]), in_order(expected), atol=1e-8)
+        np.testing.assert_allclose(
+            in_order(played(parts, source="joint", count=count)[0]), in_order(expected), atol=1e-8
+        )
 
 
 def test_joint_landmarks_of_every_kind_of_column_stand_for_enough_records():
     rng = np.random.default_rng(4)
     X = np.column_stack([
-        np.ones(400), rng.integers(0, 2, 400), rng.random(400) < 0.01, rng.normal(size=400) * 1e5, rng.normal(size=400) * 1e-4,
-        np.round(rng.normal(size=400)),
+        np.ones(400), rng.integers(0, 2, 400), rng.random(400) < 0.01, rng.normal(size=400) * 1e5,
+        rng.normal(size=400) * 1e-4, np.round(rng.normal(size=400)),
     ])  # fmt: skip
     found, _ = played(split(X), source="joint", count=40)
     assert len(found) == 40
@@ -235,14 +267,20 @@ def in_groups(least: int, parties: int = 3) -> tuple[list[Any], list[Any], list[
 def test_local_landmarks_are_of_groups_or_of_large_pieces_of_them(least, min_cluster, count):
     parts, kinds, atoms = in_groups(least)
     found, run = played(parts, source="local", count=count, min_cluster=min_cluster, atoms=atoms)
-    expected = local_oracle(dict(enumerate(parts)), count=count, min_cluster=min_cluster, kinds=dict(enumerate(kinds)), least=least)
+    expected = local_oracle(
+        dict(enumerate(parts)), count=count, min_cluster=min_cluster, kinds=dict(enumerate(kinds)), least=least
+    )
     np.testing.assert_allclose(in_order(found), expected, atol=1e-8)
     for before, after in zip(atoms, run.atoms, strict=True):
         use = after.group >= 0
         np.testing.assert_array_equal(use, before.group >= 0)
         assert np.unique(after.past.cluster[use], return_counts=True)[1].min() >= max(least, min_cluster)
         assert np.unique(after.group[use], return_counts=True)[1].min() >= least
-        for finer, coarser in ((after.group, before.group), (after.past.label, after.group), (after.group, after.past.cluster)):
+        for finer, coarser in (
+            (after.group, before.group),
+            (after.past.label, after.group),
+            (after.group, after.past.cluster),
+        ):
             assert len(np.unique(np.stack([finer, coarser])[:, use], axis=1).T) == len(np.unique(finer[use]))
 
 
@@ -255,7 +293,9 @@ def test_joint_landmarks_are_of_groups_that_were_split_only_into_large_pieces(le
         group.append(np.where(each.group < 0, -1, each.group + at))
         at += len(each.group)
     expected = joint_cells(X, count, 5, group=np.concatenate(group), least=least)
-    np.testing.assert_allclose(in_order(found), in_order(joint_oracle(X, count, 5, 15, np.concatenate(group), least)), atol=1e-8)
+    np.testing.assert_allclose(
+        in_order(found), in_order(joint_oracle(X, count, 5, 15, np.concatenate(group), least)), atol=1e-8
+    )
     theirs = np.split(expected[2], np.cumsum([len(each.group) for each in atoms])[:-1])
     for after, reference in zip(run.atoms, theirs, strict=True):
         use = after.group >= 0

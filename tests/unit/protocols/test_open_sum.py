@@ -1,4 +1,7 @@
-"""A sum that everyone opens: from the masked vectors themselves, exactly the sum and nothing else, and no lie survives."""
+"""A sum that everyone opens.
+
+From the masked vectors themselves, exactly the sum and nothing else, and no lie survives.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +13,10 @@ import pytest
 from leaks.enumeration import Digits, Enumerated, EnumeratedEntropy, Tapped, coalitions
 from tacit.choreo import Coordinator, Everyone, Holder, LocalError, PeerError, Roster
 from tacit.choreo.codec import encode
-from tacit.crypto.entropy import RootEntropy
-from tacit.numeric.fixed_point import FixedPoint
-from tacit.numeric.ring import Ring
-from tacit.protocols.secure_sum import Masked, open_sum, protect
+from tacit.crypto.pads.entropy import RootEntropy
+from tacit.numeric.ring.fixed_point import FixedPoint
+from tacit.numeric.ring.words import Ring
+from tacit.protocols.sums.secure_sum import Masked, open_sum, protect
 from tacit.runtimes.apart import Apart, in_threads
 from tacit.runtimes.together import Together
 
@@ -43,10 +46,12 @@ def test_what_is_published_is_masked_and_the_ledger_says_who_learns_the_sum():
     rows = [row for row in run.ledger if row.type == "Masked"]
     assert {row.receiver for row in rows} == set(ROSTER.parties)
     assert {row.digest is not None for row in rows} == {True}, "it is published: audits can be compared"
-    assert [(o.role, o.what) for o in run.ledger.opens if o.protocol == "open_sum"] == [(Everyone.name, "the sum over all holders")]
+    assert [(o.role, o.what) for o in run.ledger.opens if o.protocol == "open_sum"] == [
+        (Everyone.name, "the sum over all holders")
+    ]
 
 
-@pytest.mark.parametrize("method", ["ring", "threshold"])
+@pytest.mark.parametrize("method", ["ring", "threshold", "graph"])
 def test_protections_without_a_masked_vector_of_everyone_are_refused(method):
     with (
         Together(ROSTER, job=b"j", entropy=RootEntropy(ROSTER.parties, b"r")) as run,
@@ -75,7 +80,9 @@ class TwoFaced(Apart):
 
 def test_a_party_that_was_told_something_else_spoils_the_sum_at_once_or_the_next_one(monkeypatch):
     monkeypatch.setattr("tacit.runtimes.apart.Apart", TwoFaced)
-    with pytest.raises(PeerError, match="the pads do not cancel: the parties were told different things; compare their audits"):
+    with pytest.raises(
+        PeerError, match="the pads do not cancel: the parties were told different things; compare their audits"
+    ):
         in_threads(ROSTER, play, job=b"j", entropy=fresh)
 
 

@@ -1,4 +1,7 @@
-"""Maps and groups: landmarks are over groups, groups are for the maps, and a map that was opened before costs nothing."""
+"""Maps and groups.
+
+Landmarks are over groups, groups are for the maps, and a map that was opened before costs nothing.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +11,13 @@ import numpy as np
 import pytest
 
 from tacit.choreo import Coordinator, Holder, LocalError, Roster, entries_of
-from tacit.crypto.entropy import RootEntropy
-from tacit.data.part import Part
-from tacit.numeric.kernels import Kernel
-from tacit.numeric.least_count import least_count
-from tacit.protocols.atoms import IDENTITY, Told, digest_of
-from tacit.protocols.row_maps import SQUARES, Prepared, prepare
-from tacit.protocols.row_problems import Svm, agreed
+from tacit.crypto.pads.entropy import RootEntropy
+from tacit.federation.part import Part
+from tacit.numeric.groups.least_count import least_count
+from tacit.numeric.svm.kernels import Kernel
+from tacit.protocols.planes.maps import SQUARES, Prepared, prepare
+from tacit.protocols.planes.problems import Svm, agree_on_common
+from tacit.protocols.sums.atoms import IDENTITY, Told, digest_of
 from tacit.runtimes.together import Together
 
 NAMES = ("p1", "p2", "p3")
@@ -29,12 +32,18 @@ def parts(n: int = 600, past: dict[str, Any] | None = None) -> dict[str, Part]:
     return {p: Part(X[i], y[i], None, tuple("abcd"), None, (past or {}).get(p)) for p, i in split.items()}
 
 
-def prepared(kernels: list[Kernel], past: dict[str, Any] | None = None, extra: Told | None = None, **given: Any) -> tuple[Any, Any, Any]:
+def prepared(
+    kernels: list[Kernel], past: dict[str, Any] | None = None, extra: Told | None = None, **given: Any
+) -> tuple[Any, Any, Any]:
     """What was agreed on, each holder's atoms, and what was kept on the way."""
     roster, kept = Roster({Holder: NAMES, Coordinator: ("site",)}), dict(past or {})
     with Together(roster, job=b"maps", entropy=RootEntropy(roster.parties, b"maps"), keep=kept.__setitem__) as run:
         data = run.hold(Holder, parts(past=past))
-        ground = agreed(run, data, svm=Svm("rbf", 0.2, 3, 0.0, 1.0, **{"landmarks": 20.0, **given}))
+        ground = agree_on_common(
+            run,
+            data,
+            svm=Svm(**{"kernel": "rbf", "gamma": 0.2, "degree": 3, "coef0": 0.0, "C": 1.0, "landmarks": 20.0, **given}),
+        )
         more = {} if extra is None else {"extra": extra}
         ready: Prepared = prepare(run, data, kernels, ground=ground, **more)
         return ready, dict(entries_of(ready.atoms)), kept
@@ -56,7 +65,9 @@ def test_what_is_remembered_names_the_maps_as_they_are(source):
 
 
 def test_of_many_kernels_all_features_count_and_the_same_map_once():
-    one, both, same = (prepared(kernels, landmark_source="fourier") for kernels in ([RBF], [RBF, WIDER], [RBF, LINEAR, LINEAR]))
+    one, both, same = (
+        prepared(kernels, landmark_source="fourier") for kernels in ([RBF], [RBF, WIDER], [RBF, LINEAR, LINEAR])
+    )
     sizes = [int(least_count(features, 4, 0.0)) for features in (20, 40, 24)]
     assert [each[0].least["p1"] for each in (one, both, same)] == sizes
     assert [len(each[0].maps) for each in (one, both, same)] == [1, 2, 3]

@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tacit.choreo import Holder, LocalError, PeerError, Role, Roster, decode_as, encode, entries_of
-from tacit.crypto.entropy import RootEntropy
-from tacit.crypto.product import BOUND
-from tacit.numeric.fixed_point import FixedPoint
-from tacit.numeric.ring import Ring
-from tacit.protocols.secure_product import Reply, Upload, secure_product
-from tacit.protocols.secure_sum import protect, secure_sum
+from tacit.crypto.pads.entropy import RootEntropy
+from tacit.crypto.products.engines import BOUND
+from tacit.numeric.ring.fixed_point import FixedPoint
+from tacit.numeric.ring.words import Ring
+from tacit.protocols.products.secure_product import Reply, Upload, secure_product
+from tacit.protocols.sums.secure_sum import protect, secure_sum
 from tacit.runtimes.together import Together
 
 P1, P2 = (Role("holder", single=True, party=p) for p in ("p1", "p2"))
@@ -32,7 +32,11 @@ def played(A: Any, B: Any, runtime: type[Together] = Together, **how: Any) -> An
 
 
 @settings(max_examples=8, deadline=None)
-@given(st.integers(0, 2**32), st.tuples(st.integers(1, 40), st.integers(1, 40), st.integers(1, 8)), st.sampled_from([1, 1000, BOUND]))
+@given(
+    st.integers(0, 2**32),
+    st.tuples(st.integers(1, 40), st.integers(1, 40), st.integers(1, 8)),
+    st.sampled_from([1, 1000, BOUND]),
+)
 def test_the_shares_add_up_to_the_integer_product_of_what_was_drawn(seed, shape, size):
     rng = np.random.default_rng(seed)
     m, others, n = shape
@@ -95,7 +99,8 @@ class Replaying(Meddling):
 def test_a_flipped_bit_is_refused(by, runtime, what):
     A = np.arange(8).reshape(4, 2)
     with pytest.raises(
-        PeerError, match=f"the {what} of a product was altered, or is of another run or place: nothing was computed from it"
+        PeerError,
+        match=f"the {what} of a product was altered, or is of another run or place: nothing was computed from it",
     ):
         played(A, A, runtime, by=by)
 
@@ -109,10 +114,14 @@ def test_a_reply_of_another_run_is_refused():
 
 def test_what_cannot_be_multiplied_is_refused_before_anything_is_sent():
     A = np.arange(8).reshape(4, 2)
-    with pytest.raises(LocalError, match=r"the matrix of p1: arrays of shape \[\(4, 2\)\] where the plan of the product says \[\(5, 2\)\]"):
+    with pytest.raises(
+        LocalError,
+        match=r"the matrix of p1: arrays of shape \[\(4, 2\)\] where the plan of the product says \[\(5, 2\)\]",
+    ):
         played(A, A, Unsent, shape=(5, 4, 2))
     with pytest.raises(
-        LocalError, match="the matrix of p2: an entry is 2000000 in fixed point, over the bound of 1048576: scale the features"
+        LocalError,
+        match="the matrix of p2: an entry is 2000000 in fixed point, over the bound of 1048576: scale the features",
     ):
         played(A, A * 2_000_000 // 7, Unsent)
     with pytest.raises(LocalError, match="the matrix of p1: a product is computed on integers"):

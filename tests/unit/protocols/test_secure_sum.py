@@ -10,14 +10,25 @@ import numpy as np
 import pytest
 
 from tacit.choreo import Coordinator, Holder, LocalError, PeerError, Role, Roster
-from tacit.crypto.entropy import RootEntropy
-from tacit.numeric.fixed_point import FixedPoint
-from tacit.numeric.ring import Z64
-from tacit.protocols.secure_sum import Commitment, OrderShare, mask, pair_seeds, protect, protects, ring_orders, secure_sum
+from tacit.crypto.pads.entropy import RootEntropy
+from tacit.numeric.ring.fixed_point import FixedPoint
+from tacit.numeric.ring.words import Z64
+from tacit.protocols.sums.secure_sum import (
+    Commitment,
+    OrderShare,
+    describe_protection,
+    mask,
+    pair_seeds,
+    protect,
+    ring_orders,
+    secure_sum,
+)
 from tacit.runtimes.together import Together
 
 
-def summed(x: dict[str, Any], *, to: Role = Coordinator, fixed: FixedPoint | None = None, **protection: Any) -> tuple[Any, RootEntropy]:
+def summed(
+    x: dict[str, Any], *, to: Role = Coordinator, fixed: FixedPoint | None = None, **protection: Any
+) -> tuple[Any, RootEntropy]:
     roster = Roster({Holder: tuple(x), Coordinator: ("coordinator",)})
     entropy = RootEntropy(roster.parties, b"run")
     with Together(roster, job=b"job", entropy=entropy) as run:
@@ -70,7 +81,9 @@ def test_a_masked_vector_is_not_the_vector():
 def test_a_value_the_fixed_point_cannot_hold_is_refused_by_its_owner(method):
     x = {p: np.array([1.0, 2.0]) for p in ("north", "south", "east")}
     x["south"] = np.array([1.0, 1e18])
-    with pytest.raises(LocalError, match=r"heights.*1e\+18 does not fit.*32 fraction bits for 3 parties.*scale the features"):
+    with pytest.raises(
+        LocalError, match=r"heights.*1e\+18 does not fit.*32 fraction bits for 3 parties.*scale the features"
+    ):
         summed(x, fixed=FixedPoint(32, 3), method=method)
 
 
@@ -114,7 +127,10 @@ def test_a_public_key_that_is_none_is_a_peer_error_without_a_secret_in_it():
 def test_symmetric_sums_refuse_what_is_not_square():
     x = {p: np.zeros((2, 3)) for p in ("a", "b", "c")}
     roster = Roster({Holder: tuple(x), Coordinator: ("coordinator",)})
-    with Together(roster, job=b"job", entropy=RootEntropy(roster.parties, b"run")) as run, pytest.raises(LocalError, match="square matrix"):
+    with (
+        Together(roster, job=b"job", entropy=RootEntropy(roster.parties, b"run")) as run,
+        pytest.raises(LocalError, match="square matrix"),
+    ):
         secure_sum(run, run.hold(Holder, x), to=Coordinator, by=protect(run, to=Coordinator), symmetric=True)
 
 
@@ -122,12 +138,19 @@ def test_a_symmetric_matrix_sends_one_triangle():
     x = {p: np.ones((50, 50)) for p in ("a", "b", "c")}
     roster = Roster({Holder: tuple(x), Coordinator: ("coordinator",)})
     with Together(roster, job=b"job", entropy=RootEntropy(roster.parties, b"run")) as run:
-        secure_sum(run, run.hold(Holder, x), to=Coordinator, by=protect(run, to=Coordinator), fixed=FixedPoint(20, 3), symmetric=True)
+        secure_sum(
+            run,
+            run.hold(Holder, x),
+            to=Coordinator,
+            by=protect(run, to=Coordinator),
+            fixed=FixedPoint(20, 3),
+            symmetric=True,
+        )
     (shape,) = {row.shapes for row in run.ledger if row.type == "Masked"}
     assert shape == ((50 * 51 // 2 + 1,),)
 
 
 def test_protection_in_words():
-    assert "two data holders" in protects("pairwise")
-    assert "two ring neighbours" in protects("ring")
-    assert "fewer than 6 parties" in protects("ring", 3)
+    assert "two data holders" in describe_protection("pairwise")
+    assert "two ring neighbours" in describe_protection("ring")
+    assert "fewer than 6 parties" in describe_protection("ring", 3)

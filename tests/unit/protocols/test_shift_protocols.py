@@ -7,14 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from conformance.case import flat
 from conformance.cases import CASES
 from conformance.cases_shift import SHIFT, labelled_columns, labelled_rows
 from tacit.choreo import Coordinator, Holder, LocalError, PeerError, Roster
-from tacit.crypto.entropy import RootEntropy
-from tacit.data.part import part_of
-from tacit.protocols import shift_ring as ring
-from tacit.protocols import shift_secret as secret
-from tacit.protocols import shift_vertical as vertical
+from tacit.crypto.pads.entropy import RootEntropy
+from tacit.federation.part import part_of
+from tacit.protocols.shift import ring, secret, vertical
 from tacit.runtimes.together import Together
 
 ROSTER = CASES["shift_ring_rbf"].roster(3)
@@ -23,7 +22,7 @@ ROSTER = CASES["shift_ring_rbf"].roster(3)
 def played(train: Any, inputs: Any, roster: Roster = ROSTER, **how: Any) -> Any:
     with Together(roster, job=b"j", entropy=RootEntropy(roster.parties, b"r")) as run:
         held = {name: run.hold(role, entries) for name, (role, entries) in inputs.items()}
-        return train(run, **held, **{"kernel": "rbf", **SHIFT, **how})
+        return flat(train)(run, **held, **{"kernel": "rbf", **SHIFT, **how})
 
 
 def with_part(inputs: Any, party: str, part: Any) -> Any:
@@ -32,16 +31,22 @@ def with_part(inputs: Any, party: str, part: Any) -> Any:
 
 
 def test_the_first_holder_refuses_a_start_that_is_not_empty(monkeypatch):
-    monkeypatch.setattr(ring, "nothing", lambda: ring.Start((np.zeros((3, 7)),)))
-    with pytest.raises(PeerError, match=r"the coordinator starts the ring with 3 rows of its own, .* it would learn every shift"):
+    monkeypatch.setattr(ring, "start_empty", lambda: ring.Start((np.zeros((3, 7)),)))
+    with pytest.raises(
+        PeerError, match=r"the coordinator starts the ring with 3 rows of its own, .* it would learn every shift"
+    ):
         played(ring.shift_ring, labelled_rows(ROSTER))
 
 
-@pytest.mark.parametrize("train", [ring.shift_ring, vertical.shift_vertical, secret.shift_secret_rows, secret.shift_secret_columns])
+@pytest.mark.parametrize(
+    "train", [ring.shift_ring, vertical.shift_vertical, secret.shift_secret_rows, secret.shift_secret_columns]
+)
 @pytest.mark.parametrize("kernel", ["poly", "sigmoid"])
 def test_kernels_that_see_a_shift_are_refused(train, kernel):
     inputs = labelled_rows(ROSTER) if train in (ring.shift_ring, secret.shift_secret_rows) else labelled_columns(ROSTER)
-    with pytest.raises(LocalError, match=f"kernel='{kernel}' changes when all records are shifted.* use 'linear' or 'rbf'"):
+    with pytest.raises(
+        LocalError, match=f"kernel='{kernel}' changes when all records are shifted.* use 'linear' or 'rbf'"
+    ):
         played(train, inputs, kernel=kernel)
 
 
@@ -56,7 +61,9 @@ def test_records_without_labels_are_refused_before_anything_is_sent(train):
 def test_parties_with_different_columns_are_refused():
     inputs = labelled_rows(ROSTER)
     part = inputs["data"][1]["p2"]
-    with pytest.raises(PeerError, match="rows that are not of 7 columns arrived: a horizontal split needs the same features everywhere"):
+    with pytest.raises(
+        PeerError, match="rows that are not of 7 columns arrived: a horizontal split needs the same features everywhere"
+    ):
         played(ring.shift_ring, with_part(inputs, "p2", part_of(part.X[:, 1:], part.y, None, part.features[1:])))
 
 
@@ -70,7 +77,9 @@ def test_one_class_at_all_parties_is_refused():
 def test_a_new_record_with_rows_missing_at_a_party_is_refused():
     inputs = labelled_columns(ROSTER)
     part = inputs["data"][1]["p2"]
-    with pytest.raises(LocalError, match=r"party 'p2' has 59 records, 'p1' has 60: .* the same records in the same order"):
+    with pytest.raises(
+        LocalError, match=r"party 'p2' has 59 records, 'p1' has 60: .* the same records in the same order"
+    ):
         played(vertical.shift_vertical, with_part(inputs, "p2", part_of(part.X[1:], None, None, part.features)))
 
 
@@ -85,9 +94,9 @@ def test_a_secret_shift_refuses_a_coordinator_that_holds_data(train):
 def test_a_second_pass_with_other_blocks_than_the_first_is_refused():
     seen = ring.Collected((np.zeros((2, 3)), np.zeros((4, 3))))
     with pytest.raises(PeerError, match="the blocks of the second pass are not those of the first"):
-        ring.complete(seen, 2, ring.Completed(np.zeros((3, 3))))
+        ring.collect_blocks(seen, 2, ring.Completed(np.zeros((3, 3))))
     with pytest.raises(PeerError, match="2 blocks came around a ring of 3 holders"):
-        ring.remaining(seen, 3)
+        ring.pass_remaining(seen, 3)
 
 
 def test_a_key_under_another_pad_does_not_open():

@@ -3,6 +3,7 @@
 import pytest
 
 from tacit.choreo import Ledger, Opened, Row
+from tacit.choreo.fact import fact_called
 from tacit.report import Report, traffic
 
 HOSPITALS = ("north", "south", "east", "west")
@@ -11,7 +12,7 @@ KEY = "the sender's public key of this run; nothing about its data"
 
 def record(ledger, place, sender, receiver, tells, size):
     kind = place.rsplit("/", 1)[-1]
-    ledger.rows.append(Row(place, sender, receiver, "holder", "holder", kind, tells, ((1,),), size))
+    ledger.rows.append(Row(place, sender, receiver, "holder", "holder", kind, (fact_called(tells),), ((1,),), size))
 
 
 def ledger_of(names):
@@ -23,11 +24,18 @@ def ledger_of(names):
     record(ledger, "/gram/Labels", names[0], "coordinator", "the label of every record", 4620)
     for t in range(3):
         for sender in names:
-            record(ledger, f"/gram/block[{t}]/secure_sum/Masked", sender, "coordinator", "only the sum over all holders", 432_000)
+            record(
+                ledger,
+                f"/gram/block[{t}]/secure_sum/Masked",
+                sender,
+                "coordinator",
+                "only the sum over all holders",
+                432_000,
+            )
     for receiver in names:
         record(ledger, "/gram/Support", "coordinator", receiver, "which records are support vectors", 2140)
-    ledger.open(Opened("gram_vertical", "coordinator", "the pooled Gram matrix of all records"))
-    ledger.open(Opened("gram_vertical", "everyone", "which records are support vectors"))
+    ledger.open(Opened("gram_vertical", "coordinator", (fact_called("the pooled Gram matrix of all records"),)))
+    ledger.open(Opened("gram_vertical", "everyone", (fact_called("which records are support vectors"),)))
     return ledger
 
 

@@ -45,7 +45,10 @@ def test_the_page_fetches_nothing_and_runs_nothing(report):
     assert all(value.startswith("#") for value in addresses)
     assert not [name for name, _ in tags.attributes if name.startswith("on")]
     assert "@import" not in page
-    assert set(re.findall(r"https?://[^\"'\s<]+", page)) == {"http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"}
+    assert set(re.findall(r"https?://[^\"'\s<]+", page)) == {
+        "http://www.w3.org/2000/svg",
+        "http://www.w3.org/1999/xlink",
+    }
 
 
 def test_ids_are_unique_and_every_reference_resolves(report):
@@ -75,7 +78,12 @@ def test_markup_in_params_figures_and_lists_is_escaped(report_with):
     evil = {EVIL: EVIL}
     page = html.render(
         report_with(
-            params=evil | {"w": evil}, comparison=evil, warnings=[EVIL], not_protected=[EVIL], scores={EVIL: 1.0}, history=[{EVIL: 1}] * 2
+            params=evil | {"w": evil},
+            comparison=evil,
+            warnings=[EVIL],
+            not_protected=[EVIL],
+            scores={EVIL: 1.0},
+            history=[{EVIL: 1}] * 2,
         )
     )
     assert "script" not in parse(page).tags
@@ -101,7 +109,7 @@ def test_senders_of_the_same_are_named_in_one_line(report):
 
 
 def test_messages_that_nobody_here_saw_have_no_size(report_with, report):
-    unseen = [type(row)(row.who, row.learnt, row.from_whom, row.message, row.times, 0) for row in report.learnt]
+    unseen = [type(row)(row.who, row.facts, row.from_whom, row.message, row.times, 0) for row in report.learnt]
     page = html.render(report_with(learnt=unseen))
     assert "not seen here" in page
     assert 'aria-label="Bytes sent:' not in page

@@ -4,12 +4,14 @@ import matplotlib as mpl
 import pytest
 
 from tacit.choreo import Learnt
+from tacit.choreo.fact import fact_called
 from tacit.report import plots
 from tacit.report.flow import MANY, common, compose, flow, gather
 
 
 def words(svg):
-    return [node.text for node in ET.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")]  # noqa: S314  (our own text)
+    # (our own text)
+    return [node.text for node in ET.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")]  # noqa: S314
 
 
 def everything(report):
@@ -79,15 +81,23 @@ def test_many_parties_get_numbers_and_a_key(report_with):
 
 
 def test_the_busiest_site_stands_in_the_middle_where_there_is_no_coordinator():
-    arrows = gather([Learnt("c", "t", "a", "M", 2, 1), Learnt("c", "t", "b", "M", 2, 1), Learnt("b", "t", "a", "M", 1, 1)])
+    arrows = gather(
+        [
+            Learnt("c", (fact_called("t"),), "a", "M", 2, 1),
+            Learnt("c", (fact_called("t"),), "b", "M", 2, 1),
+            Learnt("b", (fact_called("t"),), "a", "M", 1, 1),
+        ]
+    )
     picture = compose(arrows, ["a", "b", "c"])
     assert picture.hub == "c"
     assert picture.arrows == arrows
 
 
 def test_an_uneven_exchange_is_not_drawn_as_a_ring():
-    even = gather([Learnt("b", "t", "a", "M", 1, 1), Learnt("a", "t", "b", "M", 1, 1)])
-    uneven = gather([Learnt("b", "t", "a", "M", 1, 1), Learnt("a", "t", "b", "M", 2, 1)])
+    even = gather([Learnt("b", (fact_called("t"),), "a", "M", 1, 1), Learnt("a", (fact_called("t"),), "b", "M", 1, 1)])
+    uneven = gather(
+        [Learnt("b", (fact_called("t"),), "a", "M", 1, 1), Learnt("a", (fact_called("t"),), "b", "M", 2, 1)]
+    )
     assert common(even, 2)
     assert not common(uneven, 2)
     assert not common(even, 3)
@@ -100,5 +110,12 @@ def test_any_name_can_be_drawn(name, report_with):
 
 
 def test_nothing_to_show_is_empty_text():
-    crowd = [Learnt("coordinator", "t", f"p{i}", "M", 1, 1) for i in range(MANY)]
-    assert [plots.scores(None), plots.traffic([]), plots.sent([]), plots.history([{"gap": 1.0}]), flow([], []), flow(crowd, [])] == [""] * 6
+    crowd = [Learnt("coordinator", (fact_called("t"),), f"p{i}", "M", 1, 1) for i in range(MANY)]
+    assert [
+        plots.scores(None),
+        plots.traffic([]),
+        plots.sent([]),
+        plots.history([{"gap": 1.0}]),
+        flow([], []),
+        flow(crowd, []),
+    ] == [""] * 6

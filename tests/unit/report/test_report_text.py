@@ -5,7 +5,10 @@ from rich.console import Console
 
 def test_what_is_open_comes_before_the_ledger(report):
     text = report.to_text()
-    order = [text.index(words) for words in ("the pooled Gram matrix", "Warnings", "Every disclosure", "Not protected", "Result", "Cost")]
+    order = [
+        text.index(words)
+        for words in ("the pooled Gram matrix", "Warnings", "Every disclosure", "Not protected", "Result", "Cost")
+    ]
     assert order == sorted(order)
 
 

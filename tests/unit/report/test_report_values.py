@@ -4,10 +4,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tacit.choreo import Learnt
+from tacit.choreo import Learnt, Ledger, Row
+from tacit.choreo.fact import fact_called
 from tacit.errors import LocalError
 from tacit.report import Report, default_not_protected, traffic
-from tacit.report.disclosures import by_site, disclosures
+from tacit.report.disclosures import by_site, disclosures, list_told
 from tacit.report.words import human_bytes, human_seconds
 
 
@@ -16,7 +17,9 @@ def test_a_report_survives_json(report):
 
 
 def test_numpy_figures_survive_json(report_with):
-    report = report_with(params={"gamma": np.float64(0.5), "n": np.int64(3)}, scores={"together": np.float64(0.9), "east alone": np.nan})
+    report = report_with(
+        params={"gamma": np.float64(0.5), "n": np.int64(3)}, scores={"together": np.float64(0.9), "east alone": np.nan}
+    )
     assert report.params == {"gamma": 0.5, "n": 3}
     assert report.scores == {"together": 0.9}
     assert Report.from_dict(json.loads(json.dumps(report.to_dict(), allow_nan=False))) == report
@@ -29,7 +32,8 @@ def test_an_array_among_the_parameters_is_kept_as_its_shape_only(report_with):
 
 
 @pytest.mark.parametrize(
-    ("change", "words"), [({"rounds": "many"}, "rounds"), ({"opens": [{"role": "holder"}]}, "opens"), ({"traffic": 3}, "traffic")]
+    ("change", "words"),
+    [({"rounds": "many"}, "rounds"), ({"opens": [{"role": "holder"}]}, "opens"), ({"traffic": 3}, "traffic")],
 )
 def test_values_of_the_wrong_shape_are_refused_and_the_field_is_named(report, change, words):
     with pytest.raises(LocalError, match=rf"not a tacit report: .*{words}.*; pass what Report.to_dict\(\) returned"):
@@ -76,18 +80,26 @@ def test_equal_rows_of_several_senders_become_one(report):
 
 
 def test_rows_that_came_unequally_often_stay_apart():
-    rows = disclosures([Learnt("c", "the sum", "a", "Masked", 3, 30), Learnt("c", "the sum", "b", "Masked", 2, 20)])
+    rows = disclosures(
+        [
+            Learnt("c", (fact_called("the sum"),), "a", "Masked", 3, 30),
+            Learnt("c", (fact_called("the sum"),), "b", "Masked", 2, 20),
+        ]
+    )
     assert [(row.senders, row.times) for row in rows] == [(("a",), 3), (("b",), 2)]
 
 
 def test_sites_that_learnt_the_same_stand_together():
     sent = [(who, sender) for who in "abc" for sender in "abcs" if who != sender]
-    rows = [Learnt(who, "a key", sender, "PublicKey", 1, 32) for who, sender in sent]
-    rows += [Learnt(who, "the model", "s", "Model", 1, 100) for who in "abc"]
+    rows = [Learnt(who, (fact_called("a key"),), sender, "PublicKey", 1, 32) for who, sender in sent]
+    rows += [Learnt(who, (fact_called("the model"),), "s", "Model", 1, 100) for who in "abc"]
     (group, shared), *others = by_site(rows, "abc")
     assert (group, others) == (("a", "b", "c"), [])
-    assert [(row.learnt, row.senders) for row in shared] == [("a key", ("s", "each of the others here")), ("the model", ("s",))]
-    rows += [Learnt("c", "the labels", "s", "Labels", 1, 10)]
+    assert [(row.learnt, row.senders) for row in shared] == [
+        ("a key", ("s", "each of the others here")),
+        ("the model", ("s",)),
+    ]
+    rows += [Learnt("c", (fact_called("the labels"),), "s", "Labels", 1, 10)]
     assert [group for group, _ in by_site(rows, "abc")] == [("a", "b"), ("c",)]
 
 
@@ -105,7 +117,13 @@ def test_figures_read_as_people_say_them():
         "1.0 MB",
         "3.0 TB",
     ]
-    assert [human_seconds(s) for s in (0.0123, 1.284, 59.96, 125, 3725)] == ["12.3 ms", "1.3 s", "1 min 0 s", "2 min 5 s", "1 h 2 min"]
+    assert [human_seconds(s) for s in (0.0123, 1.284, 59.96, 125, 3725)] == [
+        "12.3 ms",
+        "1.3 s",
+        "1 min 0 s",
+        "2 min 5 s",
+        "1 h 2 min",
+    ]
 
 
 def test_the_page_is_written_and_its_path_returned(report, tmp_path):
@@ -130,7 +148,9 @@ def test_a_failed_write_leaves_the_old_page_and_no_draft(report, tmp_path, monke
 
 
 def test_a_missing_directory_is_named(report, tmp_path):
-    with pytest.raises(LocalError, match=r"cannot be written to .*nowhere.*No such file.*name a file in a directory that exists"):
+    with pytest.raises(
+        LocalError, match=r"cannot be written to .*nowhere.*No such file.*name a file in a directory that exists"
+    ):
         report.to_html(tmp_path / "nowhere" / "run.html")
 
 
@@ -138,3 +158,28 @@ def test_a_directory_is_no_file(report, tmp_path):
     with pytest.raises(LocalError, match=r"cannot be written to .*: Is a directory"):
         report.to_html(tmp_path)
     assert not list(tmp_path.parent.glob("*.tmp"))
+
+
+def test_facts_say_who_learnt_which_fact_from_whom_how_often():
+    label, size = fact_called("tests.label"), fact_called("tests.size")
+    ledger = Ledger([Row(f"/{i}/M", "a", "hub", "holder", "coordinator", "M", (label, size), (), 8) for i in range(2)])
+    ledger.rows.append(Row("/N", "a", "hub", "holder", "coordinator", "N", (size,), (), 8))
+    assert list_told(ledger.learnt()) == [("hub", label, "a", 2), ("hub", size, "a", 3)]
+
+
+def test_the_facts_of_a_report_are_those_of_its_ledger(report, ledger):
+    assert sum(told.times for told in report.facts) == len(ledger)
+    assert {told.fact for told in report.facts} == {fact for row in ledger for fact in row.tells}
+
+
+def test_a_report_of_0_1_0_is_read_with_its_prose(report):
+    values = report.to_dict()
+    for key, name in (("opens", "what"), ("learnt", "learnt")):
+        values[key] = [
+            {**line, name: getattr(own, name)} for line, own in zip(values[key], getattr(report, key), strict=True)
+        ]
+        for line in values[key]:
+            del line["facts"]
+    again = Report.from_dict(values)
+    assert again.to_text() == report.to_text()
+    assert [opened.what for opened in again.opens] == [opened.what for opened in report.opens]

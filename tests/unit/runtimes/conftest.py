@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tacit.choreo import Coordinator, Holder, Roster, encode
-from tacit.crypto.entropy import RootEntropy
+from tacit.crypto.pads.entropy import RootEntropy
 from tacit.runtimes.apart import Apart, queue_posts
 
 

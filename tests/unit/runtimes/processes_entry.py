@@ -2,13 +2,14 @@
 
 import numpy as np
 
-from tacit.choreo import F64, Coordinator, Everyone, Holder, LocalError, Message, choreography, encode, entries_of
+from tacit.arrays import F64
+from tacit.choreo import Coordinator, Everyone, Fact, Holder, LocalError, Message, choreography, encode, entries_of
 
 LARGE = 8 << 20
 SECRET = "the patient is 47"  # noqa: S105 - no password
 
 
-class Vector(Message, tells="a vector"):
+class Vector(Message, tells=Fact("tests.a_vector", "holders", "aggregate", "all", "a vector")):
     values: F64
 
 
@@ -28,12 +29,14 @@ def swap(run, _payload):
     return encode((ok, tuple(sorted(sender for sender, _ in got)))).join()
 
 
-@choreography(opens={Everyone: "sums"})
+@choreography(opens={Everyone: Fact("tests.sums", "holders", "aggregate", "all", "sums")})
 def exchanged(run):
     """All holders send each other 8 MB in one round; the coordinator stands by."""
     mine = run.local(Holder, lambda me: Vector(np.full(LARGE // 8, float(ord(me[0])))), run.who(Holder))
     arrived = run.send(Vector, Holder >> Holder, mine)
-    return run.local(Holder, lambda inbox: tuple((s, float(m.values.mean()), m.values.size) for s, m in inbox.items()), arrived)
+    return run.local(
+        Holder, lambda inbox: tuple((s, float(m.values.mean()), m.values.size) for s, m in inbox.items()), arrived
+    )
 
 
 def exchange(run, _payload):

@@ -6,12 +6,13 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
+from tacit.arrays import F64
 from tacit.choreo import (
-    F64,
     ChoreographyError,
     Coordinator,
     Each,
     Everyone,
+    Fact,
     Holder,
     LocalError,
     Message,
@@ -23,21 +24,21 @@ from tacit.choreo import (
     entries_of,
 )  # fmt: skip
 from tacit.choreo.run import Present
-from tacit.crypto.entropy import RootEntropy
+from tacit.crypto.pads.entropy import RootEntropy
 from tacit.runtimes.apart import Apart, StoppedError, in_threads, queue_posts
 
 SECRET = "the patient is 47"  # noqa: S105 - no password
 
 
-class Figure(Message, tells="a figure"):
+class Figure(Message, tells=Fact("tests.a_figure", "holders", "aggregate", "all", "a figure")):
     x: float
 
 
-class Vector(Message, tells="a vector"):
+class Vector(Message, tells=Fact("tests.a_vector", "holders", "aggregate", "all", "a vector")):
     values: F64
 
 
-class Other(Message, tells="something else"):
+class Other(Message, tells=Fact("tests.something_else", "holders", "aggregate", "all", "something else")):
     x: float
 
 
@@ -86,7 +87,7 @@ def failing(who, at_round=1):
             raise ValueError(SECRET)
         return Figure(1.0)
 
-    @choreography(opens={Everyone: "figures"})
+    @choreography(opens={Everyone: Fact("tests.figures", "holders", "aggregate", "all", "figures")})
     def train(run):
         for t in run.rounds(3, run.carry()):
             run.publish_all(Figure, run.local(Everyone, step, run.who(Everyone), t))
@@ -160,7 +161,9 @@ def test_a_stop_that_was_heard_is_passed_on_as_it_was(ann):
         told(ann.run)
     assert str(caught.value) == "ben stopped at /train/round[1]/step() (ValueError): see its own log"
     ann.run.stop(caught.value)
-    assert {decode(data) for (data,) in ann.sent().values()} == {("stop", "ben", "/train/round[1]/step()", "ValueError")}
+    assert {decode(data) for (data,) in ann.sent().values()} == {
+        ("stop", "ben", "/train/round[1]/step()", "ValueError")
+    }
 
 
 def test_when_a_party_stops_the_others_learn_at_which_place(roster):
@@ -217,7 +220,9 @@ def test_a_party_that_stays_silent_is_named_with_the_place(hub):
 
 def test_a_message_for_another_place_is_refused_with_both_places(hub):
     hub.deliver("ann", "/train/round[7]/Figure", Figure(1.0))
-    with pytest.raises(PeerError, match=r"hub expected /Figure from ann, got /train/round\[7\]/Figure: do both run the same version"):
+    with pytest.raises(
+        PeerError, match=r"hub expected /Figure from ann, got /train/round\[7\]/Figure: do both run the same version"
+    ):
         collected(hub.run)
 
 
@@ -239,16 +244,21 @@ def test_a_message_of_another_type_is_refused_with_both_parties_and_both_types(h
 
 def test_a_message_with_a_field_of_another_type_is_refused_by_name(ann):
     ann.deliver("hub", "/Figure", Figure("x"))
-    with pytest.raises(PeerError, match="hub sent ann a bad Figure at /Figure: field x of Figure is not of its declared type"):
+    with pytest.raises(
+        PeerError, match="hub sent ann a bad Figure at /Figure: field x of Figure is not of its declared type"
+    ):
         told(ann.run)
 
 
 GOOD = np.frombuffer(encode(Figure(1.0)).join(), np.uint8)
 ENVELOPES = [
-    5, ("message", "/Figure"), ("message", 5, GOOD), ("message", "/Figure", "x"), ("message", "/Figure", GOOD.tobytes()),
+    5, ("message", "/Figure"), ("message", 5, GOOD), ("message", "/Figure", "x"),
+    ("message", "/Figure", GOOD.tobytes()),
     ("message", "/Figure", GOOD.astype(np.int64)), ("message", "/Figure", GOOD, 1), ("post", "/Figure", GOOD),
-    ("stop",), ("stop", "hub", "/Figure"), ("stop", "hub", "/Figure", b"ValueError"), ("stop", 5, "/Figure", "ValueError"),
-    ("stop", "hub", None, "ValueError"), ("stop", "hub", "/Figure", "ValueError", SECRET), {"stop": "hub"}, "stop", Figure(1.0),
+    ("stop",), ("stop", "hub", "/Figure"), ("stop", "hub", "/Figure", b"ValueError"),
+    ("stop", 5, "/Figure", "ValueError"),
+    ("stop", "hub", None, "ValueError"), ("stop", "hub", "/Figure", "ValueError", SECRET), {"stop": "hub"}, "stop",
+    Figure(1.0),
 ]  # fmt: skip
 
 
@@ -262,7 +272,16 @@ def test_bytes_that_are_no_envelope_are_blamed_on_their_sender(ann, data):
 
 @pytest.mark.parametrize(
     "body",
-    [b"", b"junk", bytes(9), bytes(200), GOOD.tobytes()[:-1], GOOD.tobytes() + b"x", encode(5).join(), encode(("x", 1.0)).join()],
+    [
+        b"",
+        b"junk",
+        bytes(9),
+        bytes(200),
+        GOOD.tobytes()[:-1],
+        GOOD.tobytes() + b"x",
+        encode(5).join(),
+        encode(("x", 1.0)).join(),
+    ],
     ids=["nothing", "junk", "a prefix of zeros", "zeros", "truncated", "surplus", "a number", "a tuple"],
 )
 def test_bytes_that_are_no_message_are_blamed_on_their_sender(ann, body):
@@ -271,7 +290,9 @@ def test_bytes_that_are_no_message_are_blamed_on_their_sender(ann, body):
         told(ann.run)
 
 
-@pytest.mark.parametrize("body", [np.array(3, np.uint8), np.zeros((0, 3), np.uint8), np.zeros((5, 9), np.uint8), GOOD.reshape(1, -1)])
+@pytest.mark.parametrize(
+    "body", [np.array(3, np.uint8), np.zeros((0, 3), np.uint8), np.zeros((5, 9), np.uint8), GOOD.reshape(1, -1)]
+)
 def test_a_body_of_another_shape_is_a_peer_error(ann, body):
     ann.raw("hub", encode(("message", "/Figure", body)).join())
     with pytest.raises(PeerError, match="hub"):
@@ -285,7 +306,9 @@ def test_the_text_a_peer_puts_into_a_place_is_cut_short(ann):
     assert len(str(caught.value)) < 300
 
 
-@pytest.mark.parametrize("place", ["/" + "x" * 10_000, "/a\n2026-01-01 ann: all is well\x1b[2J"], ids=["long", "control characters"])
+@pytest.mark.parametrize(
+    "place", ["/" + "x" * 10_000, "/a\n2026-01-01 ann: all is well\x1b[2J"], ids=["long", "control characters"]
+)
 def test_the_text_a_stopping_peer_puts_into_a_place_is_cut_and_escaped(ann, place):
     for stop in (("hub", place, "ValueError"), (place, "/Figure", "ValueError"), ("hub", "/Figure", place)):
         ann.raw("hub", encode(("stop", *stop)).join())
@@ -337,7 +360,9 @@ def test_a_coordinator_that_tells_parties_different_things_gives_them_different_
 
 def test_the_text_cannot_tell_parties_different_things_when_it_publishes(roster):
     def text(run):
-        run.publish(Figure, run.local(Coordinator, lambda: Each({p: Figure(float(p == "ann")) for p in run.roster.parties})))
+        run.publish(
+            Figure, run.local(Coordinator, lambda: Each({p: Figure(float(p == "ann")) for p in run.roster.parties}))
+        )
 
     with pytest.raises(ChoreographyError, match="publish Figure tells everyone the same: Each is for send"):
         threads(roster, text)
@@ -346,7 +371,10 @@ def test_the_text_cannot_tell_parties_different_things_when_it_publishes(roster)
 def test_parties_of_another_job_have_other_tags():
     roster = Roster({Holder: ("ann", "ben")})
     posts = queue_posts(roster.parties)
-    tags = {job: Apart("ann", roster, posts["ann"], job=job, entropy=fresh("ann")).tag()._entries["ann"] for job in (b"one", b"two")}
+    tags = {
+        job: Apart("ann", roster, posts["ann"], job=job, entropy=fresh("ann")).tag()._entries["ann"]
+        for job in (b"one", b"two")
+    }
     assert tags[b"one"] != tags[b"two"]
 
 

@@ -1,12 +1,16 @@
-"""Records of a partition: values, messages and text come back as they were, with arrays where a processor likes them."""
+"""Records of a partition.
+
+Values, messages and text come back as they were, with arrays where a processor likes them.
+"""
 
 import numpy as np
 import pytest
 
-from tacit.choreo import U64, ChoreographyError, Each, Message, PeerError, State, decode, encode
-from tacit.protocols.secure_sum import Masked
-from tacit.runtimes import partition
-from tacit.runtimes.partition import Outbox, TooLargeError, merged, pack, unpack
+from tacit.arrays import U64
+from tacit.choreo import ChoreographyError, Each, Fact, Message, PeerError, State, decode, encode
+from tacit.protocols.sums.secure_sum import Masked
+from tacit.runtimes.spark import partition
+from tacit.runtimes.spark.partition import Outbox, TooLargeError, merge, pack, unpack
 
 
 class PackedRows(State):
@@ -15,13 +19,19 @@ class PackedRows(State):
     inner: tuple
 
 
-class Masked2(Message, tells="nothing: a test"):
+class Masked2(Message, tells=Fact("tests.nothing_a_test", "nobody", "nothing", "none", "nothing: a test")):
     words: U64
 
 
 def test_values_come_back_with_their_messages_and_every_array_is_aligned():
     message = Masked(np.arange(5, dtype=np.uint64), (5,))
-    values = {"a": (1, {"b": message}), "flags": np.array([True]), "c": np.ones(3), "each": Each({"p1": message}), "none": None}
+    values = {
+        "a": (1, {"b": message}),
+        "flags": np.array([True]),
+        "c": np.ones(3),
+        "each": Each({"p1": message}),
+        "none": None,
+    }
     found = unpack(pack(values))
     assert isinstance(found["each"], Each)
     assert found["each"]["p1"].words.tolist() == [0, 1, 2, 3, 4]
@@ -33,7 +43,14 @@ def test_values_come_back_with_their_messages_and_every_array_is_aligned():
 
 @pytest.mark.parametrize(
     "y",
-    [np.array(["ill", "well", "", "å"]), np.array(["x", "yy"], dtype=object), np.array([1, 2]), np.array([True]), np.empty(0, "<U3"), None],
+    [
+        np.array(["ill", "well", "", "å"]),
+        np.array(["x", "yy"], dtype=object),
+        np.array([1, 2]),
+        np.array([True]),
+        np.empty(0, "<U3"),
+        None,
+    ],
 )
 def test_labels_of_a_state_may_be_text(y):
     found = unpack(pack({"rows": PackedRows(np.ones((2, 2)), y, (np.zeros(1),))}))["rows"]
@@ -43,11 +60,16 @@ def test_labels_of_a_state_may_be_text(y):
 
 def test_zipped_layers_are_nested_pairs():
     a, b, c = (pack({name: n}) for n, name in enumerate("abc"))
-    assert merged([((a, b), c)]) == {"a": 0, "b": 1, "c": 2}
+    assert merge([((a, b), c)]) == {"a": 0, "b": 1, "c": 2}
 
 
 def test_two_classes_of_one_name_are_refused():
-    other = type("Masked", (Message,), {"__annotations__": {"n": int}, "__module__": __name__}, tells="nothing")
+    other = type(
+        "Masked",
+        (Message,),
+        {"__annotations__": {"n": int}, "__module__": __name__},
+        tells=Fact("tests.nothing", "nobody", "nothing", "none", "nothing"),
+    )
     with pytest.raises(ChoreographyError, match="values of two classes of one name"):
         pack({"a": other(1), "b": Masked(np.zeros(1, np.uint64), (1,))})
 

@@ -55,7 +55,9 @@ def test_holders_send_each_other_8_megabytes_in_one_round(roster):
     answers = {p: decode(answer) for p, answer in played(roster, "exchange").items()}
     words = entry.LARGE // 8
     holders = ("ann", "ben", "cat")
-    assert answers == {"hub": {}} | {p: {p: tuple((q, float(ord(q[0])), words) for q in holders if q != p)} for p in holders}
+    assert answers == {"hub": {}} | {
+        p: {p: tuple((q, float(ord(q[0])), words) for q in holders if q != p)} for p in holders
+    }
 
 
 def test_the_error_of_a_party_comes_out_as_its_own_class_and_not_as_an_echo(roster):
@@ -73,7 +75,11 @@ def test_a_party_that_fails_in_any_way_is_found_out_soon():
     """
     path = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
     child = subprocess.Popen(  # noqa: S603 - our own interpreter
-        [sys.executable, "-c", code], env=path, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True
+        [sys.executable, "-c", code],
+        env=path,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
     )
     try:
         _, told = child.communicate(timeout=15)

@@ -6,14 +6,16 @@ import threading
 import numpy as np
 import pytest
 
-from tacit.choreo import F64, Coordinator, Everyone, Holder, Message, Roster
-from tacit.crypto.entropy import RootEntropy
+from tacit.arrays import F64
+from tacit.choreo import Coordinator, Everyone, Fact, Holder, Message, Roster
+from tacit.crypto.pads.entropy import RootEntropy
+from tacit.federation.part import part_of
 from tacit.protocols.template import column_means
 from tacit.runtimes.apart import in_threads
 from tacit.runtimes.together import Together
 
 
-class Vector(Message, tells="a vector"):
+class Vector(Message, tells=Fact("tests.a_vector", "holders", "aggregate", "all", "a vector")):
     values: F64
 
 
@@ -58,9 +60,13 @@ def test_time_spent_in_steps_is_booked_to_the_party_that_spent_it(roster):
 def test_messages_pass_through_the_codec(roster):
     with together(roster) as run:
         arrived = run.send(
-            Vector, Holder >> Coordinator, run.local(Holder, lambda: Vector(np.asfortranarray(np.ones((3, 2), dtype=">f8"))))
+            Vector,
+            Holder >> Coordinator,
+            run.local(Holder, lambda: Vector(np.asfortranarray(np.ones((3, 2), dtype=">f8")))),
         )
-        found = run.local(Coordinator, lambda inbox: (str(inbox["ann"].values.dtype), inbox["ann"].values.flags.c_contiguous), arrived)
+        found = run.local(
+            Coordinator, lambda inbox: (str(inbox["ann"].values.dtype), inbox["ann"].values.flags.c_contiguous), arrived
+        )
         assert found._entries == {"hub": ("float64", True)}
 
 
@@ -68,13 +74,20 @@ def test_the_same_text_gives_the_same_bits_and_ledger_in_one_process_and_apart()
     roster = Roster({Holder: ("ann", "ben", "cat"), Coordinator: ("hub",)})
     rng = np.random.default_rng(3)
     rows = {p: rng.normal(size=(n, 4)) for p, n in (("ann", 5), ("ben", 2), ("cat", 9))}
+    parts = {p: part_of(X, None, None, tuple("abcd")) for p, X in rows.items()}
 
     def text(run):
-        return column_means(run, run.hold(Holder, rows)), run.ledger.template(), [(r.place, r.sender, r.receiver) for r in run.ledger]
+        return (
+            column_means(run, run.hold(Holder, parts)),
+            run.ledger.template(),
+            [(r.place, r.sender, r.receiver) for r in run.ledger],
+        )
 
     with together(roster) as run:
         means, template, listed = text(run)
     np.testing.assert_allclose(means, np.concatenate(list(rows.values())).mean(axis=0), atol=1e-8)
-    for theirs, their_template, their_rows in in_threads(roster, text, job=b"job", entropy=lambda me: RootEntropy([me], b"job")).values():
+    for theirs, their_template, their_rows in in_threads(
+        roster, text, job=b"job", entropy=lambda me: RootEntropy([me], b"job")
+    ).values():
         assert np.array_equal(theirs, means)
         assert (their_template, their_rows) == (template, listed)

@@ -1,0 +1,116 @@
+"""How Sphinx builds the site: `make docs` writes it to build/site, and every warning is an error."""  # noqa: INP001 - Sphinx reads it by its path
+
+from __future__ import annotations
+
+import inspect
+import sys
+from importlib.metadata import version as installed
+from pathlib import Path
+from typing import Any
+
+from docutils import nodes
+from pygments.lexers.special import TextLexer
+from sphinx import addnodes
+from sphinx.util.nodes import make_refnode
+
+import tacit
+
+ROOT = Path(__file__).parent.parent
+sys.path.insert(0, str(Path(__file__).parent))  # the directive `measured` lies beside
+
+project = "tacit"
+author = "The tacit developers"
+copyright = "the tacit developers"  # noqa: A001 - Sphinx's name for it
+release = version = installed("tacit")
+
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_design", "measured"]
+exclude_patterns = ["*.py"]
+nb_execution_mode = "off"  # notebooks show what `make gallery` has put into them
+
+# pages link to each other's headings as they do on the web pages of a repository
+myst_heading_anchors = 4
+myst_enable_extensions = ["colon_fence", "attrs_inline"]
+
+autodoc_typehints = "none"  # the sentences of a parameter say what it takes
+autodoc_default_options = {"members": True, "inherited-members": "BaseEstimator,Exception", "member-order": "bysource"}
+napoleon_numpy_docstring = False
+napoleon_use_ivar = True
+
+html_theme = "pydata_sphinx_theme"
+html_title = "tacit"
+html_static_path = ["static"]
+html_css_files = ["site.css"]
+html_copy_source = False
+html_show_sourcelink = False
+html_theme_options = {
+    "navbar_end": ["theme-switcher"],
+    "show_prev_next": False,
+    "secondary_sidebar_items": ["page-toc"],
+    "footer_start": ["copyright"],
+    "footer_end": [],
+}
+
+
+def setup(app: Any) -> None:
+    """Write the reference, and show what links of the repository lead to outside the site."""
+    app.add_lexer("mermaid", TextLexer)
+    app.connect("builder-inited", write_reference)
+    app.connect("autodoc-skip-member", skip_foreign)
+    app.connect("doctree-read", lead_inside)
+
+
+def write_reference(app: Any) -> None:
+    """Write a page for every public name, and one that lists them by room, from `tacit.__all__`."""
+    folder = Path(app.srcdir) / "api"
+    folder.mkdir(exist_ok=True)
+    rooms: dict[str, list[str]] = {}
+    for name in sorted(tacit.__all__):
+        found = getattr(tacit, name)
+        if name.startswith("_") or inspect.ismodule(found):
+            continue
+        kind = "autoexception" if _is_error(found) else "autoclass" if inspect.isclass(found) else "autofunction"
+        page = f"# {name}\n\n```{{eval-rst}}\n.. currentmodule:: tacit\n.. {kind}:: {name}\n```\n"
+        _write(folder / f"{name}.md", page)
+        rooms.setdefault(found.__module__.split(".")[1], []).append(name)
+    lists = (
+        f"## {room}\n\n```{{toctree}}\n:maxdepth: 1\n\n" + "\n".join(names) + "\n```\n"
+        for room, names in sorted(rooms.items())
+    )
+    _write(folder / "index.md", "# API reference\n\n" + "\n".join(lists))
+
+
+def _is_error(found: object) -> bool:
+    return inspect.isclass(found) and issubclass(found, Exception)
+
+
+def _write(path: Path, text: str) -> None:
+    """Write a page unless it says so already: Sphinx reads anew what changed."""
+    if not path.exists() or path.read_text() != text:
+        path.write_text(text)
+
+
+def skip_foreign(app: Any, what: str, name: str, found: Any, skip: bool, options: Any) -> bool | None:  # noqa: FBT001 - Sphinx's
+    """Leave methods that scikit-learn documents to scikit-learn."""
+    del app, what, name, skip, options
+    module = getattr(inspect.unwrap(found) if callable(found) else found, "__module__", None)
+    return None if module is None or module.startswith("tacit") else True
+
+
+def lead_inside(app: Any, tree: nodes.document) -> None:
+    """Let links to files of the repository lead to the page that shows them; those that no page shows are words."""
+    here = app.env.docname
+    for link in list(tree.findall(addnodes.pending_xref)):
+        target = link["reftarget"].partition("#")[0]
+        if not target or target in app.env.found_docs:
+            continue
+        around = (Path(app.env.doc2path(here)).parent, ROOT)
+        found = [path for base in around if _exists(path := (base / target).resolve())]
+        shown = f"project/{found[0].stem.lower()}" if found else ""
+        if shown in app.env.found_docs:
+            link.replace_self(make_refnode(app.builder, here, shown, None, link.children[0]))
+        elif found and (found[0].is_dir() or not found[0].is_relative_to(app.srcdir)):
+            link.replace_self(link.children)
+
+
+def _exists(path: Path) -> bool:
+    return path.exists() or path.with_suffix(".md").exists()

@@ -1,0 +1,1 @@
+"""What estimators share: their parameters, how they become requests, their model files."""

@@ -1,0 +1,420 @@
+"""What all learners share: plain arrays become a simulated federation, answers become labels or numbers."""
+
+from __future__ import annotations
+
+import dataclasses
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field
+from functools import partial
+from typing import Any, ClassVar, Self, cast
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.metrics import accuracy_score, r2_score
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from tacit.arrays import F64, Array
+from tacit.base.by_name import estimators
+from tacit.base.parameters import arguments_for, check, parameterized
+from tacit.base.public import Public
+from tacit.base.saved import Savable
+from tacit.base.shared import Simulation, check_coordinator, fit_elsewhere, set_features
+from tacit.choreo import Asker, Holder
+from tacit.errors import LocalError
+from tacit.federation import Federation
+from tacit.federation.columns import check_prepared
+from tacit.federation.frames import refuse_texts
+from tacit.federation.part import Part
+from tacit.federation.plan import Partition
+from tacit.models.answers import Answers
+from tacit.models.handle import Handle
+from tacit.numeric.scores import folds
+from tacit.protocols.labels import check_class_weight
+from tacit.registry import Outcome, declared
+from tacit.request import Computed, Input, Left, Records, Request
+
+choose_classes = folds.choose_class  # of decision values
+
+SUMS = "the sums, from which it can subtract its own rows"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The answer to a question about records: values, a column per problem, and the runs that they took."""
+
+    values: F64
+    outcomes: tuple[Outcome, ...]
+
+
+@parameterized
+class Federated(Simulation, Savable, Public, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
+    """Fits a `Federation`, or plain arrays by simulating `n_parties`."""
+
+    NUMBERS: ClassVar[bool] = False  # whether targets are numbers
+    SPLITS: ClassVar[tuple[Partition, ...]]  # that it can be trained on; plain arrays are split in the first way
+    LEARNS: ClassVar[str] = SUMS  # what a party that coordinates would learn
+    ADVISED: ClassVar[tuple[Mapping[str, Any], ...]] = ({},)  # parameters by which it is another method for an advisor
+
+    job_: str = field(init=False, default="")  # under which sites keep the model; empty if it was trained here
+    until_: str = field(init=False, default="")  # the day until which they do at least
+
+    _: KW_ONLY
+    accept_risk: bool = False
+
+    @abstractmethod
+    def _request(self, federation: Federation) -> Request:
+        """Return what training asks for; parameters and federation were checked."""
+
+    @abstractmethod
+    def _receive(self, federation: Federation, outcome: Outcome) -> None:
+        """Set the model and `report_`."""
+
+    @abstractmethod
+    def _check_targets(self, y: Array) -> None:
+        """Refuse targets of the wrong kind."""
+
+    @abstractmethod
+    def _gap(self, federation: Federation) -> dict[str, float | int | str]:
+        """Return how far the model is from the centralised learner's."""
+
+    def check_parameters(self) -> None:
+        """Raise if a parameter has a value that it must not have."""
+        check(self)
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, compare: bool = False) -> Self:
+        """Train together.
+
+        Args:
+            X: a `Federation` that holds the labels, or plain records, which are then split between `n_parties`.
+            y: labels, with plain records.
+            sample_weight: weights, with plain records.
+            compare: in simulation, also train the centralised learner and put the gap into `report_`.
+        """
+        federation = self.federate(X, y, sample_weight)
+        request = self.request(federation)
+        with self._watching():
+            if fit_elsewhere(self, federation):
+                return self
+        return self._train(federation, request, compare=compare)
+
+    def is_step(self, request: Request) -> bool:
+        """Whether it is proposed to sites as the one step of a study, by which its model can then be asked."""
+        return not declared(request.name).brings
+
+    def _train(self, federation: Federation, request: Request, *, compare: bool) -> Self:
+        with self._watching():
+            self.receive(federation, federation.run(request))
+            if compare and federation.holds_records:
+                self.report_.comparison = self._gap(federation)
+        return self
+
+    def federate(self, X: Any, y: Any = None, sample_weight: Any = None) -> Federation:
+        """Return the federation that `fit` trains on: the given one, or plain records split between `n_parties`."""
+        if not isinstance(X, Federation):
+            self._met = self.partition or self.SPLITS[0]
+            self.check_parameters()
+            return self._federate_records(X, y, sample_weight)
+        if y is not None or sample_weight is not None:
+            name = type(self).__name__
+            raise LocalError(
+                f"{name}.fit got a Federation and also y or sample_weight: the labeller of the federation holds both"
+            )
+        self._meet(X)
+        return X
+
+    def request(self, federation: Federation) -> Request:
+        """Return what `fit` would have the federation run; raise whatever it would refuse before anything is sent."""
+        self.check_federation(federation)
+        return self._request(federation)
+
+    @property
+    def partition_(self) -> Partition:
+        """How records are split: as `partition` says, else as the federation that the estimator was last shown is."""
+        fitted = getattr(self, "federation_", None)
+        return self.partition or getattr(self, "_met", None) or (fitted.partition if fitted else self.SPLITS[0])
+
+    def receive(self, federation: Federation, outcome: Outcome) -> Self:
+        """Become the fitted estimator that the outcome of the request makes."""
+        self._met = federation.partition
+        set_features(self, federation)
+        self._receive(federation, outcome)
+        self.federation_ = federation.without_records()
+        self.job_, self.until_ = outcome.job, outcome.until
+        return self
+
+    def check_federation(self, federation: Federation) -> None:
+        """Raise if the estimator cannot be trained on it: by its parameters, the split, labels, or who coordinates."""
+        self._meet(federation)
+        if federation.holds_records:
+            self._check_records(federation)
+        else:  # whoever holds them checks them
+            check_prepared(federation, type(self).__name__, gaps=self.takes_gaps)
+            federation.backend.check_targets(numbers=self.NUMBERS)
+        self._check_site(federation)
+
+    @property
+    def takes_gaps(self) -> bool:
+        """Whether a training takes records that lack values."""
+        return False
+
+    def _meet(self, federation: Federation) -> None:
+        """Take the split of the federation where `partition` leaves it open, and check the parameters for it."""
+        name, split = type(self).__name__, _adverb(federation.partition)
+        if federation.partition not in self.SPLITS:
+            ways, others = " or ".join(map(_adverb, self.SPLITS)), ", ".join(self._others(federation.partition))
+            raise LocalError(f"{name} trains on records split {ways}, and these are split {split}: use one of {others}")
+        if self.partition is not None and federation.partition != self.partition:
+            raise LocalError(
+                f"{name}(partition={self.partition!r}) got a federation split {split}: set partition to match it"
+            )
+        self._met = federation.partition
+        self.check_parameters()
+
+    def _others(self, partition: str) -> Iterator[str]:
+        """Yield the estimators of the same kind that train on records split this way."""
+        kinds = (kind for kind in (ClassifierMixin, RegressorMixin) if isinstance(self, kind))
+        for name, other in estimators(next(kinds, Federated)).items():
+            if partition in getattr(other, "SPLITS", ()):
+                yield name
+
+    def _check_records(self, federation: Federation) -> None:
+        check_prepared(federation, type(self).__name__, gaps=self.takes_gaps)
+        labels = [part.y for part in federation.parts.values() if part.y is not None]
+        if not labels:
+            name = type(self).__name__
+            raise LocalError(f"{name} needs labels, and no party of the federation holds any: build it with y=")
+        for held in labels:
+            if len(held):
+                self._check_targets(held)
+
+    def _check_site(self, federation: Federation) -> None:
+        """Refuse parties, or a coordinator, that training would give too much to."""
+        check_coordinator(federation, self.LEARNS, accept_risk=self.accept_risk)
+
+    def _federate_records(self, X: Any, y: Any, sample_weight: Any, *, varied: bool = True) -> Federation:
+        refuse_texts(X, type(self).__name__)
+        records, labels = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2, y_numeric=self.NUMBERS)
+        self._check_targets(labels)
+        if sample_weight is not None:
+            sample_weight = _check_sample_weight(sample_weight, records)
+        if varied:
+            self._check_variety(labels if sample_weight is None else labels[sample_weight > 0])
+        return self._simulate(records, labels, partition=self.partition_, sample_weight=sample_weight)
+
+    def _check_variety(self, y: Array) -> None:
+        """Refuse plain arrays whose targets are too much alike."""
+
+    def _arguments(self, protocol: str, **given: Any) -> dict[str, Any]:
+        """Return the parameters of a protocol: those that are given, and the estimator's own."""
+        own: dict[str, Any] = {"partition": self.partition_}
+        if hasattr(self, "secure_sum"):
+            own["method"] = self.secure_sum
+        if "seed" in declared(protocol).takes and "seed" not in given:
+            own["seed"] = self._seed()
+        return arguments_for(self, protocol, **{**own, **given})
+
+    def public_decision(self) -> Callable[[F64], F64] | None:
+        """Return what computes the values of records, if the model is public: whoever has it needs nobody else."""
+        return None
+
+    @property
+    def handle_(self) -> Handle | None:
+        """What is here of a model that stays in shares at sites; None of a public or a simulated one."""
+        check_is_fitted(self)
+        if not self.job_ or self.public_model() is not None:
+            return None
+        mine = self.federation_
+        job = self.job_.partition(".")[0]  # of a study, the number of the request follows
+        return Handle(type(self).__name__, job, (*mine.parts, mine.coordinator), self.until_)
+
+    def request_values(self, federation: Federation) -> tuple[Request, ...]:
+        """Return the requests by which a fitted model is asked about new records; none if it is public."""
+        del federation
+        return ()
+
+    def receive_values(self, federation: Federation, outcomes: Sequence[Outcome]) -> F64:
+        """Return the values of new records, one column per problem, from the outcomes of these requests."""
+        del outcomes
+        decide = cast("Callable[[F64], F64]", self.public_decision())  # estimators without a public model override this
+        return federation.join_rows({party: decide(part.X) for party, part in federation.parts.items()})
+
+    def told_values(self, plan: Sequence[Request]) -> Input:
+        """Return the input that stands for the values of new records at who is told them, once the plan was run."""
+        decide = self.public_decision()
+        if decide is None:
+            return Left(Holder if self.partition_ == "horizontal" else Asker, plan[-1])
+        return Computed(Holder, partial(_decide_own, decide), (Records(),))
+
+    def ask_apart(self, federation: Federation) -> tuple[Input, tuple[Outcome, ...]]:
+        """Ask about records that stay where they are; return what stands for the values, and the runs they took."""
+        known = self.match_records(federation)
+        plan = self.request_values(known)
+        with self._watching():
+            outcomes = tuple(self._run_plan(known, plan))
+        return known.backend.settle(self.told_values(plan), dict(zip(plan, outcomes, strict=True))), outcomes
+
+    def ask(self, X: Any) -> Asked:
+        """Return decision values of whole records or of a `Federation` of split ones, and the runs that they took."""
+        check_is_fitted(self)
+        if isinstance(X, Federation):
+            X.backend.check_new_records()
+        return self._answer(self.match_records(X))
+
+    def _answer(self, federation: Federation) -> Asked:
+        outcomes = self._run_values(federation)
+        return Asked(self.receive_values(federation, outcomes), outcomes)
+
+    def _run_values(self, federation: Federation) -> tuple[Outcome, ...]:
+        with self._watching():
+            return tuple(self._run_plan(federation, self.request_values(federation)))
+
+    def _run_plan(self, federation: Federation, plan: Sequence[Request]) -> Iterator[Outcome]:
+        return federation.run_plan(plan)
+
+    def ask_parties(self, federation: Federation) -> Answers:
+        """Have parties that are elsewhere answer by jobs of their own; return where the answers are."""
+        outcomes = self._run_values(self.match_records(federation))
+        if not outcomes:
+            raise LocalError(
+                "the model is public, and whoever has the records computes alone: predict records that are here, or"
+                " connect to the sites that trained it (tacit.connect)"
+            )
+        return Answers(outcomes[-1].job, outcomes[-1].told)
+
+    def _ask_elsewhere(self, X: Any) -> Answers | None:
+        """Return where the answers about records of sites are; None if they come back to this process."""
+        check_is_fitted(self)
+        found: Answers | None = X.backend.ask(X, self) if isinstance(X, Federation) else None
+        return found
+
+    def _score_elsewhere(self, X: Any, y: Any) -> float | None:
+        """Return the score on records whose labels are at sites; None if they are here."""
+        check_is_fitted(self)
+        return X.backend.score(X, self) if isinstance(X, Federation) and y is None else None
+
+    def _values(self, X: Any) -> F64:
+        decide = None if isinstance(X, Federation) else self.public_decision()
+        return self.ask(X).values if decide is None else decide(self._as_numbers(X))
+
+    def _as_numbers(self, X: Any) -> F64:
+        """Return whole new records as numbers."""
+        refuse_texts(X, type(self).__name__)
+        records: F64 = validate_data(self, X, reset=False, dtype=np.float64)
+        return records
+
+    def match_records(self, X: Any, *, gaps: bool = False) -> Federation:
+        """Return new records between the parties of the model; refuse those that it cannot be asked about.
+
+        With `gaps` records that lack values are not refused.
+        """
+        if not isinstance(X, Federation):
+            return self.federation_.split(self._as_numbers(X))
+        mine = self.federation_
+        if set(X.parts) != set(mine.parts) or X.coordinator != mine.coordinator:
+            who = f"{', '.join(mine.parts)}; coordinator {mine.coordinator}"
+            raise LocalError(f"the new records must be between the same parties: {who}")
+        for party, part in mine.parts.items():
+            if X.parts[party].features != part.features:
+                features = ", ".join(part.features)
+                raise LocalError(
+                    f"the new records are not split like the training records: {party!r} must hold {features}"
+                )
+        check_prepared(X, type(self).__name__, gaps=gaps)
+        # shares of a model stand in this order
+        return dataclasses.replace(X, parts={party: X.parts[party] for party in mine.parts})
+
+
+class FederatedClassifier(ClassifierMixin, Federated):  # type: ignore[misc]  # scikit-learn is untyped
+    """Learns classes; `_receive` sets `classes_` too."""
+
+    classes_: Array
+
+    def decision_function(self, X: Any) -> Any:
+        """Decision values of whole records, or of a `Federation` of records that stay split; of sites', where they are.
+
+        Between organisations answers stay with who is told them, and an `Answers` says who that is.
+        """
+        if (there := self._ask_elsewhere(X)) is not None:
+            return there
+        values = self._values(X)
+        return values[:, 0] if values.shape[1] == 1 else values
+
+    def predict(self, X: Any) -> Any:
+        """The class of every record; between organisations, as of `decision_function`, where the answers are."""
+        if (there := self._ask_elsewhere(X)) is not None:
+            return there
+        labels: Array = self.classes_[choose_classes(self._values(X))]
+        return labels
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Accuracy on whole records, or on a `Federation` that holds the labels; of sites', by masked counts."""
+        if (found := self._score_elsewhere(X, y)) is not None:
+            return found
+        y, sample_weight = _find_targets(X, y, sample_weight)
+        return float(accuracy_score(y, self.predict(X), sample_weight=sample_weight))
+
+    def _check_targets(self, y: Array) -> None:
+        check_classification_targets(y)
+
+    def _check_records(self, federation: Federation) -> None:
+        super()._check_records(federation)
+        held, weights = (part.y for part in federation.parts.values()), getattr(self, "class_weight", None)
+        if weights is not None:
+            names = np.unique(np.concatenate([y for y in held if y is not None]))
+            check_class_weight(tuple(names.tolist()), weights)
+
+    def _check_variety(self, y: Array) -> None:
+        check_two_classes(self, y)
+
+
+class FederatedRegressor(RegressorMixin, Federated):  # type: ignore[misc]  # scikit-learn is untyped
+    """Learns a number."""
+
+    NUMBERS = True
+
+    def predict(self, X: Any) -> Any:
+        """The number of every record; between organisations, where the answers are."""
+        if (there := self._ask_elsewhere(X)) is not None:
+            return there
+        return self._values(X)[:, 0]
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """R^2 on whole records, or on a `Federation` that holds the targets; of sites', by masked sums."""
+        if (found := self._score_elsewhere(X, y)) is not None:
+            return found
+        y, sample_weight = _find_targets(X, y, sample_weight)
+        return float(r2_score(y, self.predict(X), sample_weight=sample_weight))
+
+    def _check_targets(self, y: Array) -> None:
+        if y.dtype.kind not in "iufb":
+            name = type(self).__name__
+            raise LocalError(f"{name} needs numbers as targets, got {y.dtype}: use a classifier for classes")
+
+
+def check_two_classes(estimator: object, y: Array) -> None:
+    """Refuse labels that are all the same, in scikit-learn's words."""
+    if len(np.unique(y)) < 2:  # noqa: PLR2004 - a classifier separates two
+        name = type(estimator).__name__
+        raise LocalError(f"{name} needs samples of at least 2 classes in y, but the data contains only one class")
+
+
+def _find_targets(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any]:
+    """Return targets and weights: the given ones, or those that a federation holds; raise before asking in vain."""
+    if not isinstance(X, Federation) or y is not None:
+        return y, sample_weight
+    _, y, weight = X.pooled()
+    if y is None:
+        raise LocalError("score compares answers with labels, and the federation has none here: give it labels")
+    return y, weight
+
+
+def _decide_own(decide: Callable[[F64], F64], party: str, part: Part) -> F64:
+    """Return the values of a party's own records by a public model."""
+    del party
+    return decide(part.X)
+
+
+def _adverb(split: str) -> str:
+    return {"arbitrary": "arbitrarily"}.get(split, f"{split}ly")

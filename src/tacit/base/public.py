@@ -1,0 +1,72 @@
+"""What a fitted estimator shows of its model, where that is public: coefficients, and files for other programs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
+
+from tacit.arrays import F64
+from tacit.base.release import Releasable
+from tacit.errors import LocalError
+from tacit.models.export import PublicModel, export, to_sklearn
+from tacit.models.noisy import NoisyModel
+from tacit.models.pan import PanModel
+
+
+class Public(Releasable):
+    """An estimator whose model may be public; `coef_` and `intercept_` are scikit-learn's, of a linear one."""
+
+    n_features_in_: int
+
+    def public_model(self) -> PublicModel | NoisyModel | None:
+        """Return the model, if it is public: whoever has it needs nobody else. None if its parties keep parts of it."""
+        return None
+
+    @property
+    def coef_(self) -> F64:
+        """The weights of the columns, a line per problem; of a public linear model only."""
+        return np.array(self._linear("coef_").w)
+
+    @property
+    def intercept_(self) -> F64:
+        """What is added to them, one for each problem; of a public linear model only."""
+        return np.array(self._linear("intercept_").b)
+
+    def to_sklearn(self) -> Pipeline:
+        """The same as a fitted pipeline of scikit-learn's own classes."""
+        model = self._shown()
+        return to_sklearn(model, *self._described())
+
+    def export(self, path: str | Path) -> Path:
+        """Write the model for other programs, `model.onnx` or `model.skops`, unless the release gate refuses it."""
+        model, (classes, columns, names) = self._shown(), self._described()
+        self._check_export()
+        return export(model, classes, columns, path, names)
+
+    def _described(self) -> tuple[Any, int, Any]:
+        return getattr(self, "classes_", None), self.n_features_in_, getattr(self, "feature_names_in_", None)
+
+    def _shown(self) -> PublicModel:
+        check_is_fitted(self)
+        model = self.public_model()
+        if model is None:
+            raise LocalError(
+                f"this {type(self).__name__} is not one public model, its parties keep parts of it: keep tacit's own"
+                " file (save), or train PanSVC, whose model is public"
+            )
+        if isinstance(model, NoisyModel):
+            raise LocalError(
+                "a model with epsilon maps records to whole numbers, as other programs do not: keep tacit's own file"
+                " (save), which predicts without any party"
+            )
+        return model
+
+    def _linear(self, name: str) -> PanModel:
+        model = self.public_model() if hasattr(self, "model_") else None
+        if not isinstance(model, PanModel) or model.map.source != "identity":
+            raise AttributeError(f"{type(self).__name__} has {name} once it is fitted with a public linear model only")
+        return model

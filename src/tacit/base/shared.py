@@ -1,0 +1,127 @@
+"""Parameters that many estimators share, and what they do with them."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from contextvars import ContextVar
+from dataclasses import KW_ONLY
+from typing import Any
+
+import numpy as np
+
+from tacit.base.parameters import draw_seed, parameterized
+from tacit.errors import LocalError
+from tacit.federation import Federation
+from tacit.federation.plan import Partition
+from tacit.progress import Watch, watching
+from tacit.report import Report
+
+
+@parameterized
+class Sums:
+    """How the sums of a protocol are protected."""
+
+    _: KW_ONLY
+    secure_sum: str = "pairwise"
+    segments: int = 1
+    fraction_bits: int = 32
+
+
+@parameterized
+class Watched:
+    """Who waits for an estimator is told how far it is."""
+
+    _: KW_ONLY
+    verbose: bool | None = None
+
+    def _watching(self) -> AbstractContextManager[Watch]:
+        """Return what shows a line while runs of this estimator go on, as `verbose` says."""
+        return watching(type(self).__name__, self.verbose)
+
+
+@parameterized
+class Simulation(Watched):
+    """How plain arrays are split between parties that are imagined."""
+
+    _: KW_ONLY
+    partition: Partition | None = None
+    n_parties: int = 3
+    runtime: str = "together"
+    random_state: Any = None
+
+    def _simulate(self, *table: Any, partition: Partition, **options: Any) -> Federation:
+        """Return a federation of plain records, under the names that their columns have."""
+        federation = Federation.simulate(
+            *table, parties=self.n_parties, partition=partition, seed=self._seed(), runtime=self.runtime, **options
+        )
+        named = getattr(self, "feature_names_in_", None)
+        return federation if named is None else federation.rename_features(tuple(named))
+
+    def _seed(self) -> int:
+        return draw_seed(self.random_state)
+
+
+def fit_elsewhere(estimator: Any, federation: Federation) -> bool:
+    """Become what sites that fit the estimator as a study of one step made of it; return whether they did."""
+    fitted = federation.backend.conduct_alone(federation, estimator)
+    if fitted is None:
+        return False
+    own = estimator.get_params(deep=False)
+    vars(estimator).update({name: value for name, value in vars(fitted).items() if name not in own})
+    return True
+
+
+def refuse_elsewhere(transformer: object, federation: Federation) -> None:
+    """Refuse records of sites that nobody here can look at: only a study prepares them, where they are."""
+    if not federation.backend.prepares and not federation.holds_records:
+        name = type(transformer).__name__
+        raise LocalError(
+            f"{name} cannot transform records that stay at their sites by itself: make it a step of a Pipeline, which"
+            " the sites fit and answer by as one study"
+        )
+
+
+def set_features(estimator: Any, federation: Federation) -> None:
+    """Set scikit-learn's attributes for the features that an estimator was fitted on."""
+    estimator.n_features_in_ = federation.n_features
+    if federation.named:
+        estimator.feature_names_in_ = np.array(federation.features, dtype=object)
+
+
+def refuse_threshold(secure_sum: str, partition: Partition) -> None:
+    """Refuse sums that parties may stay away from where each of them holds columns that the others have not."""
+    if secure_sum == "threshold" and partition != "horizontal":
+        raise LocalError(
+            f"secure_sum='threshold' lets parties stay away, and partition='{partition}' needs the columns of all: use"
+            " 'pairwise'"
+        )
+
+
+def check_coordinator(federation: Federation, learns: str, *, accept_risk: bool) -> None:
+    """Refuse a party that would coordinate, and so learn what its own data tells it more about."""
+    if federation.coordinator in federation.parts and not accept_risk:
+        would = f"party {federation.coordinator!r} would coordinate and learn {learns}"
+        raise LocalError(f"{would}: name a site without data, or say accept_risk=True")
+
+
+_unheard: ContextVar[bool] = ContextVar("unheard", default=False)
+
+
+def warn_of(report: Report, concerns: Iterable[str | Warning]) -> None:
+    """Write concerns into the report, and warn whoever called `fit` of them."""
+    for concern in concerns:
+        report.warnings.append(str(concern))
+        if not _unheard.get():
+            warnings.warn(concern, stacklevel=5)
+
+
+@contextmanager
+def write_concerns_only() -> Iterator[None]:
+    """Let concerns be written into reports only: where estimators are fitted at a site, nobody called `fit`."""
+    token = _unheard.set(True)
+    try:
+        yield
+    finally:
+        _unheard.reset(token)

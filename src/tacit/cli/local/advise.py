@@ -1,0 +1,67 @@
+"""Say which methods fit: what each opens to whom, how good it is, what it costs; and why the others do not.
+
+Nobody is asked and nothing is run.
+
+Example: tacit advise --partition horizontal --parties 4 --records 2000 --never record
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+from typer import Option
+
+from tacit.cli.options import AsJson
+from tacit.cli.output import print_json
+from tacit.consortium.advice import Advised, Link
+from tacit.consortium.advice import advise as ask_advisor
+from tacit.consortium.advice.federations import invent
+from tacit.consortium.timing import measure_machine
+from tacit.federation.plan import Partition
+
+
+def advise(
+    *,
+    partition: Annotated[Partition, Option(help="How the records are split between the parties.")] = "horizontal",
+    parties: Annotated[int, Option(min=2, max=100, help="How many parties have data.")] = 4,
+    records: Annotated[int, Option(min=1, help="How many records there are in all.")] = 500,
+    columns: Annotated[int, Option(min=1, help="How many columns there are in all.")] = 20,
+    numbers: Annotated[bool, Option("--numbers", help="Targets are numbers, and not classes.")] = False,
+    never: Annotated[
+        list[str] | None,
+        Option(metavar="FACTS", help="What may never be opened: a kind, kind:granularity or a fact; repeatable."),
+    ] = None,
+    seconds: Annotated[float | None, Option(help="How long it may take in all.")] = None,
+    round_trip: Annotated[float, Option(help="Seconds to the server and back.")] = Link().round_trip,
+    rate: Annotated[float, Option(help="Bytes a second at the busiest site.")] = Link().rate,
+    as_json: AsJson = False,
+) -> None:
+    """Rank the methods that fit."""
+    found = ask_advisor(
+        invent(partition, parties, columns),
+        task="numbers" if numbers else "classes",
+        records=records,
+        never=tuple(never or ()),
+        seconds=seconds,
+        link=Link(round_trip, rate),
+        machine=measure_machine(),
+    )
+    if as_json:
+        print_json(fits=[_plain(each) for each in found], others=dict(found.others))
+    else:
+        typer.echo(repr(found))
+
+
+def _plain(found: Advised) -> dict[str, object]:
+    return {
+        "method": found.name,
+        "opens": {role: [fact.identifier for fact in facts] for role, facts in found.opens.items()},
+        "attacks": dict(found.attacks),
+        "together": found.together,
+        "points_below": found.below,
+        "rounds": found.cost.rounds,
+        "bytes": max(found.cost.bytes.values(), default=0),
+        "seconds": found.seconds,
+        "risk": found.risk,
+    }

@@ -1,0 +1,187 @@
+"""Train together on one file per party, or on one file split up.
+
+Example: tacit train patients.csv --parties 3 --set C=10 --out model.tacit
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+from typer import Argument, Option
+
+import tacit
+from tacit.cli.options import AsJson, Drop
+from tacit.cli.output import check_targets, console, print_json, steps, table
+from tacit.cli.preparing import describe_preparation, is_safe, steps_of, warn_of_scales, with_preparation
+from tacit.cli.summary import figures, summarise_known
+from tacit.errors import LocalError
+from tacit.report.words import listing
+
+PARTIES = 3  # the fewest whose sums hide the single parts
+CLASSIFIERS = [name for name in tacit.__all__ if name.endswith(("SVC", "Classifier"))]  # as scikit-learn names them
+WORDS = {"true": True, "false": False, "none": None}
+
+
+Data = Annotated[list[Path], Argument(metavar="DATA", help="One file for each party, or one file to split up.")]
+Partition = Annotated[
+    str, Option(metavar="NAME", help="How data is split: vertical (columns), horizontal (rows), arbitrary (cells).")
+]
+Parties = Annotated[
+    int | None, Option(min=1, metavar="N", help="Between how many parties one file is split; 3 by default.")
+]
+Estimator = Annotated[str, Option(metavar="NAME", help=f"What is trained: {', '.join(CLASSIFIERS)}.")]
+SetParameters = Annotated[
+    list[str] | None, Option("--set", metavar="NAME=VALUE", help="A parameter of the estimator; repeatable.")
+]
+ModelOut = Annotated[Path, Option(metavar="FILE", help="The model file to write.")]
+LabelColumn = Annotated[str, Option(metavar="COLUMN", help="The column that holds the classes.")]
+WhoseLabels = Annotated[str | None, Option(metavar="NAME", help="Whose labels count, if several have some.")]
+IdColumn = Annotated[
+    str | None, Option("--id", metavar="COLUMN", help="Align the files by this column: only common records stay.")
+]
+MinRecords = Annotated[
+    int, Option(min=1, metavar="N", help="With --id: how many records must be common before any id opens.")
+]
+Seed = Annotated[
+    int, Option(min=0, metavar="N", help="Which columns or records of one file go to whom; feeds no secret.")
+]
+Prepare = Annotated[
+    bool | None,
+    Option(
+        "--prepare/--no-prepare",
+        help="Fill gaps by the mean and bring columns to one scale first. By default over columns, where nothing is"
+        " sent for it; over rows of three parties or more, everyone learns mean and variance of each column.",
+    ),
+]
+Compare = Annotated[bool, Option("--compare", help="Train the centralised learner too and report the gap.")]
+ReportPage = Annotated[Path | None, Option(metavar="FILE", help="Write the report to this file, as a web page.")]
+AcceptRisk = Annotated[
+    bool, Option("--accept-risk", help="Accept what the estimator says it gives away; ShiftSVC asks for it.")
+]
+AllowTwo = Annotated[bool, Option("--allow-two-parties", help="Accept that sums over two parties hide nothing.")]
+
+
+def train(
+    data: Data,
+    *,
+    partition: Partition = "vertical",
+    parties: Parties = None,
+    estimator: Estimator = "GramSVC",
+    settings: SetParameters = None,
+    out: ModelOut = Path("model.tacit"),
+    label: LabelColumn = "label",
+    labeller: WhoseLabels = None,
+    drop: Drop = None,
+    id_column: IdColumn = None,
+    min_records: MinRecords = 10,
+    seed: Seed = 0,
+    prepare: Prepare = None,
+    compare: Compare = False,
+    report: ReportPage = None,
+    as_json: AsJson = False,
+    accept_risk: AcceptRisk = False,
+    allow_two_parties: AllowTwo = False,
+) -> None:
+    """Check all there is to check, then read, train and write."""
+    # scikit-learn takes a second to import: who reads the help does not wait for it
+    from tacit.base.classifiers import make_classifier  # noqa: PLC0415
+    from tacit.federation import Federation, read  # noqa: PLC0415
+
+    check_targets({"--out": out, "--report": report}, data)
+    params = read_settings([*(settings or ()), *["accept_risk=true"] * accept_risk])
+    model = make_classifier(estimator, params, "--set", partition)
+    _check_files(data, parties, id_column)
+    if prepare is None:
+        prepare = is_safe(partition, len(data) if len(data) > 1 else parties or PARTIES)
+    split: dict[str, Any] = {"partition": partition, "labeller": labeller, "allow_missing": prepare}
+    with steps(3) as bar:
+        with bar.doing("reading"):
+            if len(data) == 1:
+                whole = read(data[0], label, drop or (), allow_missing=prepare)
+                federation = Federation.simulate(whole, parties=parties or PARTIES, seed=seed, **split)
+            else:
+                federation = Federation.from_files(
+                    data, label=label, drop=drop or (), id=id_column, min_records=min_records,
+                    allow_two_parties=allow_two_parties, **split,
+                )  # fmt: skip
+        with bar.doing("training"):
+            if prepare:
+                model = with_preparation(model).fit(federation, model__compare=compare)
+            else:
+                model.fit(federation, compare=compare)
+        with bar.doing("scoring"):
+            accuracy = model.score(federation)
+    if not prepare and (told := warn_of_scales(federation)):
+        model.report_.warnings.append(told)
+    model.save(out)
+    if report:
+        model.report_.to_html(report)
+    tell = _tell_json if as_json else _tell
+    tell(model, accuracy, out, report)
+
+
+def read_settings(texts: Sequence[str]) -> dict[str, Any]:
+    """Return the parameters of `--set name=value`."""
+    for text in texts:
+        if "=" not in text:
+            raise LocalError(f"--set {text} has no value: write it as --set name=value, for example --set C=10")
+    pairs = (text.partition("=") for text in texts)
+    return {name: read_value(value) for name, _, value in pairs}
+
+
+def read_value(text: str) -> bool | int | float | str | None:
+    """Return a number, true, false or none if the text reads like one, else the text."""
+    if text.lower() in WORDS:
+        return WORDS[text.lower()]
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+def _check_files(files: Sequence[Path], parties: int | None, id_column: str | None) -> None:
+    """Raise if options for several files come with one file, or the other way round."""
+    if len(files) == 1 and id_column is not None:
+        several = f"--id {id_column} aligns the files of several parties"
+        raise LocalError(f"{several}, and there is one: --drop the column instead")
+    if len(files) > 1 and parties not in {None, len(files)}:
+        raise LocalError(f"{len(files)} files are as many parties, but --parties says {parties}: leave it out")
+
+
+def _records_of(model: Any) -> dict[str, str]:
+    """Return whose records the model file contains."""
+    return {party: held for step in steps_of(model) for party, held in step.model_.records_of().items()}
+
+
+def _tell_json(model: Any, accuracy: float, out: Path, page: Path | None) -> None:
+    report = model.report_
+    print_json(
+        training_accuracy=accuracy,
+        **{name: getattr(report, name) for name in ("title", "rounds", "bytes", "seconds", "comparison", "warnings")},
+        opens=[asdict(opened) for opened in report.opens],
+        learnt=[asdict(row) for row in report.learnt],
+        path=str(out),
+        prepared=describe_preparation(model),
+        contains_records_of=_records_of(model),
+        report=str(page) if page else None,
+    )
+
+
+def _tell(model: Any, accuracy: float, out: Path, page: Path | None) -> None:
+    report, screen = model.report_, console()
+    screen.print(report.title, style="bold", markup=False)
+    # what the training gives away first: it is more than what preparing does
+    known = (pair for step in reversed(steps_of(model)) for pair in summarise_known(step.report_.opens))
+    opens = [("prepared", done)] if (done := describe_preparation(model)) else []
+    opens += [(f"{who} knows", what) for who, what in dict.fromkeys(known)]
+    screen.print(table("", "", rows=[*opens, ("training accuracy", f"{accuracy:.4f}"), *figures(report)]))
+    records = listing(_records_of(model))
+    holds = f"contains records of {records}" if records else "contains no record"
+    screen.print(f"model: {out} ({holds})", markup=False, soft_wrap=True)
+    if page:
+        screen.print(f"report: {page}", markup=False, soft_wrap=True)

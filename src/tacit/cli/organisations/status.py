@@ -1,0 +1,118 @@
+"""Show the state of each job, how far its run is, and why it ended.
+
+Example: tacit status --config north.toml --watch
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any
+
+import msgspec
+from rich.console import Group
+from rich.live import Live
+from rich.text import Text
+from typer import Option
+
+from tacit.cli.options import AsJson, Config
+from tacit.cli.output import console, print_json, table
+from tacit.cli.site import any_settings
+from tacit.consortium.site.settings import AnalystSettings, CoordinatorSettings, PartySettings, Settings
+
+if TYPE_CHECKING:
+    from tacit.consortium.jobs.standing import Standing
+    from tacit.consortium.site.analyst import Analyst
+
+STALE = 10.0  # seconds without a word after which a site is said not to run
+Status = dict[str, Any]
+
+
+def status(
+    *,
+    config: Config = None,
+    as_json: AsJson = False,
+    watch: Annotated[bool, Option("--watch", help="Go on showing it until Ctrl-C.")] = False,
+) -> None:
+    """Print the status once, or again and again."""
+    settings = any_settings(config)
+    with ExitStack() as stack:
+        if isinstance(settings, AnalystSettings):
+            from tacit.consortium.site.analyst import Analyst
+
+            look = partial(_ask_coordinators, settings, stack.enter_context(Analyst(settings)))
+        else:
+            look = partial(_read_files, settings)
+        if as_json:
+            print_json(**look())
+        elif watch:
+            _watch(look)
+        else:
+            console().print(_lay_out(look()))
+
+
+def _ask_coordinators(settings: AnalystSettings, analyst: Analyst) -> Status:
+    from tacit.consortium.site.telling import describe_progress
+
+    study, members = settings.study, analyst.members
+    coordinators = [study.coordinator] if study else [member.name for member in members.of_kind("coordinator")]
+    told = [news for coordinator in coordinators for news in analyst.ask(coordinator)]
+    jobs = [{**msgspec.to_builtins(news), "says": describe_progress(news)} for news in told]
+    return {"site": settings.name, "kind": "analyst", "jobs": jobs, "silent": sorted(analyst.silent)}
+
+
+def _read_files(settings: Settings) -> Status:
+    from tacit.consortium.jobs.standing import read_jobs
+
+    kind = {PartySettings: "party", CoordinatorSettings: "coordinator"}[type(settings)]
+    heard = _read_status(settings)
+    live = {line["job"]: line for line in heard.get("jobs", ())}
+    running = time.time() - heard.get("at", 0.0) < STALE
+    found, damaged = read_jobs(settings)
+    jobs = [_line(one, live.get(one.job.id, {})) for one in found]
+    force = heard.get("in_force", {}) if running else {}
+    said = {"running": running, "at": heard.get("at"), "in_force": force, "jobs": jobs, "damaged": damaged}
+    return {"site": settings.name, "kind": kind, **said}
+
+
+def _read_status(settings: Settings) -> Status:
+    try:
+        return dict(msgspec.json.decode((settings.state / "status.json").read_bytes()))
+    except (OSError, msgspec.DecodeError):
+        return {}
+
+
+def _line(one: Standing, live: Status) -> Status:
+    from tacit.consortium.site.telling import describe_running, read_figures
+
+    figures = {**dict.fromkeys(("done", "total", "rounds", "bytes"), 0), **live}
+    says = describe_running(read_figures(one.job.id, live)) if one.state == "running" else one.why
+    return {**figures, "job": one.job.id, "state": one.state, "says": says}
+
+
+def _watch(look: Callable[[], Status]) -> None:
+    with suppress(KeyboardInterrupt), Live(_lay_out(look()), console=console()) as live:  # Ctrl-C is the way to end it
+        while True:
+            time.sleep(1.0)
+            live.update(_lay_out(look()))
+
+
+def _lay_out(found: Status) -> Group:
+    from tacit.report.words import listing
+
+    state = "" if "running" not in found else ", running" if found["running"] else ", not running"
+    force = found.get("in_force") or {}
+    state += f", policy {force['policy']} {force['digest'][:16]}".rstrip() if force else ""
+    damaged = [Text(line) for line in found.get("damaged", ())]
+    title, jobs = f"{found['site']} ({found['kind']}{state})", found["jobs"]
+    if not jobs:
+        silent = listing(found.get("silent", ()))
+        told = f"no word from {silent}: does it run?" if silent else "no jobs"
+        return Group(Text(f"{title}: {told}"), *damaged)
+    if any(job.get("answers") for job in jobs):
+        rows = [(job["job"][:8], job["state"], listing(job.get("answers", ())), job["says"]) for job in jobs]
+        return Group(Text(title), table("job", "state", "sites", "how far", rows=rows), *damaged)
+    lines = [(job["job"][:8], job["state"], job["says"]) for job in jobs]
+    return Group(Text(title), table("job", "state", "how far", rows=lines), *damaged)

@@ -1,0 +1,80 @@
+"""What `tacit train` does to columns before it trains: gaps filled, one scale for all."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+import tacit
+
+if TYPE_CHECKING:  # what the front door gives is loaded when it is used, which the help of a command does not do
+    from tacit.federation import Federation
+    from tacit.pipeline import Pipeline
+
+WIDE = 1e3  # times as wide a column must be as another for a warning
+ENOUGH = 3  # parties, so that none can take its own part off a sum and have another's
+DOES = {"gaps": "gaps, if any, filled by the mean", "scale": "columns brought to mean 0 and variance 1"}
+
+
+class Scales(NamedTuple):
+    """The narrowest and the widest column, and how many times as wide that is."""
+
+    narrow: str
+    wide: str
+    times: float
+
+
+def prepare_steps() -> dict[str, Any]:
+    """Return the steps before the training, by name; filling opens nothing that scaling does not open too."""
+    return {"gaps": tacit.FederatedImputer(), "scale": tacit.FederatedScaler()}
+
+
+def is_safe(partition: str, parties: int) -> bool:
+    """Return whether preparing opens nothing but sums over all of three or more parties.
+
+    Over columns each owner prepares its own, and nothing is sent.
+    """
+    return partition == "vertical" or parties >= ENOUGH
+
+
+def with_preparation(model: Any) -> Pipeline:
+    """Return a pipeline of what prepares the columns, and the model, whose name there is "model"."""
+    return tacit.Pipeline([*prepare_steps().items(), ("model", model)])
+
+
+def steps_of(model: Any) -> list[Any]:
+    """Return the fitted steps of a model, itself the last; alone if nothing was prepared."""
+    return [step for _, step in model.steps] if isinstance(model, tacit.Pipeline) else [model]
+
+
+def describe_preparation(model: Any) -> str | None:
+    """Return what was done to the columns, and what had to be sent for it; None if nothing was done."""
+    if not isinstance(model, tacit.Pipeline):
+        return None
+    *before, _ = model.steps
+    sent = any(step.report_.rounds for _, step in before)
+    cost = "what everyone knows for it stands below" if sent else "nothing was sent for it"
+    return f"{', '.join(DOES[name] for name, _ in before)}; {cost} (--no-prepare leaves columns as they are)"
+
+
+def compare_scales(federation: Federation) -> Scales | None:
+    """Return which columns differ the most in scale; none where fewer than two vary."""
+    X, _, _ = federation.pooled()
+    width = dict(zip(federation.features, np.nanstd(X, axis=0), strict=True))
+    varying = {name: float(size) for name, size in width.items() if size > 0}
+    if len(varying) < 2:  # noqa: PLR2004 - one column differs from none
+        return None
+    narrow, wide = min(varying, key=varying.__getitem__), max(varying, key=varying.__getitem__)
+    return Scales(narrow, wide, varying[wide] / varying[narrow])
+
+
+def warn_of_scales(federation: Federation) -> str | None:
+    """Return what to tell somebody who trains on columns of very different scales."""
+    found = compare_scales(federation)
+    if found is None or found.times <= WIDE:
+        return None
+    return (
+        f"column '{found.wide}' varies {found.times:,.0f} times as much as '{found.narrow}', and alone decides how"
+        " near two records are: bring columns to one scale with --prepare"
+    )

@@ -1,0 +1,229 @@
+"""The advisor: every method that `tacit` offers, asked whether it fits, and ranked.
+
+Nothing is listed here. Methods are the estimators on the front door, with the parameters by which each of them is
+another method (`ADVISED`). Whether one fits is what it says itself; what it opens is the ledger of its rehearsal; who
+could work out records follows from the attacks that read those facts; accuracy is what benchmarks measured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from tacit.attacks.catalogue import Attack
+from tacit.base.by_name import estimators
+from tacit.base.estimator import Federated
+from tacit.cards import make_card, make_table
+from tacit.choreo.fact import Fact, fault_of_word, prose_of
+from tacit.choreo.protocol import Cost
+from tacit.consortium.advice.accuracy import points_below
+from tacit.consortium.jobs.job import plain, restore
+from tacit.consortium.jobs.preview import ask_for, make_preview
+from tacit.consortium.jobs.rehearsal import USUALLY, takes
+from tacit.consortium.jobs.told import facts_by_role, find_attacks, has_dealer, list_single, list_told
+from tacit.consortium.timing import Link, Machine
+from tacit.errors import LocalError, TacitError
+from tacit.federation import Federation
+from tacit.registry import PROTOCOLS
+from tacit.report.words import count, human_bytes, human_seconds, listing
+
+Task = Literal["classes", "numbers"]
+Pace = tuple[Link, Machine]
+RISK = "accept_risk"
+DEALER = "the coordinator together with any one party can work out all data"
+GRAVITY = (
+    "opens nothing of single records",
+    "opens nothing of single records but the model, by which somebody may guess who was in the training",
+    "tells somebody something of each record",
+    "lets somebody who knows a little more work out records",
+)
+
+
+@dataclass(frozen=True, repr=False)
+class Advised:
+    """A method that fits.
+
+    model: the estimator, to be fitted. opens: which facts each role would know. gravity: which of GRAVITY says the
+    worst of it. attacks: by what, and what that takes. together: what a coalition could do. below: points below the
+    pooled learner, if measured. cost, and about how many `seconds` it takes. risk: why it has to be accepted; empty if
+    it has not.
+    """
+
+    name: str
+    model: Any = field(compare=False)
+    opens: Mapping[str, tuple[Fact, ...]]
+    gravity: int
+    attacks: Mapping[str, str]
+    below: float | None
+    cost: Cost
+    seconds: float
+    risk: str = ""
+    together: str = ""
+
+    def __repr__(self) -> str:
+        return "\n".join(self.lines)
+
+    @property
+    def lines(self) -> list[str]:
+        """What it would open, how good it is and what it costs, in lines for people."""
+        return [
+            self.name,
+            *(f"  opens to {role}: {prose_of(facts)}" for role, facts in self.opens.items()),
+            f"  {GRAVITY[self.gravity]}{f': {self.how}' if self.attacks else ''}",
+            *([f"  {self.together}"] if self.together else []),
+            f"  accuracy: {self.accuracy}",
+            f"  {self.price}",
+            *([f"  needs accept_risk=True: {self.risk}"] if self.risk else []),
+        ]
+
+    @property
+    def how(self) -> str:
+        """By which attacks, and what each takes."""
+        return "; ".join(f"{name}{f' with {needs}' if needs else ''}" for name, needs in self.attacks.items())
+
+    @property
+    def accuracy(self) -> str:
+        """How far it is below the pooled learner."""
+        return "not measured" if self.below is None else f"{self.below:.1f} points below the pooled learner"
+
+    @property
+    def price(self) -> str:
+        """Rounds, bytes, and time."""
+        most = human_bytes(max(self.cost.bytes.values(), default=0))
+        return f"costs {count(self.cost.rounds, 'round')}, {most}, about {human_seconds(self.seconds)}"
+
+
+@dataclass(frozen=True, repr=False)
+class Advice:
+    """The methods that fit, the best first, and why each of the others does not."""
+
+    title: str
+    fits: tuple[Advised, ...]
+    others: Mapping[str, str]
+
+    def __iter__(self) -> Iterator[Advised]:
+        return iter(self.fits)
+
+    def __len__(self) -> int:
+        return len(self.fits)
+
+    def __repr__(self) -> str:
+        found = [line for k, each in enumerate(self.fits, 1) for line in (f"{k}. {each.lines[0]}", *each.lines[1:])]
+        why = [f"  {name}: {reason}" for name, reason in self.others.items()]
+        return "\n".join([self.title, *(found or ["no method fits"]), *(["these do not fit:", *why] if why else [])])
+
+    def _repr_html_(self) -> str:
+        rows = [(each.name, GRAVITY[each.gravity], each.accuracy, each.price, each.risk) for each in self.fits]
+        return make_card(
+            "Which method fits",
+            self.title,
+            make_table(("method", "opens", "accuracy", "cost", "to be accepted"), rows),
+            make_table(("does not fit", "why"), self.others.items()),
+        )
+
+
+def advise(
+    federation: Federation,
+    *,
+    task: Task = "classes",
+    records: int | None = None,
+    never: Sequence[str] = (),
+    seconds: float | None = None,
+    link: Link | None = None,
+    machine: Machine | None = None,
+) -> Advice:
+    """Return which methods fit a federation, ranked, and why the others do not; nobody is asked and nothing is run.
+
+    never: facts that may be opened to nobody, in the words of a policy: a kind, `kind:granularity`, or an identifier.
+    seconds: how long it may take on this `link`, at sites like this `machine`, a usual one by default.
+    records: how many there are, if not here.
+    """
+    for word in never:
+        if fault := fault_of_word(word):
+            raise LocalError(f"never has {word!r}, which {fault}")
+    number = records or (federation.n_rows if federation.holds_records else USUALLY)
+    pace: Pace = (link or Link(), machine or Machine())
+    fits, others = [], {}
+    for name, model in list_methods(task):
+        try:
+            found = _ask(name, model, federation, number, pace)
+            _refuse_unwanted(found, never, seconds)
+            fits.append(found)
+        except TacitError as error:
+            others[name] = str(error)
+    title = f"{count(number, 'record')}, {federation.partition}, between {len(federation)} parties"
+    return Advice(title, tuple(sorted(fits, key=_rank)), others)
+
+
+def list_methods(task: Task = "classes") -> list[tuple[str, Any]]:
+    """Return every method for classes, or for numbers, by name, not yet fitted."""
+    kinds: dict[str, Any] = estimators(Federated)
+    fitting = [kind for kind in kinds.values() if kind.NUMBERS is (task == "numbers")]
+    return [(_name(kind, given), kind(**given)) for kind in fitting for given in kind.ADVISED]
+
+
+def _name(kind: type[Any], given: Mapping[str, Any]) -> str:
+    usual = kind().get_params()
+    said = ", ".join(f"{name}={value!r}" for name, value in given.items() if usual[name] != value)
+    return f"{kind.__name__}({said})" if said else kind.__name__
+
+
+def _ask(name: str, model: Any, federation: Federation, records: int, pace: Pace) -> Advised:
+    """Return what a method would open and cost; raise why it does not fit. One that needs it is asked at risk."""
+    try:
+        return _describe(name, model, federation, records, pace, risk="")
+    except TacitError as error:
+        if RISK not in str(error):
+            raise
+        return _describe(name, model.set_params(**{RISK: True}), federation, records, pace, risk=str(error))
+
+
+def _describe(name: str, model: Any, federation: Federation, records: int, pace: Pace, *, risk: str) -> Advised:
+    request = ask_for(federation, model)
+    params = {"partition": federation.partition} if "partition" in takes(request.name) else {}
+    params |= {key: restore(plain(key, value)) for key, value in request.params.items()}
+    seen = make_preview(model, request.name, params, federation.roster, records, ())
+    told = facts_by_role(seen.disclosure)
+    tried = [a for facts in told.values() for a in find_attacks(facts, stopped=False, accepted=bool(risk))]
+    single = any(list_single(facts) for facts in told.values())
+    attacked = "; ".join(PROTOCOLS[played].attacked for played in seen.protocols if PROTOCOLS[played].attacked)
+    opens = {
+        opened.role: tuple(list_told({fact.identifier: fact for fact in opened.facts}).values())
+        for opened in seen.opens
+    }
+    return Advised(
+        name,
+        model,
+        {role: facts for role, facts in opens.items() if facts},
+        _weigh(tried, single=single, attacked=bool(attacked)),
+        {attack.name: attack.needs for attack in tried},
+        points_below(type(model).__name__, records),
+        seen.cost,
+        pace[0].seconds(seen.cost, federation.roster, pace[1]),
+        risk or attacked,
+        DEALER if has_dealer(seen.disclosure) else "",
+    )
+
+
+def _weigh(tried: Sequence[Attack], *, single: bool, attacked: bool) -> int:
+    """Return which of GRAVITY says the worst of a method."""
+    if attacked or any(attack.finds == "records" for attack in tried):
+        return 3
+    return 2 if single else int(bool(tried))
+
+
+def _refuse_unwanted(found: Advised, never: Sequence[str], seconds: float | None) -> None:
+    for role, facts in found.opens.items():
+        unwanted = [fact.identifier for fact in facts if any(fact.is_called(word) for word in never)]
+        if unwanted:
+            raise LocalError(f"it opens {listing(unwanted)} to {role}, which may never be opened")
+    if seconds is not None and found.seconds > seconds:
+        took = f"it takes about {human_seconds(found.seconds)}"
+        raise LocalError(f"{took}, and {human_seconds(seconds)} are allowed")
+
+
+def _rank(found: Advised) -> tuple[bool, int, float, float]:
+    """Return by what methods are ordered: risks to accept, what is opened, accuracy lost, time."""
+    unknown = 100.0
+    return bool(found.risk), found.gravity, unknown if found.below is None else found.below, found.seconds

@@ -1,0 +1,1 @@
+"""What every site signs of a run, and where the sites differ."""

@@ -1,0 +1,1 @@
+"""The message server, and the letters that it carries outside runs."""

@@ -1,0 +1,228 @@
+"""Consent: jobs that wait for people, and what the people said.
+
+A folder holds one file per job (`<id>.job`, its canonical bytes) and one per vote (`<id>.<approver>.vote`), each
+written whole. So the daemon may read while several people vote, nobody overwrites another's vote, and the state of a
+job is always computed from the files. A vote is bound to the job's digest: a file that was exchanged has no votes. A
+person signs it (`approvers`): a file that was written by hand is no vote. The latest vote of a person counts, and a yes
+can be taken back until the run starts.
+
+    refused    one of the approvers refused
+    approved   as many distinct approvers as the policy asks approved in time, and none refused
+    expired    neither, and the job's time is over
+    waiting    else
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from tacit.consortium.consent.approvers import Approvers
+from tacit.consortium.consent.policy import Policy
+from tacit.consortium.jobs.job import AGAIN, Job, Moment, find_id
+from tacit.errors import LocalError, PeerError
+from tacit.files import write_whole
+
+BRINGS = ".brings"  # the end of the file beside a job that says what this site would bring
+Verdict = Literal["approve", "refuse", "withdraw"]
+Poll = Literal["waiting", "approved", "refused", "expired"]  # what became of a job among the people
+
+
+class Vote(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What one person said about one job."""
+
+    job: str
+    approver: str
+    verdict: Verdict
+    reason: str
+    at: datetime
+    signature: str = ""
+
+    def canonical(self) -> bytes:
+        """Return the bytes that are signed."""
+        return b"tacit vote 1\n" + msgspec.json.encode(msgspec.structs.replace(self, signature=""), order="sorted")
+
+
+class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The party's decision, to be signed over its canonical bytes.
+
+    by: empty where the policy decided alone.
+    left_out: whether the job may go on without this party after sums with its records were opened.
+    """
+
+    job: str
+    party: str
+    verdict: Literal["accept", "refuse"]
+    by: tuple[str, ...]
+    rule: str
+    reason: str
+    policy: str
+    at: Moment
+    left_out: bool = False
+
+    @classmethod
+    def of(cls, job: Job, party: str, verdict: Literal["accept", "refuse"], **said: Any) -> Record:
+        """Return a decision: of now, by nobody and without a reason, unless other fields are given."""
+        usual = {"by": (), "rule": "", "reason": "", "policy": "", "at": datetime.now(UTC)}
+        return cls(job=job.digest, party=party, verdict=verdict, **{**usual, **said})
+
+    def canonical(self) -> bytes:
+        """Return the bytes that are signed."""
+        return b"tacit consent 1\n" + msgspec.json.encode(self, order="sorted")
+
+
+class Brought(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What the site would bring to a job, as its people read it; it never leaves the site."""
+
+    columns: tuple[str, ...]
+    rows: int
+
+
+@dataclass(frozen=True)
+class Pending:
+    """A job in the folder, who approved it and who refused it, and what the site would bring, once that is known."""
+
+    job: Job
+    approved: tuple[str, ...]
+    refused: tuple[str, ...]
+    needed: int
+    state: Poll
+    brings: Brought | None = None
+
+
+class Consent:
+    """The folder of one party, under its policy."""
+
+    def __init__(self, folder: Path, policy: Policy, party: str) -> None:
+        self.folder = folder
+        self.policy = policy
+        self.party = party
+        self.approvers = Approvers(folder.parent / "approvers")
+
+    def submit(self, job: Job, brings: Brought | None = None) -> None:
+        """Let a job wait. Again is no harm; another job under the same id is refused."""
+        file = self.folder / f"{job.id}.job"
+        if file.exists() and file.read_bytes() != job.canonical():
+            raise PeerError(f"job {job.id} was proposed before with another content: its author must give it a new id")
+        if not file.exists():
+            self.folder.mkdir(parents=True, exist_ok=True)
+            if brings is not None:
+                write_whole(file.with_suffix(BRINGS), msgspec.json.encode(brings), "what is brought", private=True)
+            write_whole(file, job.canonical(), "the job")
+
+    def list_pending(self, now: datetime) -> tuple[list[Pending], list[str]]:
+        """Return all jobs that wait for people, and a line about each job of which a file cannot be read."""
+        found, damaged = [], []
+        for file in sorted(self.folder.glob("*.job")):
+            try:
+                found.append(self.look(file.stem, now))
+            except LocalError as error:
+                damaged.append(str(error))
+        return [one for one in found if one.state == "waiting"], damaged
+
+    def look(self, job_id: str, now: datetime) -> Pending:
+        """Return how one job stands, by its id or the beginning of it."""
+        job = self._job(job_id)
+        votes = self._votes(job)
+        approved = tuple(vote.approver for vote in votes if vote.verdict == "approve")
+        refused = tuple(vote.approver for vote in votes if vote.verdict == "refuse")
+        needed = self.policy.approvals_needed
+        state: Poll = "expired" if job.expired(now) else "waiting"
+        if refused or len(approved) >= max(1, needed):
+            state = "refused" if refused else "approved"
+        return Pending(job, approved, refused, needed, state, self._brings(job))
+
+    def approve(self, job_id: str, approver: str, now: datetime, passphrase: str) -> Pending:
+        """Note one person's yes, and return how the job stands."""
+        return self._vote(job_id, approver, "approve", "", now, passphrase)
+
+    def withdraw(self, job_id: str, approver: str, now: datetime, passphrase: str) -> Pending:
+        """Take one person's yes back, and return how the job stands."""
+        self.check_named(approver)
+        found = self.look(job_id, now)
+        if approver not in found.approved:
+            raise LocalError(f"{approver} has not approved job {found.job.id}: there is nothing to take back")
+        return self._vote(job_id, approver, "withdraw", "", now, passphrase)
+
+    def refuse(self, job_id: str, approver: str, reason: str, now: datetime, passphrase: str) -> Pending:
+        """Note one person's no, which is enough, and return how the job stands."""
+        if not reason.strip() or not reason.isprintable():
+            raise LocalError(f"the reason to refuse job {job_id} is {reason!r}: write one line for the submitter")
+        return self._vote(job_id, approver, "refuse", reason, now, passphrase)
+
+    def record(self, job_id: str, now: datetime) -> Record | None:
+        """Return the decision of the people, once there is one; the same bytes however often it is asked for."""
+        found = self.look(job_id, now)
+        if found.state in {"waiting", "expired"}:
+            return None
+        deciding = "refuse" if found.state == "refused" else "approve"
+        votes = [v for v in self._votes(found.job) if v.verdict == deciding]
+        reason, last = "; ".join(v.reason for v in votes if v.reason), max(v.at for v in votes)
+        said = {"rule": "approvers", "reason": reason, "policy": self.policy.digest, "at": last}
+        said["left_out"] = self.policy.left_out
+        by = tuple(v.approver for v in votes)
+        return Record.of(found.job, self.party, "refuse" if found.refused else "accept", by=by, **said)
+
+    def check_named(self, approver: str) -> None:
+        """Raise unless the policy names the person."""
+        if approver not in self.policy.approvers:
+            names = f"its approvers ({', '.join(self.policy.approvers) or 'nobody'})"
+            raise LocalError(f"policy {self.policy.file}: {approver!r} is none of {names}: let one of them decide")
+
+    @staticmethod
+    def close(folder: Path, job_id: str) -> None:
+        """Let a job that is over no longer wait, whatever the policy is now.
+
+        What people said stays until it is purged.
+        """
+        for end in (".job", BRINGS):
+            (folder / f"{job_id}{end}").unlink(missing_ok=True)
+
+    def _vote(
+        self, job_id: str, approver: str, verdict: Verdict, reason: str, now: datetime, passphrase: str
+    ) -> Pending:
+        self.check_named(approver)
+        found = self.look(job_id, now)
+        said = {"approve": found.approved, "refuse": found.refused, "withdraw": ()}
+        vote = Vote(job=found.job.digest, approver=approver, verdict=verdict, reason=reason, at=now)
+        signature = self.approvers.sign(approver, passphrase, vote.canonical())
+        if approver in said[verdict]:
+            return found
+        if found.state not in ("waiting", "approved" if approver in found.approved else ""):
+            raise LocalError(f"job {found.job.id} is {found.state}, and that is final: {AGAIN}")
+        vote = msgspec.structs.replace(vote, signature=signature)
+        write_whole(self.folder / f"{found.job.id}.{approver}.vote", msgspec.json.encode(vote), "the vote")
+        return self.look(found.job.id, now)
+
+    def _job(self, job_id: str) -> Job:
+        known = sorted(file.stem for file in self.folder.glob("*.job"))
+        file = self.folder / f"{find_id(known, job_id, 'that wait')}.job"
+        try:
+            return Job.from_bytes(file.read_bytes())
+        except (PeerError, OSError):
+            raise LocalError(f"{file} holds no job: remove it, and {AGAIN}") from None
+
+    def _brings(self, job: Job) -> Brought | None:
+        file = self.folder / f"{job.id}{BRINGS}"
+        return msgspec.json.decode(file.read_bytes(), type=Brought) if file.exists() else None
+
+    def _votes(self, job: Job) -> list[Vote]:
+        files = (self.folder / f"{job.id}.{approver}.vote" for approver in self.policy.approvers)
+        votes = [_read_vote(file) for file in files if file.exists()]
+        return [vote for vote in votes if self._counts(vote, job)]
+
+    def _counts(self, vote: Vote, job: Job) -> bool:
+        """Return whether a vote is about this very job, in time, and signed by its person."""
+        timely = vote.job == job.digest and not job.expired(vote.at)
+        return timely and self.approvers.signed(vote.approver, vote.canonical(), vote.signature)
+
+
+def _read_vote(file: Path) -> Vote:
+    try:
+        return msgspec.json.decode(file.read_bytes(), type=Vote)
+    except (msgspec.DecodeError, OSError):
+        raise LocalError(f"{file} holds no vote: remove it, and vote again") from None

@@ -1,0 +1,156 @@
+"""A proposed job as people read it before they agree."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Literal
+
+import msgspec
+
+from tacit.choreo.ledger import read_opened
+from tacit.consortium.consent.budget import say_price
+from tacit.consortium.consent.decision import disclosure_digest
+from tacit.consortium.consent.people import Brought, Pending
+from tacit.consortium.consent.unusual import show_value, unusual
+from tacit.consortium.jobs.comparing import compares_records
+from tacit.consortium.jobs.job import Job
+from tacit.consortium.jobs.preflight import concerns
+from tacit.consortium.jobs.rehearsal import cost_of, takes
+from tacit.consortium.jobs.requests import Asked, requests_of
+from tacit.consortium.jobs.values import is_default, values_of
+from tacit.consortium.timing import Timing
+from tacit.registry import parameter_of
+from tacit.report.disclosures import list_known
+from tacit.report.words import human_bytes, listing
+from tacit.study.names import HOLDOUT
+
+Lines = list[tuple[str, str]]
+
+
+def opened_by(job: Job) -> Lines:
+    """Return who will know what after the whole run, a line per role."""
+    return list_known(read_opened(job.disclosure))
+
+
+def in_sections(one: Pending, party: str, timing: Timing | None = None) -> Iterator[tuple[str, Lines]]:
+    """Return the whole job under headings, what is unusual in it first; `timing` is what this site has measured."""
+    first = unusual(one.job)
+    if first:
+        yield "look at this first", first
+    yield "who, what and why", [*_facts(one.job, party, one.brings), *_time(one, timing)]
+    yield "parameters", _parameters(one.job)
+    opens = [(f"to {who}", what) for who, what in opened_by(one.job)]
+    if promised := say_price(one.job):
+        yield "what a person is promised", promised
+    yield "what is opened", [*opens, ("disclosure", disclosure_digest(one.job))]
+    yield "approval", [("approved by", f"{listing(one.approved) or 'nobody'} ({len(one.approved)} of {one.needed})")]
+
+
+def _facts(job: Job, party: str, brings: Brought | None) -> Lines:
+    roles, others = job.roles, [p for p in job.parties if p != party]
+    return [
+        ("submitter", job.submitter),
+        ("purpose", job.purpose),
+        ("legal basis", job.legal_basis),
+        ("retention", f"{job.retention_days} days"),
+        ("expires", f"{job.expires:%Y-%m-%d %H:%M} UTC"),
+        ("protocol", f"{job.protocol}, {job.partition}, coordinated by {roles.coordinator}"),
+        ("parties", listing(job.parties)),
+        *([("labeller", roles.labeller)] if roles.labeller else []),
+        ("asker", roles.asker),
+        *([("builds on", f"job {listing(job.builds_on)}")] if job.builds_on else []),
+        ("our columns", f"{_columns(brings.columns if brings else job.columns[party])} of {job.dataset}"),
+        *([("our records", f"{brings.rows}")] if brings else []),
+        *((f"columns of {p}", _columns(job.columns[p])) for p in others),
+        *([("same records", _comparison(job))] if job.partition != "horizontal" else []),
+        ("rows", listing(f"{p} {job.rows[p] or 'not declared'}" for p in job.parties)),
+        ("classes", "not declared" if job.classes is None else listing(map(str, job.classes))),
+        ("protection", f"{job.protection.method} sums, {job.protection.fraction_bits} fraction bits"),
+        *([("cost for us", f"{job.cost.rounds} rounds, {human_bytes(job.cost.bytes[party])}")] if job.cost else []),
+        ("made by", f"tacit {job.version}, source {job.source[:16]}"),
+    ]
+
+
+def say_time(one: Pending, timing: Timing) -> str:
+    """Return about how long the run takes; where records are not declared, by our own; empty if nobody can say."""
+    job, brings = one.job, one.brings
+    if job.cost is not None:
+        return timing.say_time(job.cost, job.roster)
+    if brings is None:
+        return ""
+    records = brings.rows * (len(job.parties) if job.partition == "horizontal" else 1)
+    guess = cost_of(job.protocol, job.arguments, job.roster, records)
+    return f"{timing.say_time(guess, job.roster)}; as if every site had as many records as this one"
+
+
+def _time(one: Pending, timing: Timing | None) -> Lines:
+    found = "" if timing is None else say_time(one, timing)
+    return [("time", found)] if found else []
+
+
+def _comparison(job: Job) -> str:
+    """Return how it is known that row k is the same record at every site."""
+    if job.aligned:
+        return "the author says so (aligned = true)"
+    return "ids are compared blindly before anything else" if compares_records(job) else "found by this job"
+
+
+def _columns(names: Sequence[str] | Literal["all"]) -> str:
+    return "all" if names == "all" else listing(names)
+
+
+def _parameters(job: Job) -> Lines:
+    """Return what the author chose, each with its meaning; and all that is as usual, in one line for each request."""
+    lines = [line for asked in requests_of(job) for line in _of_request(asked, study=asked.protocol != job.protocol)]
+    return [*_study(job), *lines]
+
+
+def _study(job: Job) -> Lines:
+    """Return the steps of a study as they were proposed, or of the one that is asked, and how it is judged."""
+    if not job.arguments.get("steps") and job.arguments.get("describe") is None:
+        return []
+    from tacit.study.steps import show_step  # noqa: PLC0415 - estimators take a second to import: only studies have some
+
+    word = "step" if may_hold_out(job) else "asked step"
+    steps = [(f"{word} {k}", show_step(step)) for k, step in enumerate(job.arguments.get("steps") or (), 1)]
+    if (looked := job.arguments.get("describe")) is not None:
+        steps = [("first", f"the table is described{f' with {show_step(looked)}' if looked else ''}"), *steps]
+    share, judged = job.arguments.get(HOLDOUT) or 0.0, job.arguments.get("evaluate")
+    held = f"{share:.0%} of each site's records, to judge by" if share else "no records"
+    return [
+        *steps,
+        *([("held out", held)] if may_hold_out(job) else []),
+        *([("judged by", show_step(judged) or "counts")] if judged is not None else []),
+    ]
+
+
+def may_hold_out(job: Job) -> bool:
+    """Return whether a job holds records out of those that it learns from, as a study may."""
+    return HOLDOUT in takes(job.protocol)
+
+
+def _of_request(asked: Asked, *, study: bool) -> Lines:
+    values, protocol = values_of(asked), asked.protocol
+    if study:  # names and kinds of columns are those of the rehearsal, and in earnest the table's
+        values = {name: value for name, value in values.items() if not parameter_of(protocol, name).follows}
+    usual = [name for name, value in values.items() if is_default(protocol, name, value)]
+    given = {name: value for name, value in values.items() if name not in usual}
+    chosen = [(name, f"{show_value(value)}: {parameter_of(protocol, name).says}") for name, value in given.items()]
+    by_default = listing(f"{name} {show_value(values[name])}" for name in usual) or "nothing"
+    lines = [*chosen, ("by default", by_default)]
+    return [(f"{protocol}: {name}", text) for name, text in lines] if study else lines
+
+
+def in_json(one: Pending, party: str, timing: Timing | None = None) -> dict[str, Any]:
+    """Return the whole job as values that JSON can write."""
+    sections = {heading: dict(lines) for heading, lines in in_sections(one, party, timing)}
+    return {
+        "id": one.job.id,
+        "unusual": [list(line) for line in unusual(one.job)],
+        **sections["who, what and why"],
+        **sections["what is opened"],
+        **sections["approval"],
+        "parameters": sections["parameters"],
+        "warnings": concerns(one.job),
+        "job": msgspec.to_builtins(one.job),
+    }

@@ -1,0 +1,182 @@
+"""The description of a dossier as an RO-Crate 1.2, by the Five Safes profile 0.4.
+
+Its review actions say what was checked before and after the run: validation by every site's preflight, sign-off by
+every site's consent, disclosure by the comparison of the ledger with what was agreed to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+from uuid import NAMESPACE_URL, uuid5
+
+from tacit.consortium.dossier.contents import Case, Files
+from tacit.consortium.jobs.answers import Answer
+
+CRATE, PROFILE = "https://w3id.org/ro/crate/1.2", "https://w3id.org/5s-crate/0.4"
+WORKFLOW_CRATE = "https://w3id.org/workflowhub/workflow-ro-crate/1.0"
+METADATA, PREVIEW = "ro-crate-metadata.json", "ro-crate-preview.html"
+SHP, SCHEMA = "https://w3id.org/shp#", "http://schema.org/"
+LICENCE = "#terms"
+KINDS = {".json": "application/json", ".jsonl": "application/jsonl", ".html": "text/html"}
+NAMES = {
+    "job/proposal.json": "the job, signed by its submitter",
+    "job/start.json": "the answers of all sites, each signed by its site",
+    "job.json": "the job",
+    "consents.json": "who agreed, by which policy and people",
+    "ledger.json": "every message of the run, with the facts that it told",
+    "members.json": "the members of the consortium and their keys, signed by the registrar",
+    "annex.json": "annex for a data-protection impact assessment",
+    "model-card.json": "model card",
+    "sbom.cdx.json": "software of this site (CycloneDX)",
+    "report.json": "report",
+    "report.html": "report, as a page",
+    PREVIEW: "the dossier, as a page",
+}
+Entity = dict[str, Any]
+
+
+def describe(case: Case, files: Files) -> Entity:
+    """Return the crate's metadata: what each file is, who asked for the run, who approved it and how it came out."""
+    job, actions = case.job, [_validation(case), *map(_sign_off, case.start.answers), _disclosure(case)]
+    return {
+        "@context": [f"{CRATE}/context", {"shp": SHP}],
+        "@graph": [
+            {"@id": METADATA, "@type": "CreativeWork", "about": _at("./"), "conformsTo": _at(CRATE)},
+            _root(case, files, actions),
+            {"@id": PROFILE, "@type": "Profile", "name": "Five Safes RO-Crate profile"},
+            {"@id": WORKFLOW_CRATE, "@type": "Profile", "name": "Workflow RO-Crate profile"},
+            {"@id": LICENCE, "@type": "CreativeWork", "name": "Terms", "description": _terms(case)},
+            {
+                "@id": "job/",
+                "@type": "Dataset",
+                "name": f"{job.protocol}, the protocol that was played",
+                "conformsTo": _at(WORKFLOW_CRATE),
+                "description": f"tacit {job.version}, source {job.source}",
+                "hasPart": [_at(name) for name in files if name.startswith("job/")],
+            },
+            _run(case, files),
+            *_people(case),
+            *actions,
+            *(_file(name, content) for name, content in files.items()),
+        ],
+    }
+
+
+def identify(case: Case) -> str:
+    """Return the URN of the dossier: of this job, at this site."""
+    return f"urn:uuid:{uuid5(NAMESPACE_URL, f'tacit dossier {case.job.digest} {case.identity.name}')}"
+
+
+def _root(case: Case, files: Files, actions: Sequence[Entity]) -> Entity:
+    job = case.job
+    return {
+        "@id": "./",
+        "@type": "Dataset",
+        "name": f"Dossier of job {job.id[:8]}: {job.purpose}",
+        "description": f"What was asked, agreed, sent and learnt in a run, as {case.identity.name} has it",
+        "identifier": identify(case),
+        "conformsTo": _at(PROFILE),
+        "datePublished": _time(case.now),
+        "license": _at(LICENCE),
+        "publisher": _at(_site(case.identity.name)),
+        "mainEntity": _at("job/"),
+        "mentions": [_at(RUN), *(_at(action["@id"]) for action in actions)],
+        "sourceOrganization": _at("#project"),
+        "hasPart": [_at("job/"), *(_at(name) for name in files if not name.startswith("job/"))],
+    }
+
+
+RUN = "#run"
+
+
+def _run(case: Case, files: Files) -> Entity:
+    finished = case.finished
+    done = finished is not None and finished.ok
+    made = [name for name in ("ledger.json", "report.json", "model-card.json") if name in files]
+    return {
+        "@id": RUN,
+        "@type": "CreateAction",
+        "name": f"Run of job {case.job.id}, attempt {case.start.attempt}",
+        "agent": _at("#submitter"),
+        "instrument": _at("job/"),
+        "object": [_at("job/proposal.json")],
+        "result": [_at(name) for name in made] if done else [],
+        "endTime": _time(case.ended),
+        "actionStatus": f"{SCHEMA}{'Completed' if done else 'Failed'}ActionStatus",
+    }
+
+
+def _validation(case: Case) -> Entity:
+    passed = f"Preflight of all {len(case.start.answers)} sites: passed"
+    return _assess("#validation", "ValidationCheck", passed, case.start.answers[0].record.at, "#software", "./")
+
+
+def _sign_off(answer: Answer) -> Entity:
+    record = answer.record
+    people = f" by {', '.join(record.by)}" if record.by else " by its policy"
+    name = f"{answer.site} {record.verdict}s{people}, policy {record.policy[:16] or 'of a coordinator'}"
+    action = _assess(f"#signoff-{answer.site}", "SignOff", name, record.at, _site(answer.site), "./")
+    return {**action, "object": [_at("./"), _at("job/"), _at("#project")]}
+
+
+def _disclosure(case: Case) -> Entity:
+    name = "The run sent nothing that the agreed disclosure does not list: enforced at every site, see ledger.json"
+    return _assess("#disclosure", "DisclosureCheck", name, case.ended, "#software", "./")
+
+
+def _assess(name: str, kind: str, says: str, at: datetime, agent: str, about: str) -> Entity:
+    return {
+        "@id": name,
+        "@type": "AssessAction",
+        "additionalType": _at(f"{SHP}{kind}"),
+        "name": says,
+        "endTime": _time(at),
+        "object": _at(about),
+        "instrument": _at(PROFILE),
+        "agent": _at(agent),
+        "actionStatus": f"{SCHEMA}CompletedActionStatus",
+    }
+
+
+def _people(case: Case) -> list[Entity]:
+    job = case.job
+    sites = [{"@id": _site(name), "@type": "Organization", "name": name} for name in job.roster.parties]
+    project = {
+        "@id": "#project",
+        "@type": "Project",
+        "name": job.purpose,
+        "identifier": f"{case.members.consortium}: job {job.id}",
+        "member": [_at(_site(name)) for name in job.roster.parties],
+    }
+    asks: Entity = {"@id": "#submitter", "@type": "Person", "name": job.submitter, "memberOf": _at("#project")}
+    asks["affiliation"] = _at("#consortium")
+    consortium = {"@id": "#consortium", "@type": "Organization", "name": case.members.consortium}
+    software: Entity = {"@id": "#software", "@type": "SoftwareApplication", "name": f"tacit {job.version}"}
+    software |= {"version": job.version, "url": f"pkg:pypi/tacit@{job.version}"}
+    software["provider"] = _at(_site(case.identity.name))
+    return [project, asks, consortium, software, *sites]
+
+
+def _terms(case: Case) -> str:
+    days = case.job.retention_days
+    return f"For the purpose of the job, under {case.job.legal_basis}; results are kept for {days} days."
+
+
+def _file(name: str, content: bytes) -> Entity:
+    about = NAMES.get(name, "the ledger of this site as a signed chain")
+    kind = KINDS[name[name.rindex(".") :]]
+    return {"@id": name, "@type": "File", "name": about, "encodingFormat": kind, "contentSize": str(len(content))}
+
+
+def _site(name: str) -> str:
+    return f"#site-{name}"
+
+
+def _at(name: str) -> Entity:
+    return {"@id": name}
+
+
+def _time(moment: datetime) -> str:
+    return moment.astimezone(UTC).isoformat(timespec="seconds")

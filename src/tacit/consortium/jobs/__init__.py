@@ -1,0 +1,1 @@
+"""Jobs: how they are proposed, checked, kept, and what states they pass."""

@@ -1,0 +1,220 @@
+"""Making a job: from a protocol and its parameters, or from `job.toml` as a person writes it."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from sklearn.base import BaseEstimator
+
+from tacit.base.by_name import estimators
+from tacit.base.classifiers import make_learner
+from tacit.base.estimator import Federated
+from tacit.consortium.consent.risks import refuse_risky
+from tacit.consortium.jobs.comparing import disclose, estimate
+from tacit.consortium.jobs.job import LARGEST, Columns, Job, Label, Moment, Protection, Roles, plain, source_hash
+from tacit.consortium.jobs.questions import judging_protocol, known_job, terms_after, terms_between
+from tacit.consortium.jobs.rehearsal import check_params, takes
+from tacit.consortium.site.settings import Partition, Terms, convert, toml_of
+from tacit.errors import LocalError
+from tacit.federation import Federation
+from tacit.federation.backend import Described
+from tacit.registry import declared, job_protocols
+from tacit.study.names import HOLDOUT, SEED, STUDY
+from tacit.study.steps import USE, draw_seed
+
+LIFETIME = timedelta(days=14)
+PAIR = 2
+PROTECTED_BY = Protection.__struct_fields__
+
+
+CHOICES = ("allow_two_parties", "accept_risk", "aligned", "on_absence")
+SAME = ("partition", "dataset", "purpose", "legal_basis", "retention_days", *CHOICES)
+
+
+class Offer(Terms, frozen=True, kw_only=True):
+    """The terms of a job; what they leave out is not declared."""
+
+    classes: tuple[Label, ...] | None = None
+    expires: Moment | None = None
+
+
+def propose(
+    protocol: str, params: Mapping[str, Any], *, submitter: str, now: datetime | None = None, **terms: Any
+) -> Job:
+    """Make a job with its disclosure and cost.
+
+    `params` are the protocol's, those of secure sums among them; `terms` are those of an `Offer`.
+    """
+    offer, now = Offer(**terms), now or datetime.now(UTC)
+    params = {**({"partition": offer.partition} if "partition" in takes(protocol) else {}), **params}
+    check_params(protocol, params)
+    _check_fit(protocol, offer.builds_on)
+    names, labeller = tuple(offer.parties), offer.labeller
+    listed: dict[str, Columns] = {p: "all" if of == "all" else tuple(of) for p, of in (offer.columns or {}).items()}
+    asker = offer.asker or labeller or next(iter(names), "")
+    job = Job(
+        id=secrets.token_hex(16),
+        protocol=protocol,
+        params={name: plain(name, value) for name, value in params.items() if name not in PROTECTED_BY},
+        parties=names,
+        roles=Roles(coordinator=offer.coordinator, asker=asker, labeller=labeller),
+        columns={**dict.fromkeys(names, "all"), **listed},
+        rows={**dict.fromkeys(names), **(offer.rows or {})},
+        protection=Protection(**{name: value for name, value in params.items() if name in PROTECTED_BY}),
+        classes=None if offer.classes is None else tuple(offer.classes),
+        disclosure="",
+        cost=None,
+        expires=(offer.expires or now + LIFETIME).astimezone(UTC).replace(microsecond=0),
+        submitter=submitter,
+        version=version("tacit"),
+        source=source_hash(protocol),
+        builds_on=tuple(offer.builds_on),
+        **{name: getattr(offer, name) for name in SAME},
+    )
+    if job.expired(now):
+        raise LocalError(f"the job expired at {job.expires:%Y-%m-%d %H:%M} UTC: set expires to a time to come")
+    refuse_risky(job)
+    return _rehearse(job)
+
+
+def _check_fit(protocol: str, builds_on: Sequence[str]) -> None:
+    known = declared(protocol)
+    if not known.brings:
+        why = f"protocol {protocol!r} runs in simulation only, since {known.simulated}"
+        raise LocalError(f"{why}: use one of {', '.join(job_protocols())}")
+    if known.builds_on and not builds_on:
+        raise LocalError(f"protocol {protocol!r} is about a model: name the job that made it, as builds_on = 'its id'")
+
+
+def _rehearse(job: Job) -> Job:
+    """Return the job with its disclosure and its cost, as every receiver will read it."""
+    job = _receive(job)
+    cost = None if job.records is None else estimate(job, job.records)
+    return _receive(msgspec.structs.replace(job, disclosure=disclose(job), cost=cost))
+
+
+def _receive(job: Job) -> Job:
+    """Return the job with every field checked, as receivers check it, which making it in Python alone does not do."""
+    data = job.canonical()
+    if len(data) > LARGEST:
+        size = f"the job has {len(data)} bytes, and every party refuses more than {LARGEST}"
+        raise LocalError(f"{size}: name fewer columns or candidates")
+    try:
+        return msgspec.json.decode(data, type=Job)
+    except msgspec.ValidationError as error:
+        raise LocalError(f"every party would refuse the job: {error}; correct that field") from None
+
+
+class JobFile(Offer, frozen=True, kw_only=True):
+    """The keys of the file; what it leaves out may follow from the jobs that it builds on."""
+
+    estimator: str | None = None
+    protocol: str | None = None
+    params: dict[str, Any] = msgspec.field(default_factory=dict)
+    step: tuple[dict[str, Any], ...] = ()
+    seed: int | None = None
+    holdout: float = 0.0
+    evaluate: dict[str, Any] | None = None
+    describe: dict[str, Any] | None = None
+
+
+def job_of_file(path: Path, *, submitter: str, state: Path | None = None, now: datetime | None = None) -> Job:
+    """Return the job of a file, checked and completed; `state` is where the submitter has its earlier jobs."""
+    file = convert(toml_of(path, "the job"), JobFile, path)
+    try:
+        file = _complete(file, state)
+        protocol, partition, params = _ask(file)
+        terms = {name: getattr(file, name) for name in Offer.__struct_fields__}
+        return propose(protocol, params, submitter=submitter, now=now, **{**terms, "partition": partition})
+    except LocalError as error:
+        raise LocalError(f"{path.name}: {error}") from None
+
+
+def _complete(file: JobFile, state: Path | None) -> JobFile:
+    """Return the file with what follows from the jobs it builds on, as far as their submitter has them here."""
+    names = (file.builds_on,) if isinstance(file.builds_on, str) else file.builds_on
+    found = [known_job(state, name) for name in names] if state is not None else []
+    given = {name: value for name, value in msgspec.structs.asdict(file).items() if value}
+    follows: dict[str, Any] = {}
+    for folder in found:
+        judged = None if file.evaluate is None or file.step else judging_protocol(folder)
+        asked = file.protocol or judged
+        follows |= terms_after(folder, asked) if file.estimator is None else terms_between(folder.job)
+    follows |= {**given, "params": {**follows.pop("params", {}), **file.params}}
+    file = msgspec.structs.replace(file, **{**follows, "builds_on": tuple(f.id for f in found) or names})
+    lacking = ", ".join(repr(name) for name in ("parties", "coordinator") if not getattr(file, name))
+    if lacking:
+        raise LocalError(f"{lacking} is missing: add it (known keys: {', '.join(JobFile.__struct_fields__)})")
+    if sum((file.estimator is not None, file.protocol is not None, _is_study(file))) != 1:
+        raise LocalError("name an estimator, a protocol or steps, such as estimator = 'GramSVC', and one of these only")
+    return file
+
+
+def _ask(file: JobFile) -> tuple[str, Partition, dict[str, Any]]:
+    """Return the protocol that the file asks for, its partition and its parameters."""
+    params = {name: _read_pairs(value) for name, value in file.params.items()}
+    if file.estimator is not None:
+        return _ask_estimator(file, file.estimator, params)
+    if _is_study(file):
+        steps = tuple({name: _read_pairs(value) for name, value in step.items()} for step in file.step)
+        return _ask_study(file, steps, file.partition or "horizontal")
+    if file.evaluate is not None:
+        params["evaluate"] = file.evaluate
+    if file.partition is None:
+        choice = "partition = 'vertical', 'horizontal' or 'arbitrary'"
+        raise LocalError(f"a job that names a protocol must say its partition: add {choice}")
+    return str(file.protocol), file.partition, params
+
+
+def _is_study(file: JobFile) -> bool:
+    return bool(file.step) or file.describe is not None
+
+
+def _ask_estimator(file: JobFile, name: str, params: dict[str, Any]) -> tuple[str, Partition, dict[str, Any]]:
+    """Return what the estimator would ask its federation for; its own checks decide what it takes.
+
+    One that is no job by itself, such as a transformer or a selector, is the one step of a study, and so is one that is
+    judged.
+    """
+    step: dict[str, Any] = {USE: name, **params}
+    kinds: tuple[Any, Any] = (BaseEstimator, Federated)
+    known, learners = map(estimators, kinds)
+    if name in known and name not in learners:
+        return _ask_study(file, (step,), file.partition or "horizontal")
+    made: Federated = make_learner(kinds[1], name, params, "[params]", file.partition)
+    request = made.request(_describe(file, made.partition_))
+    if made.is_step(request) or file.evaluate is not None or file.holdout:
+        return _ask_study(file, (step,), made.partition_)
+    return request.name, made.partition_, dict(request.params)
+
+
+def _ask_study(
+    file: JobFile, steps: tuple[dict[str, Any], ...], partition: Partition
+) -> tuple[str, Partition, dict[str, Any]]:
+    """Return a study of these steps."""
+    _describe(file, partition)
+    seed = draw_seed() if file.seed is None else file.seed
+    asked = {SEED: seed, HOLDOUT: file.holdout, "evaluate": file.evaluate, **({"steps": steps} if steps else {})}
+    return STUDY, partition, asked if file.describe is None else {**asked, "describe": file.describe}
+
+
+def _describe(file: JobFile, partition: Partition) -> Federation:
+    """Return the parties as the file describes them."""
+    parties, labeller = file.parties, file.labeller
+    if partition != "horizontal" and labeller not in parties:
+        raise LocalError(f"labeller = {labeller!r} is none of the parties ({', '.join(parties)}): name who has labels")
+    roles: Any = {"coordinator": file.coordinator, "labeller": labeller}
+    columns = {party: names for party, names in file.columns.items() if names != "all"}
+    return Federation.described(parties, partition=partition, columns=columns, backend=Described(), **roles)
+
+
+def _read_pairs(value: Any) -> Any:
+    """Return a dictionary for [[0, 1.0], [1, 5.0]]: TOML's own keys are texts, and classes may be numbers."""
+    pairs = isinstance(value, list) and value and all(isinstance(each, list) and len(each) == PAIR for each in value)
+    return dict(value) if pairs else value

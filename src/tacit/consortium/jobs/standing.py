@@ -1,0 +1,68 @@
+"""The jobs in a site's folder, and how far each is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tacit.consortium.jobs.folder import Folder, folders, state_of
+from tacit.consortium.jobs.job import Job
+from tacit.consortium.jobs.states import OVER
+from tacit.consortium.site.settings import AnalystSettings, Settings
+from tacit.errors import TacitError, describe_stop
+from tacit.report.words import cost_of
+
+WAITS = {
+    "proposed": "waits for this site's checks",
+    "checked": "waits for the checks of the others",
+    "pending": "waits for people here",
+    "accepted": "waits for the others",
+    "through": "waits for the others to end",
+}
+
+
+@dataclass(frozen=True)
+class Standing:
+    """One job at this site."""
+
+    folder: Folder
+    job: Job
+    state: str
+    why: str
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing more will come of it here by itself; a run that stopped can be resumed until it is purged."""
+        return self.state in {*OVER, "stopped", "submitted"}
+
+
+def read_jobs(settings: Settings) -> tuple[list[Standing], list[str]]:
+    """Return all jobs of the site whose files can be read, and a line about each of the others."""
+    found, lines = [], []
+    for folder in folders(settings.state):
+        try:
+            found.append(standing(folder, own=isinstance(settings, AnalystSettings)))
+        except (TacitError, OSError) as error:
+            lines.append(f"job {folder.id} of {settings.name} cannot be read ({error}): it is left as it is")
+    return found, lines
+
+
+def standing(folder: Folder, *, own: bool = False) -> Standing:
+    """Return how far a job is, from its files alone; `own` at an analyst, who has nothing but the proposal."""
+    job, ended = folder.job, folder.ended
+    state = state_of(folder) if not own else "submitted" if ended is None else ended.kind
+    return Standing(folder, job, state, _why(folder, state))
+
+
+def _why(folder: Folder, state: str) -> str:
+    answer, finished, ended = folder.answer, folder.finished, folder.ended
+    if state in WAITS:
+        return WAITS[state]
+    if ended is not None:
+        return "; ".join(ended.reasons)
+    if state == "refused" and answer is not None:
+        return answer.record.reason or answer.record.rule
+    if state == "stopped" and finished is not None:
+        return f"{finished.party} at {describe_stop(finished.place, finished.kind)}"
+    if state == "finished" and finished is not None:
+        return cost_of(finished.rounds, finished.bytes, finished.seconds)
+    return ""

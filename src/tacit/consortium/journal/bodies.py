@@ -1,0 +1,120 @@
+"""Bodies: small ones stand in their row, large ones in a file named by its digest.
+
+A file gets its name only when it is whole and on the disk, and the row that names it is committed after that, so a row
+never points at half a body. A file without a row is what a crash left behind; opening the journal sweeps it away.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+from tacit.consortium.journal.trouble import explain_errors
+from tacit.errors import LocalError
+
+INLINE = 64 << 10  # up to this many bytes a row of SQLite is faster than a file
+DRAFT = ".draft"
+
+
+class Body(NamedTuple):
+    """What a row holds of a body; `data` is None where a file has it."""
+
+    digest: bytes
+    data: bytes | None
+
+
+def digest_of(data: bytes) -> bytes:
+    """Return the digest that names a body."""
+    return hashlib.sha256(data).digest()
+
+
+def sync_folder(folder: Path) -> None:
+    """Make names that were given or taken in a folder outlive a power cut; Windows does it without being asked."""
+    if os.name == "nt":
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+class Bodies:
+    """The files of one journal, in step with its transactions."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._new: list[Path] = []
+        self._old: list[Path] = []
+        self._unsettled = False
+
+    def keep(self, data: bytes, digest: bytes) -> Body:
+        """Bring a body to the disk, for a row of the current transaction."""
+        if len(data) <= INLINE:
+            return Body(digest, data)
+        with explain_errors(self.folder.parent):
+            self._write(self.folder / digest.hex(), data)
+        return Body(digest, None)
+
+    def read(self, body: Body) -> bytes:
+        """Return the body of a row, checked."""
+        if body.data is not None:
+            return body.data
+        path = self.folder / body.digest.hex()
+        try:
+            data = path.read_bytes()
+        except FileNotFoundError:
+            data = b""
+        if digest_of(data) != body.digest:
+            damage = f"{path.name[:16]} is missing or altered"
+            raise LocalError(f"the journal {self.folder.parent} is damaged ({damage}): start a new run")
+        return data
+
+    def drop(self, body: Body) -> None:
+        """Remove the file of a body once the current transaction, which removes its row, is committed."""
+        if body.data is None:
+            self._old.append(self.folder / body.digest.hex())
+
+    def settle(self) -> None:
+        """Bring the files' names to the disk, before the rows are committed."""
+        if self._unsettled:
+            with explain_errors(self.folder.parent):
+                sync_folder(self.folder)
+
+    def clear(self, *, committed: bool) -> None:
+        """Remove files that no row names any more.
+
+        After a commit these are the dropped ones, else those of rows that were given up, which frees a full disk.
+        """
+        for path in self._old if committed else self._new:
+            path.unlink(missing_ok=True)
+        self.forget()
+
+    def forget(self) -> None:
+        """Forget what the transaction did, which is over."""
+        self._new, self._old, self._unsettled = [], [], False
+
+    def sweep(self, named: Iterable[bytes]) -> None:
+        """Remove what no row names."""
+        keep = {digest.hex() for digest in named}
+        for path in self.folder.iterdir():
+            if path.name not in keep:
+                path.unlink(missing_ok=True)
+
+    def _write(self, path: Path, data: bytes) -> None:
+        self._unsettled = True  # also for a file that is there: its name may be from a transaction that failed
+        if path.exists():  # whole, since a file gets this name last
+            return
+        draft = path.with_suffix(DRAFT)
+        try:
+            with draft.open("wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            draft.replace(path)
+        finally:
+            draft.unlink(missing_ok=True)
+        self._new.append(path)

@@ -1,0 +1,131 @@
+"""The mail of a journal: bytes fixed before they leave, and bytes kept before they are acknowledged."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from tacit.consortium.journal.bodies import digest_of
+from tacit.consortium.journal.store import Entries, Store
+from tacit.consortium.journal.vault import Vault
+from tacit.errors import LocalError, PeerError
+
+MAX_CHUNKS = 1 << 20
+SHOWN = 120  # characters of a place that a peer may have made up
+ENDS = "this ends the run"
+COMMITTED = "SELECT digest FROM outgoing WHERE receiver = ? AND place = ? ORDER BY chunk"
+UNPUBLISHED = "SELECT seq, place, receiver, chunk FROM outgoing WHERE NOT published ORDER BY seq"
+Unsent = tuple[str, str, int, bytes]
+
+
+class Mail(Entries):
+    """What went out to whom, and what came in from whom; a message is known by its place and its other end."""
+
+    def __init__(self, store: Store, vault: Vault | None = None) -> None:
+        super().__init__(store, vault)
+        self._marks: deque[tuple[str, str, int]] = deque()
+
+    @contextmanager
+    def batch(self) -> Iterator[None]:
+        """Keep all that is committed inside together, with marks of what was published since the last batch."""
+        with super().batch():
+            yield
+            self._write_marks()
+
+    # Sending
+
+    def outgoing(self, place: str, receiver: str) -> list[bytes] | None:
+        """Return the chunks committed for sending, which win over whatever a replay computes."""
+        sql = "SELECT digest, data FROM outgoing WHERE receiver = ? AND place = ? ORDER BY chunk"
+        return [self._read(*row) for row in self._store.all(sql, receiver, place)] or None
+
+    def commit_outgoing(self, place: str, receiver: str, chunks: Sequence[bytes]) -> None:
+        """Fix the final bytes of a message before any of them leaves; the same again changes nothing."""
+        if not chunks:
+            raise LocalError(f"the message to {receiver} at {place} has no chunks: send at least an empty one")
+        with self.batch():
+            digests = [digest_of(chunk) for chunk in chunks]
+            before = [digest for (digest,) in self._store.all(COMMITTED, receiver, place)]
+            if before and before != digests:
+                other = f"other bytes were already committed to {receiver} at {place}"
+                raise LocalError(f"{other}, and no mask may be put on two values: send outgoing()")
+            if not before:
+                self._insert(place, receiver, chunks, digests)
+
+    def mark_published(self, place: str, receiver: str, chunk: int) -> None:
+        """Mark a chunk that the broker has, with the next commit: without the mark the same bytes leave twice."""
+        self._marks.append((receiver, place, chunk))
+
+    def unpublished(self) -> Iterator[Unsent]:
+        """Yield what was committed and perhaps never left, in order of commit; each body is read when it is due."""
+        with self.batch():
+            self._write_marks()
+            waiting = self._store.all(UNPUBLISHED)
+        for seq, place, receiver, chunk in waiting:
+            body = self._store.first("SELECT digest, data FROM outgoing WHERE seq = ?", seq)
+            yield place, receiver, chunk, self._read(*body)
+
+    # Receiving
+
+    def commit_incoming(self, place: str, sender: str, chunk: int, of: int, data: bytes) -> bool:
+        """Keep a chunk before it is acknowledged; True when it is new."""
+        if not 0 <= chunk < of <= MAX_CHUNKS:
+            raise PeerError(f"{sender} sent chunk {chunk} of {of} at {place[:SHOWN]}, which cannot be: {ENDS}")
+        digest = digest_of(data)
+        with self.batch():
+            if self._is_known(place, sender, chunk, of, digest):
+                return False
+            body = self._store.bodies.keep(data, digest)
+            self._store.run("INSERT INTO incoming VALUES (?, ?, ?, ?, ?, ?)", sender, place, chunk, of, *body)
+        return True
+
+    def incoming(self, place: str, sender: str) -> list[bytes] | None:
+        """Return all chunks of a message, once all are here."""
+        count = "SELECT COUNT(*), MAX(of) FROM incoming WHERE sender = ? AND place = ?"
+        here, of = self._store.first(count, sender, place)
+        if not here or here < of:
+            return None
+        sql = "SELECT digest, data FROM incoming WHERE sender = ? AND place = ? ORDER BY chunk"
+        return [self._read(*row) for row in self._store.all(sql, sender, place)]
+
+    def moved(self) -> list[tuple[str, str, bool]]:
+        """(place, other end, whether it was sent) of every message of which anything left or arrived, in order."""
+        sent = self._store.all("SELECT place, receiver FROM outgoing WHERE chunk = 0 ORDER BY seq")
+        heard = self._store.all("SELECT place, sender FROM incoming GROUP BY place, sender ORDER BY MIN(rowid)")
+        return [*((place, peer, True) for place, peer in sent), *((place, peer, False) for place, peer in heard)]
+
+    # High-water marks: each party tells the others what it has of theirs, before anything is sent
+
+    def received(self) -> dict[str, int]:
+        """Return from how many messages of each sender anything is here: what to tell that sender."""
+        return dict(self._store.all("SELECT sender, COUNT(DISTINCT place) FROM incoming GROUP BY sender"))
+
+    def seen(self, peer: str, n: int) -> None:
+        """Refuse this journal if a peer has n messages from here and it knows fewer."""
+        (sent,) = self._store.first("SELECT COUNT(DISTINCT place) FROM outgoing WHERE receiver = ?", peer)
+        if n > sent:
+            older = f"this journal is older than what {peer} has seen ({n} messages, {sent} here)"
+            remedy = "bring back the newest copy, or start a new run"
+            raise LocalError(f"{older}: restoring it would reuse masks; {remedy}")
+
+    def _insert(self, place: str, receiver: str, chunks: Sequence[bytes], digests: Sequence[bytes]) -> None:
+        for i, (chunk, digest) in enumerate(zip(chunks, digests, strict=True)):
+            body = self._store.bodies.keep(chunk, digest)
+            sql = "INSERT INTO outgoing (receiver, place, chunk, digest, data) VALUES (?, ?, ?, ?, ?)"
+            self._store.run(sql, receiver, place, i, *body)
+
+    def _write_marks(self) -> None:
+        while self._marks:
+            sql = "UPDATE outgoing SET published = 1 WHERE receiver = ? AND place = ? AND chunk = ?"
+            self._store.run(sql, *self._marks.popleft())
+
+    def _is_known(self, place: str, sender: str, chunk: int, of: int, digest: bytes) -> bool:
+        cut = self._store.first("SELECT of FROM incoming WHERE sender = ? AND place = ?", sender, place)
+        if cut and cut[0] != of:
+            raise PeerError(f"{sender} cut one message at {place[:SHOWN]} into {cut[0]} and into {of} chunks: {ENDS}")
+        sql = "SELECT digest FROM incoming WHERE sender = ? AND place = ? AND chunk = ?"
+        before = self._store.first(sql, sender, place, chunk)
+        if before and before[0] != digest:
+            raise PeerError(f"{sender} sent other bytes than before at {place[:SHOWN]} (chunk {chunk}): {ENDS}")
+        return before is not None

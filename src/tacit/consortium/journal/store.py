@@ -1,0 +1,181 @@
+"""The store under a journal: one SQLite file and the bodies beside it, used by the threads of one process.
+
+Everything in a `batch` is kept together or not at all, and costs one sync of the disk (one more per large body).
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from tacit.consortium.journal.bodies import Bodies, Body, sync_folder
+from tacit.consortium.journal.trouble import explain_errors
+from tacit.consortium.journal.vault import Vault
+from tacit.errors import LocalError
+
+NAME = "journal.sqlite"
+BODIES = "bodies"
+MARK = 0x54414354  # "TACT": tells a journal from any other SQLite file
+SCHEMA = 1
+PATIENCE = 1.0  # seconds that a process just killed may take to let go of its file
+TABLES = """
+CREATE TABLE state (name TEXT PRIMARY KEY, value BLOB NOT NULL);
+CREATE TABLE secret (name TEXT PRIMARY KEY, sealed BLOB NOT NULL);
+CREATE TABLE outgoing (seq INTEGER PRIMARY KEY, receiver TEXT NOT NULL, place TEXT NOT NULL, chunk INTEGER NOT NULL,
+    published INTEGER NOT NULL DEFAULT 0, digest BLOB NOT NULL, data BLOB, UNIQUE (receiver, place, chunk));
+CREATE INDEX outbox ON outgoing (seq) WHERE NOT published;
+CREATE TABLE incoming (sender TEXT NOT NULL, place TEXT NOT NULL, chunk INTEGER NOT NULL, of INTEGER NOT NULL,
+    digest BLOB NOT NULL, data BLOB, UNIQUE (sender, place, chunk));
+CREATE TABLE memo (place TEXT PRIMARY KEY, digest BLOB NOT NULL, data BLOB);
+CREATE TABLE checkpoint (base TEXT PRIMARY KEY, t INTEGER NOT NULL, digest BLOB NOT NULL, data BLOB);
+CREATE TABLE row (n INTEGER PRIMARY KEY, data BLOB NOT NULL);
+"""
+WITH_BODIES = ("outgoing", "incoming", "memo", "checkpoint")
+NAMED = " UNION ALL ".join(f"SELECT digest FROM {t} WHERE data IS NULL" for t in WITH_BODIES)  # noqa: S608 - our own tables
+# exclusive: a second process on the same journal is refused, and a lock dies with its process
+PRAGMAS = ("locking_mode = EXCLUSIVE", "journal_mode = WAL", "synchronous = FULL", "secure_delete = ON")
+
+
+class Store:
+    """Statements and bodies in transactions; from several threads, one at a time."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.bodies = Bodies(folder / BODIES)
+        self._lock = threading.RLock()
+        self._depth = 0
+        self._failed = False
+        with explain_errors(folder):
+            _make(folder)
+            self._db = sqlite3.connect(folder / NAME, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
+        try:
+            self._prepare()
+        except BaseException:
+            self._db.close()
+            raise
+
+    def close(self) -> None:
+        """Let go of the file; closing twice does nothing."""
+        with self._lock, explain_errors(self.folder):
+            self._db.close()
+
+    def run(self, sql: str, *values: Any) -> int:
+        """Execute within a batch; gives the number of rows it touched."""
+        with explain_errors(self.folder):
+            return self._db.execute(sql, values).rowcount
+
+    def all(self, sql: str, *values: Any) -> list[Any]:
+        """Return all rows of a query."""
+        with self._lock, explain_errors(self.folder):
+            return self._db.execute(sql, values).fetchall()
+
+    def first(self, sql: str, *values: Any) -> Any:
+        """Return the first row, or None."""
+        return next(iter(self.all(sql, *values)), None)
+
+    @contextmanager
+    def batch(self) -> Iterator[None]:
+        """Make one transaction, which a batch inside it joins; an error inside gives up all of it."""
+        with self._lock:
+            self._enter()
+            try:
+                yield
+            except BaseException:
+                self._failed = True
+                raise
+            finally:
+                self._depth -= 1
+                if self._failed and not self._depth:
+                    self._undo()
+            if not self._depth:
+                self._commit()
+
+    def scrub(self) -> None:
+        """Leave nothing of what was deleted in the file or in its log."""
+        with self._lock, explain_errors(self.folder):
+            self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def _enter(self) -> None:
+        if self._depth:
+            self._check_unbroken()
+        else:
+            self._failed = False
+            self.run("BEGIN IMMEDIATE")
+        self._depth += 1
+
+    def _check_unbroken(self) -> None:
+        if self._failed:
+            raise LocalError("a part of this batch failed, so none of it is kept: leave the batch at the first error")
+
+    def _commit(self) -> None:
+        self._check_unbroken()
+        try:
+            self.bodies.settle()
+            self.run("COMMIT")
+        except BaseException:
+            self.bodies.forget()  # files stay: a commit whose sync failed may still be found on the disk
+            self._undo()
+            raise
+        self.bodies.clear(committed=True)
+
+    def _undo(self) -> None:
+        with suppress(sqlite3.Error):  # a full disk has already rolled it back
+            self._db.execute("ROLLBACK")
+        self.bodies.clear(committed=False)
+
+    def _prepare(self) -> None:
+        with explain_errors(self.folder):
+            for pragma in PRAGMAS:
+                self._db.execute(f"PRAGMA {pragma}")
+        with self.batch():
+            self._check_schema()
+        self.bodies.sweep(digest for (digest,) in self.all(NAMED))
+
+    def _check_schema(self) -> None:
+        (mark,), (schema,) = self.first("PRAGMA application_id"), self.first("PRAGMA user_version")
+        if (mark, schema) == (0, 0) and not self.all("SELECT name FROM sqlite_schema"):
+            self._create()
+        elif mark != MARK:
+            raise LocalError(f"{self.folder / NAME} is not a journal of tacit: name another folder")
+        elif schema != SCHEMA:
+            other = f"of another version of tacit (schema {schema}, this one reads {SCHEMA})"
+            raise LocalError(f"the journal {self.folder} is {other}: use that version")
+
+    def _create(self) -> None:
+        for statement in TABLES.split(";"):
+            self.run(statement)
+        self.run(f"PRAGMA application_id = {MARK}")
+        self.run(f"PRAGMA user_version = {SCHEMA}")
+
+
+class Entries:
+    """What the parts of a journal share: the store they write to, and the vault that seals what must not be read."""
+
+    def __init__(self, store: Store, vault: Vault | None = None) -> None:
+        self._store = store
+        self._sealer = vault
+
+    @contextmanager
+    def batch(self) -> Iterator[None]:
+        """Keep all that is committed inside together, at the price of one sync; an error inside gives up all of it.
+
+        Other threads wait, so wait for nothing in it; publish and acknowledge after it.
+        """
+        with self._store.batch():
+            yield
+
+    def _read(self, digest: bytes, data: bytes | None) -> bytes:
+        return self._store.bodies.read(Body(digest, data))
+
+
+def _make(folder: Path) -> None:
+    """Make the empty places, for the owner's eyes only, and on the disk."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    (folder / BODIES).mkdir(mode=0o700, exist_ok=True)
+    (folder / NAME).touch(mode=0o600)
+    for changed in (folder, folder.parent):
+        sync_folder(changed)

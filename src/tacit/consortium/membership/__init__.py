@@ -1,0 +1,1 @@
+"""Who belongs to a consortium, and with which key."""

@@ -1,0 +1,1 @@
+"""The processes of a site, and what they are configured by."""

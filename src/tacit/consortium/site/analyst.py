@@ -1,0 +1,370 @@
+"""An analyst: whose key may submit and nothing else. Its federation looks like a simulated one to every estimator."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any, Self
+
+import msgspec
+
+from tacit.choreo import Ledger, Row, decode_as
+from tacit.choreo.ledger import read_opened
+from tacit.choreo.progress import Listener
+from tacit.choreo.result import SOLE
+from tacit.consortium.audit.chain import Reading
+from tacit.consortium.broker.asking import TOLD, Asking
+from tacit.consortium.broker.clock import time_round_trip
+from tacit.consortium.broker.control import Control
+from tacit.consortium.jobs.answers import Proposal, Withdrawal, check_sites, one_line
+from tacit.consortium.jobs.folder import PUBLIC, folder_of
+from tacit.consortium.jobs.job import Job
+from tacit.consortium.jobs.preflight import concerns
+from tacit.consortium.jobs.preview import Preview, make_preview, study_of
+from tacit.consortium.jobs.proposal import propose
+from tacit.consortium.jobs.public_result import PublicResult
+from tacit.consortium.jobs.questions import known_job, readers_of
+from tacit.consortium.jobs.states import OVER
+from tacit.consortium.membership.entrance import identity_of
+from tacit.consortium.site import connected_models
+from tacit.consortium.site.coordinator import News
+from tacit.consortium.site.fitted import fit_from
+from tacit.consortium.site.settings import AnalystSettings, Study
+from tacit.consortium.site.telling import describe_end, leaving, progress_of
+from tacit.consortium.timing import note_round_trip, timing_of
+from tacit.errors import LocalError, PeerError
+from tacit.federation import Federation
+from tacit.federation.backend import Described
+from tacit.progress import listen_to, watching
+from tacit.protocols.align.alignment import ENOUGH
+from tacit.registry import Outcome, kind_of, read_result
+from tacit.request import Ids, Left, Records, Request
+from tacit.runtimes.nats.dialling import UnreachableError
+from tacit.runtimes.nats.network import Broker
+from tacit.study.names import SEED, STUDY
+from tacit.study.replay import pipeline_of
+from tacit.study.steps import draw_seed, write_steps
+
+ASK = 0.2
+# seconds that a coordinator may know nothing of a job: one killed over a proposal gets it again (control.AGAIN)
+UNKNOWN = 60.0
+REACH = 10.0  # seconds until the server is said to be out of reach
+LARGEST_FILE = 1 << 30  # bytes of a file of a result
+
+
+@dataclass(frozen=True)
+class Fetched:
+    """What is public of a finished job, its ledger as the coordinator wrote it, and when it was proposed."""
+
+    public: PublicResult = dataclasses.field(default_factory=lambda: PublicResult({}))
+    ledger: tuple[Row, ...] = ()
+    since: datetime | None = None
+
+
+class Analyst:
+    """A connection from which jobs are submitted and followed."""
+
+    def __init__(self, settings: AnalystSettings) -> None:
+        self.settings = settings
+        self.identity, self.members = identity_of(settings)
+        self.silent: set[str] = set()  # coordinators that did not answer the last question
+
+    def __enter__(self) -> Self:
+        tls, proxy = self.identity.tls(self.members.authority), self.settings.proxy
+        token = self.members.token(self.identity.name)
+        self.broker = _dial(lambda: Broker(self.settings.servers, tls, token, proxy=proxy))
+        self._control = Control(self.broker, self.identity, self.members, self._hear)
+        self._asking = Asking(self._control.say)
+        self._control.__enter__()
+        if (seconds := time_round_trip(self.broker)) is not None:
+            note_round_trip(self.settings.state, seconds)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._control.__exit__(*error)
+        self.broker.__exit__(*error)
+
+    def submit(self, job: Job) -> None:
+        """Propose a job to its coordinator, and remember it here; one between sites that are no members is not sent."""
+        check_sites(job, self.members)
+        proposal = Proposal.of(job, self.identity)
+        folder_of(self.settings.state, job.id).propose(proposal)
+        self._tell(job.roles.coordinator, "propose", proposal.dump())
+
+    def withdraw(self, job: Job, reason: str = "") -> None:
+        """Take a job of one's own back: it ends at every site, also in the middle of its run."""
+        self._tell(job.roles.coordinator, "withdraw", Withdrawal(job=job.id, reason=one_line(reason)).dump())
+
+    def resume(self, job: str, coordinator: str) -> None:
+        """Have a stopped job taken up again."""
+        self._tell(coordinator, "resume", job.encode())
+
+    def take_up(self, job: Job) -> int:
+        """Have a job taken up again if it stopped; return the attempt whose stop is known, 0 if it did not stop."""
+        news = next(iter(self.ask(job.roles.coordinator, job.id)), None)
+        if news is None or news.state != "stopped":
+            return 0
+        self.resume(job.id, job.roles.coordinator)
+        return news.attempt
+
+    def ask(self, coordinator: str, job: str = "", patience: float = 5.0) -> list[News]:
+        """Return the news of this submitter's jobs whose ids begin with `job`; a silent coordinator is in `silent`."""
+        told = self._asking.ask(coordinator, "ask", job.encode(), patience)
+        if told is None:
+            self.silent.add(coordinator)
+            if not self.broker.client.is_connected:
+                raise self._unreachable("cannot be reached")
+            return []
+        self.silent.discard(coordinator)
+        with _reading(coordinator):
+            return msgspec.json.decode(told, type=list[News])
+
+    def result(self, job: Job) -> Fetched:
+        """Fetch the result of a finished job from its coordinator, and keep what is public: later jobs build on it."""
+        public = _read_public(job.roles.coordinator, self._file(job, PUBLIC))
+        reading = Reading.of_lines(self._file(job, "audit.jsonl").splitlines(keepends=True))
+        if reading.breaks or reading.begin is None or reading.begin.run != job.id:
+            fault = f"{job.roles.coordinator} sent a ledger that is not of job {job.id}, or was altered"
+            raise PeerError(f"{fault}: ask who runs it")
+        folder = folder_of(self.settings.state, job.id)
+        folder.keep_public(public)
+        rows = tuple(Row.from_plain(msgspec.structs.astuple(entry)) for entry in reading.entries)
+        return Fetched(public, rows, folder.since)
+
+    def _file(self, job: Job, name: str) -> bytes:
+        """Fetch a file of a result, piece by piece; a server or a coordinator that is away is waited for."""
+        coordinator, data, size, heard = job.roles.coordinator, bytearray(), -1, time.monotonic()
+        while size != len(data):
+            told = self._asking.ask(coordinator, "read", msgspec.msgpack.encode((job.id, name, len(data))), REACH)
+            if told is not None:
+                size, piece = _piece(coordinator, told)
+                data += piece
+                if len(data) > size:
+                    raise _malformed(coordinator)
+                heard = time.monotonic()
+            elif time.monotonic() - heard > UNKNOWN and self.broker.client.is_connected:
+                remedy = f"see its log, then tacit resume {job.id[:8]}"
+                raise PeerError(f"{coordinator} does not send the result of job {job.id}: {remedy}")
+        return bytes(data)
+
+    def follow(self, job: Job, *, after: int = 0) -> Iterator[News]:
+        """Yield news of a job until it is over or stopped; `after` is an attempt whose stop is known already.
+
+        A server or a coordinator that is away is waited for, as every site of the run does: the run goes on once it is
+        back.
+        """
+        coordinator, heard = job.roles.coordinator, time.monotonic()
+        while True:
+            found: list[News] = []
+            with contextlib.suppress(UnreachableError):
+                found = self.ask(coordinator, job.id)
+            for news in found:
+                yield news
+                if news.state in OVER or (news.state == "stopped" and news.attempt > after):
+                    return
+            if found or coordinator in self.silent:  # who is away may come back and know it
+                heard = time.monotonic()
+            if time.monotonic() - heard > UNKNOWN:
+                unknown = f"{coordinator} knows nothing of job {job.id}"
+                raise PeerError(f"{unknown}: it refused or purged it, see its log, then submit it again")
+            time.sleep(ASK)
+
+    def _hear(self, sender: str, kind: str, body: bytes) -> None:
+        if kind == TOLD:
+            self._asking.hear(sender, body)
+
+    def _tell(self, coordinator: str, kind: str, body: bytes) -> None:
+        sending = self._control.send(coordinator, kind, body)
+        try:
+            sending.result(timeout=REACH)
+        except TimeoutError:
+            sending.cancel()
+            raise self._unreachable("does not take letters") from None
+
+    def _unreachable(self, what: str) -> UnreachableError:
+        trouble = f" ({self.broker.trouble})" if self.broker.trouble else ""
+        return UnreachableError(f"{', '.join(self.settings.servers)} {what}{trouble}: is the coordinator running?")
+
+
+def _dial(connect: Callable[[], Broker]) -> Broker:
+    """Connect to a server, which may take a moment if it is being started."""
+    end = time.monotonic() + REACH
+    while True:
+        try:
+            return connect().__enter__()
+        except UnreachableError:
+            if time.monotonic() > end:
+                raise
+            time.sleep(ASK)
+
+
+@dataclass(frozen=True, repr=False)
+class Remote(Described):
+    """Sites that an analyst is connected to: running a request means proposing a job to them."""
+
+    analyst: Analyst
+    study: Study
+
+    def run(self, federation: Federation, request: Request) -> Outcome:
+        """Propose, wait for everybody's consent, and come back with what is public."""
+        with watching("rehearsal"):
+            job = self._job(federation, request)
+        with self.analyst as analyst:
+            analyst.submit(job)
+            return await_outcome(analyst, job, federation.progress)
+
+    def rehearse(self, federation: Federation, model: Any) -> Preview:
+        """Return what the job of a model would open and cost; it is made, and not proposed."""
+        job = self._job(federation, study_of(federation, model))
+        asked = model, job.protocol, job.arguments, job.roster, job.records, concerns(job)
+        return make_preview(*asked, timing_of(self.analyst.settings.state).say_time)
+
+    def resume(self, federation: Federation, name: str) -> Any:
+        """Take a job of this analyst up again, by the beginning of its id, and return the model that it makes."""
+        job = known_job(self.analyst.settings.state, name).job
+        with listen_to(job.protocol, federation.progress) as tell, self.analyst as analyst:
+            done = await_outcome(analyst, job, tell, after=analyst.take_up(job))
+        return fit_from(job, done)
+
+    def conduct(self, federation: Federation, pipeline: Any) -> Any:
+        """Have the sites fit a pipeline as one study, and return it, fitted by what they tell of it."""
+        asked = {"steps": write_steps(pipeline), SEED: draw_seed(), "partition": federation.partition}
+        done = federation.run(Request(STUDY, {"data": Records()}, asked))
+        return pipeline_of(asked, federation.roster, done)
+
+    def look(self, federation: Federation, describe: Any) -> Any:
+        """Have the sites describe their table by a study that does nothing else, and return what they tell."""
+        asked = {SEED: 0, "partition": federation.partition, "describe": describe.chosen}
+        done = self.run(federation, Request(STUDY, {"data": Records()}, asked))
+        return pipeline_of(asked, federation.roster, done).overview_
+
+    def conduct_alone(self, federation: Federation, estimator: Any) -> Any:
+        """Have the sites fit an estimator as a study of one step, unless it is a job of its own."""
+        return connected_models.conduct_alone(self, federation, estimator)
+
+    def ask(self, federation: Federation, model: Any) -> Any:
+        """Have the sites answer about their records; return where the answers are."""
+        return connected_models.ask(self, federation, model)
+
+    def score(self, federation: Federation, model: Any) -> float:
+        """Return how good a model is on the sites' labelled records."""
+        return connected_models.score(self, federation, model)
+
+    def to_judge(self, federation: Federation, model: Any, asked: Mapping[str, Any]) -> Federation:
+        """Have the sites judge a model on their labelled records; return the federation that tells what they found."""
+        return connected_models.to_judge(self, federation, model, asked)
+
+    def without_records(self) -> Described:
+        """Return a backend that is connected to nobody: no copy of the federation carries the analyst's key."""
+        return Described()
+
+    def _job(self, federation: Federation, request: Request) -> Job:
+        """Return the request as a job, which builds on what left its inputs, and aligned records on their alignment."""
+        earlier = [str(each.of) for each in request.inputs.values() if isinstance(each, Left)]
+        earlier += self.study.builds_on if any(isinstance(each, Records) for each in request.inputs.values()) else ()
+        terms = msgspec.structs.asdict(self.study)
+        terms |= {"partition": federation.partition, "builds_on": tuple(dict.fromkeys(earlier))}
+        return propose(request.name, request.params, submitter=self.analyst.identity.name, **terms)
+
+
+class Connected(Federation):
+    """A federation whose data stays at the sites of an analyst's study."""
+
+    backend: Remote
+
+    def rehearse(self, model: Any) -> Preview:
+        """Return what the job of `model.fit` would open and cost; raise what would be refused as it is proposed."""
+        return self.backend.rehearse(self, model)
+
+    def resume(self, job: str) -> Any:
+        """Return what `fit` would have returned: the model of a job of this analyst, once that has ended.
+
+        A run that stopped is taken up again. `job` is the id, or the beginning of it, as in "3fa2". The process that
+        proposed it may be gone: a study comes back as a fitted `Pipeline`, a training as its estimator.
+        """
+        return self.backend.resume(self, job)
+
+    def on(self, dataset: str, *, rows: Mapping[str, int] | None = None) -> Connected:
+        """Return the same sites with another dataset of theirs, such as new records; `rows` says how many each has."""
+        return self._with(None, dataset=dataset, rows=dict(rows or {}), builds_on=())
+
+    def aligned(self, *, min_records: int = ENOUGH) -> Connected:
+        """Return the records that all parties have, in one order, by a job of its own: later jobs build on it."""
+        found = self.run("align", {"ids": Ids()}, min_records=min_records)
+        return self._with(found, builds_on=(found.job,))
+
+    def _with(self, alignment: Outcome | None, **changes: Any) -> Connected:
+        backend = dataclasses.replace(self.backend, study=msgspec.structs.replace(self.backend.study, **changes))
+        return dataclasses.replace(self, alignment=alignment, backend=backend)
+
+
+def connect(path: str | Path) -> Connected:
+    """Return the federation of an analyst's configuration."""
+    settings = AnalystSettings.from_toml(path)
+    if settings.study is None:
+        raise LocalError(f"{path}: [study] is missing: say there between whom to train, on which dataset, and why")
+    study, backend = settings.study, Remote(Analyst(settings), settings.study)
+    roles: Any = {"coordinator": study.coordinator, "labeller": study.labeller}
+    return Connected.described(
+        study.parties, partition=study.partition, columns=study.columns, backend=backend, **roles
+    )
+
+
+def await_outcome(analyst: Analyst, job: Job, tell: Listener | None, *, after: int = 0) -> Outcome:
+    """Follow a job to its end, tell a listener how far it is, and return what is public of its outcome."""
+    news, again = None, f"tacit.connect(...).resume({job.id[:8]!r})"
+    with leaving(job, again):
+        for news in analyst.follow(job, after=after):
+            if tell is not None:
+                tell(progress_of(news))
+        if news is not None and news.state == "finished":
+            return outcome_of(job, news, analyst.result(job))
+    settled = f"; once that is settled: {again}" if news is not None and news.state == "stopped" else ""
+    raise PeerError(f"{describe_end(job, news)}{settled}")
+
+
+def outcome_of(job: Job, news: News, result: Fetched) -> Outcome:
+    """Return what an estimator gets back; shares of the model stay with the parties, under the job's id."""
+    ledger = Ledger(list(result.ledger), read_opened(job.disclosure))
+    told = readers_of(job) if kind_of(job.protocol) == "answers" else ()
+    values = result.public.values
+    with _reading(job.roles.coordinator):
+        found = values[SOLE] if values.keys() == {SOLE} else read_result(job.protocol, values)
+    end = "" if result.since is None else f"{result.since + timedelta(days=job.retention_days):%Y-%m-%d}"
+    seen = tuple(concerns(job))
+    return Outcome(found, ledger, result.public.history, news.seconds, {}, seen, job.id, told, end)
+
+
+def _read_public(coordinator: str, told: bytes) -> PublicResult:
+    """Return what a coordinator says is public of a result, read to its last page."""
+    with _reading(coordinator):
+        found = decode_as(PublicResult, told, limit=LARGEST_FILE)
+        _ = found.history
+    return found
+
+
+def _piece(coordinator: str, told: bytes) -> tuple[int, bytes]:
+    """Return size of a file, and a piece of it that is not empty before the end."""
+    with _reading(coordinator):
+        size, piece = msgspec.msgpack.decode(told, type=tuple[int, bytes])
+    if not (len(piece) <= size <= LARGEST_FILE and (piece or not size)):
+        raise _malformed(coordinator)
+    return size, piece
+
+
+@contextlib.contextmanager
+def _reading(coordinator: str) -> Iterator[None]:
+    """Say of whom an answer is that cannot be read."""
+    try:
+        yield
+    except (PeerError, msgspec.DecodeError, RecursionError):
+        raise _malformed(coordinator) from None
+
+
+def _malformed(coordinator: str) -> PeerError:
+    return PeerError(f"{coordinator} gave an answer that cannot be read: do both sites run the same version?")

@@ -1,0 +1,114 @@
+"""Where records of a dataset come from: a file or folder, read again when it changed; a query, run when it is due."""
+
+from __future__ import annotations
+
+import math
+import os
+import threading
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any, cast
+
+from tacit.consortium.disk import read_private
+from tacit.consortium.site.settings import Dataset
+from tacit.consortium.site.watched import Watched
+from tacit.errors import LocalError, TacitError
+from tacit.federation import Table
+from tacit.federation.databases.connection import Connection
+from tacit.federation.databases.database import QueryError
+from tacit.federation.databases.query import read_query
+from tacit.federation.frames import arrow_columns
+from tacit.federation.limit import Limit
+from tacit.federation.readers import from_loaded
+from tacit.federation.readers import read as read_table
+
+LONGEST_CONNECTION = 1 << 16  # bytes
+
+
+class Queried:
+    """What a query returned when it was run last; it is run again when somebody says that it is due.
+
+    One that fails then raises, and what it returned before stays for who goes by that.
+    """
+
+    def __init__(self, run: Callable[[], Table]) -> None:
+        self._run, self._edition = run, 0
+        self._kept: tuple[int, Table] | None = None
+        self._tried = -math.inf  # when it was run last
+        self._error: TacitError | None = None  # what went wrong then
+        self._lock = threading.RLock()  # runs are threads
+
+    def now(self) -> tuple[int, Table]:
+        """Return the table and its edition, which is another one whenever the query was run again."""
+        with self._lock:
+            if self._kept is None:
+                self.renew()
+            return cast("tuple[int, Table]", self._kept)
+
+    def renew(self, older_than: float = 0.0) -> None:
+        """Run the query; if it was run less than so many seconds ago, go by what came of that."""
+        with self._lock:
+            if time.monotonic() - self._tried < older_than:
+                if self._error is not None:
+                    raise self._error
+                return
+            self._error = None
+            try:
+                table = self._run()
+            except TacitError as error:
+                self._error = error
+                raise
+            finally:
+                self._tried = time.monotonic()
+            self._edition += 1
+            self._kept = (self._edition, table)
+
+
+Source = Watched[Table] | Queried
+
+
+def source_of(name: str, dataset: Dataset) -> Source:
+    """Return where the records of a dataset come from; nothing is read yet."""
+    if dataset.path is not None:
+        return Watched(dataset.path, partial(_read, dataset))
+    return Queried(partial(_select, name, dataset))
+
+
+def _read(dataset: Dataset, path: Path) -> Table:
+    return read_table(path, dataset.label, _no_features(dataset), raw=True, limit=_limit(dataset))
+
+
+def _select(name: str, dataset: Dataset) -> Table:
+    where = f"[datasets.{name}]"
+    called = f"the query of {where}"
+    connection = _connection(where, dataset)
+    found: Any = read_query(connection, dataset.query or "", _limit(dataset), called, dataset.id)
+    return from_loaded(arrow_columns(found, called), called, dataset.label, _no_features(dataset), raw=True)
+
+
+def _connection(where: str, dataset: Dataset) -> Connection:
+    """Return the connection of a query, read anew each time: a password may change while a site runs."""
+    if dataset.connection_env is not None:
+        place = f"the environment variable {dataset.connection_env} ({where})"
+        if dataset.connection_env not in os.environ:
+            raise QueryError(f"{place} is not set: set it where this site is started, or name a connection_file")
+        return Connection(os.environ[dataset.connection_env], place)
+    file = dataset.connection_file or Path()
+    try:
+        content = read_private(file, "the connection", "a connection", "correct the path", most=LONGEST_CONNECTION)
+        text = content.decode()
+    except UnicodeDecodeError:
+        raise QueryError(f"{file} ({where}) is no text: write the connection into it, as UTF-8") from None
+    except LocalError as error:
+        raise QueryError(f"{where}: {error}") from None
+    return Connection(text, f"{file} ({where})")
+
+
+def _no_features(dataset: Dataset) -> list[str]:
+    return [*dataset.drop, *([dataset.id] if dataset.id else [])]
+
+
+def _limit(dataset: Dataset) -> Limit:
+    return Limit(dataset.maximum_rows, dataset.maximum_megabytes)

@@ -1,0 +1,1 @@
+"""Noise as integers from AES."""

@@ -1,0 +1,1 @@
+"""Keys, pads, seals and shares of secrets."""

@@ -1,0 +1,1 @@
+"""Encryption under which products are computed."""

@@ -1,0 +1,127 @@
+"""Where the entries of a product lie in polynomials of N coefficients: the layout of engine `bfv`.
+
+A strip is a column of the upload, or F columns of one length side by side (F = `fold`), cut into pieces of at most N /
+F rows:
+
+    a(X) = sum_i sum_{f<F} a_if X^(iF + f)                                                                     (1)
+    b(X) = sum_j sum_{f<F} b_jf X^(s + jw + F-1-f)                   w = F * rows of the piece                 (2)
+    coefficient s + jw + iF + F-1 of a(X) b(X)   =   sum_f a_if b_jf                                           (3)
+
+In (3) a product of different f, or one that goes once around, falls on another residue mod F. The products of all
+strips of a block add up, and several rows j, of several blocks, lie side by side in one polynomial: a stretch is a run
+of rows of one block in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from tacit.arrays import I64, U64
+from tacit.crypto.products.engines import Block, Plan
+from tacit.errors import LocalError
+
+N = 8192
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """Where some rows of a block lie in a polynomial.
+
+    Rows first .. first + count of the block's matrix, times rows top .. top + height of its columns, from coefficient
+    `start` on.
+    """
+
+    block: int
+    piece: int
+    top: int
+    height: int
+    first: int
+    count: int
+    start: int
+
+
+def strips(lengths: tuple[int, ...], fold: int) -> list[tuple[int, ...]]:
+    """Return which columns share a polynomial."""
+    return [tuple(range(c, min(c + fold, len(lengths)))) for c in range(0, len(lengths), fold)]
+
+
+def strips_of(block: Block, lengths: tuple[int, ...], fold: int) -> list[int]:
+    """Return the strips of a block, which must not use a part of a strip."""
+    own = sorted({c // fold for c in block.columns})
+    if fold > 1 and tuple(c for s in own for c in strips(lengths, fold)[s]) != block.columns:
+        raise LocalError(
+            f"blocks over columns that share a polynomial (fold={fold}) must use all of them, in order: use fold=1"
+        )
+    return own
+
+
+def pieces(length: int, fold: int) -> Iterator[tuple[int, int]]:
+    """Return where each piece of a column begins, and how many rows it has."""
+    room = N // fold
+    return ((top, min(room, length - top)) for top in range(0, length, room))
+
+
+def numbers(lengths: tuple[int, ...], fold: int) -> dict[tuple[int, int], int]:
+    """Return the place in the upload of every strip's pieces."""
+    order = [
+        (s, p)
+        for s, columns in enumerate(strips(lengths, fold))
+        for p, _ in enumerate(pieces(lengths[columns[0]], fold))
+    ]
+    return {key: i for i, key in enumerate(order)}
+
+
+def stretches(plan: Plan, fold: int) -> list[list[Stretch]]:
+    """Return every block's rows, one after the other, in as few polynomials as hold them."""
+    found: list[list[Stretch]] = [[]]
+    at = 0
+    for b, (block, (length, _)) in enumerate(zip(plan.blocks, plan.shapes(), strict=True)):
+        for piece, (top, height) in enumerate(pieces(length, fold)):
+            first = 0
+            while first < block.rows:
+                count = min(block.rows - first, (N - at) // (height * fold))
+                if count:
+                    found[-1].append(Stretch(b, piece, top, height, first, count, at))
+                    first, at = first + count, at + count * height * fold
+                else:
+                    found.append([])
+                    at = 0
+    return found
+
+
+def spread_columns(columns: list[I64], top: int, height: int, fold: int, mask: int) -> U64:
+    """Return (1), with negative entries as residues of the plaintext modulus."""
+    words = np.zeros((height, fold), np.uint64)
+    for f, column in enumerate(columns):
+        words[:, f] = column[top : top + height].astype(np.uint64)
+    return words.reshape(-1) & np.uint64(mask)
+
+
+def place(rows: I64, stretch: Stretch, fold: int, mask: int) -> U64:
+    """Return (2), of the entries that a strip's columns are multiplied with."""
+    words = np.zeros(N, np.uint64)
+    into = _within(words, stretch, fold)[:, 0, fold - rows.shape[1] :]
+    into[:] = rows[stretch.first : stretch.first + stretch.count, ::-1].astype(np.uint64)
+    return words & np.uint64(mask)
+
+
+def entries(words: U64, stretch: Stretch, fold: int) -> U64:
+    """Return (3): a column for every row of the stretch."""
+    return _within(words, stretch, fold)[:, :, fold - 1].T
+
+
+def _within(words: U64, stretch: Stretch, fold: int) -> U64:
+    size = stretch.count * stretch.height * fold
+    return words[stretch.start : stretch.start + size].reshape(stretch.count, stretch.height, fold)
+
+
+def best_fold(rows: int, others: int, columns: int) -> int:
+    """Return the fold with the fewest words to send for one dense product.
+
+    A strip goes up with three primes, a reply comes down as two polynomials of one prime.
+    """
+    folds = range(1, max(1, min(columns, N // rows)) + 1)
+    return min(folds, key=lambda fold: 3 * -(-columns // fold) + 2 * -(-others // max(1, N // (rows * fold))))

@@ -1,0 +1,1 @@
+"""Blind hashing and oblivious stores, by which sets are compared."""

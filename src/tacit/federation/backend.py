@@ -1,0 +1,267 @@
+"""Where requests are run: in this process, on a cluster, or at organisations.
+
+A backend answers what it can do; nobody asks what it is.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from tacit.arrays import I64
+from tacit.errors import LocalError
+from tacit.federation.checks import check_choice
+from tacit.federation.memory import Memory
+from tacit.federation.part import Part
+from tacit.protocols.sums.atoms import Past
+from tacit.registry import PROTOCOLS, RUNTIMES, Inputs, Outcome, kind_of
+from tacit.request import Computed, Ids, Input, Left, Records, Request, Values
+
+if TYPE_CHECKING:
+    from tacit.federation.federation import Federation
+
+
+class Backend(ABC):
+    """Runs the requests of a federation.
+
+    name: what a report calls it.
+    holds_records: whether the records of all parties are in this process.
+    returns_shares: whether what each party ends with comes back to this process, and not only what is public.
+    keeps_shares: whether each party keeps what it ends with beyond the run, to bring it along again.
+    prepares: whether records can be given other columns, so that later requests are about these.
+    in_one_run: whether its requests are parts of one run: what they leave is no other run's to bring along.
+    """
+
+    name: str
+    holds_records: ClassVar[bool] = False
+    keeps_shares: ClassVar[bool] = True
+    returns_shares: ClassVar[bool] = False
+    prepares: ClassVar[bool] = False
+    in_one_run: ClassVar[bool] = False
+
+    @abstractmethod
+    def run(self, federation: Federation, request: Request) -> Outcome:
+        """Run a request whose inputs are all there."""
+
+    @abstractmethod
+    def resolve(self, left: Left, outcome: Outcome) -> Input:
+        """Return the input that stands for what an earlier request of the same plan left, now that it has run."""
+
+    def settle(self, brought: Input, done: Mapping[Request | str, Outcome]) -> Input:
+        """Return an input in which everything that requests of the same plan left is resolved; `done` have run."""
+        match brought:
+            case Left(of=of) if of in done:
+                return self.resolve(brought, done[of])
+            case Computed(of=of):
+                return replace(brought, of=tuple(self.settle(each, done) for each in of))
+        return brought
+
+    def check(self, request: Request) -> None:
+        """Raise if the request cannot be run here, whatever its parameters are."""
+        del request
+
+    def check_targets(self, *, numbers: bool) -> None:
+        """Raise if labels are of the wrong kind, as far as parties that are elsewhere have told.
+
+        They check their own themselves.
+        """
+        del numbers
+
+    def check_new_records(self) -> None:  # noqa: B027 - most backends allow it
+        """Raise if a model cannot be asked about new records that are here."""
+
+    def check_records(self, check: Callable[[str, Part], None]) -> None:
+        """Let each party that is elsewhere check its own records, given its name and its part."""
+        del check
+
+    def remake(self, step: Callable[..., Part], *held: Input) -> Backend:
+        """Return the backend for records that each party makes of its own, given its name, its part and what it holds.
+
+        held: what else each party brings to the step.
+        """
+        del step, held
+        return self.without_records()
+
+    def without_records(self) -> Backend:
+        """Return the backend for a copy of the federation that has other records, other names or none."""
+        return self
+
+    def forget(self) -> Backend:
+        """Return the backend for records of which nothing has been opened yet."""
+        return self
+
+    def conduct(self, federation: Federation, pipeline: Any) -> Any:
+        """Return the fitted form of a pipeline where it is fitted as one; None where its steps are, one by one."""
+        del federation, pipeline
+
+    def look(self, federation: Federation, describe: Any) -> Any:
+        """Return what a look at the table found where it is a study of its own; None where it is a run like others."""
+        del federation, describe
+
+    def conduct_alone(self, federation: Federation, estimator: Any) -> Any:
+        """Return the fitted form of an estimator where it is fitted as a study of one step; None where it is asked."""
+        del federation, estimator
+
+    def ask(self, federation: Federation, model: Any) -> Any:
+        """Return where the answers of a model about the records are, if they do not come back; None if they do."""
+        del federation, model
+
+    def score(self, federation: Federation, model: Any) -> float | None:
+        """Return how good a model is on records whose labels are elsewhere; None where they are here."""
+        del federation, model
+        return None
+
+    def to_judge(self, federation: Federation, model: Any, asked: Mapping[str, Any]) -> Federation:
+        """Return the federation on which a model is judged: where that is one job, what the job told."""
+        del model, asked
+        return federation
+
+    def check_slices(self) -> None:
+        """Raise if records or columns cannot be chosen from here."""
+        raise LocalError(
+            "the records are elsewhere, and cannot be chosen from here: let each site set its own aside before the run"
+        )
+
+    def take_rows(self, parts: Mapping[str, Part], rows: Mapping[str, I64]) -> Backend:
+        """Return the backend for a slice: of each party's records those with these numbers."""
+        del parts, rows
+        self.check_slices()
+        return self
+
+    def tell_apart(self, parts: Mapping[str, Part], pieces: Mapping[str, I64]) -> None:
+        """Prepare for runs on single parts of a deal."""
+        del parts, pieces
+
+    def describe(self, federation: Federation) -> str:
+        """Return how much data there is and who coordinates, in words."""
+        sizes = ", ".join(f"{name} {_size(part)}" for name, part in federation.parts.items())
+        labels = f", labels at {federation.labeller}" if federation.labeller else ""
+        size = f"{federation.n_rows} x {federation.n_features}"
+        return f"{federation.partition}, {size}: {sizes}{labels}; coordinator {federation.coordinator}"
+
+
+@dataclass(frozen=True)
+class Here(Backend):
+    """All parties are in this process.
+
+    name: the runtime that plays them.
+    memory: what earlier runs opened of each party's rows, as a site's register keeps it; later runs hold back by it.
+    """
+
+    name: str = "together"
+    memory: Memory = field(default_factory=Memory, compare=False, repr=False)
+    holds_records: ClassVar[bool] = True
+    returns_shares: ClassVar[bool] = True
+    prepares: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        check_choice("runtime", self.name, RUNTIMES)
+
+    @property
+    def past(self) -> dict[str, Past]:
+        """What earlier runs opened of each party's rows."""
+        return {party: table.past for party, table in self.memory.tables.items()}
+
+    def run(self, federation: Federation, request: Request) -> Outcome:
+        """Play the protocol with every party's own records, and what earlier runs opened of them."""
+        if kind_of(request.name) != "answers":
+            self.memory.admit(federation.parts, by_class=federation.partition == "horizontal")
+        held: Inputs = {n: (each.role, self._entries(federation, n, each)) for n, each in request.inputs.items()}
+        watch = {"progress": federation.progress, "keep": partial(self._keep, federation)}
+        return RUNTIMES[self.name](federation.roster, request.protocol, held, request.params, **watch)
+
+    def resolve(self, left: Left, outcome: Outcome) -> Input:
+        """Return the values themselves, which came back."""
+        return Values(left.role, outcome.result if left.name is None else getattr(outcome.result, left.name))
+
+    def forget(self) -> Here:
+        """Return the same runtime without a past."""
+        return Here(self.name)
+
+    def check_slices(self) -> None:
+        """Allow it: records and columns are here."""
+
+    def take_rows(self, parts: Mapping[str, Part], rows: Mapping[str, I64]) -> Here:
+        """Return the same runtime for a slice, with the same past."""
+        return replace(self, memory=self.memory.take(parts, rows))
+
+    def tell_apart(self, parts: Mapping[str, Part], pieces: Mapping[str, I64]) -> None:
+        """Let groups of rows that are summed be of one part of a deal each."""
+        self.memory.tell_apart(parts, pieces)
+
+    def _keep(self, federation: Federation, party: str, value: Any) -> None:
+        """Remember what a party keeps beyond a run, if it is what was opened of its rows."""
+        if isinstance(value, Past) and party in federation.parts:
+            self.memory.keep(party, federation.parts[party], value)
+
+    def _entries(self, federation: Federation, name: str, brought: Input) -> Mapping[str, Any]:
+        """Return what each party brings."""
+        match brought:
+            case Records():
+                return self._remember(federation)
+            case Values(entries=entries):
+                return entries
+            case Computed(role=role, step=step, of=of):
+                sources = [self._entries(federation, name, each) for each in of]
+                return {p: step(p, *(each[p] for each in sources)) for p in federation.roster[role]}
+            case Left(of=str(job)):
+                absent = f"what job {job} left at its sites: ask a federation that is connected to them"
+            case Left():
+                absent = "what another request leaves: run both in one plan, that one first"
+            case Ids():
+                absent = "the ids of records, which this federation has not: build it with ids="
+        raise LocalError(f"input {name!r} is {absent}")
+
+    def _remember(self, federation: Federation) -> Mapping[str, Part]:
+        """Return the parties' parts, with what earlier runs opened of their rows."""
+        if federation.partition != "horizontal":
+            return federation.parts
+        begun = {p: self.memory.begin(p, part) for p, part in federation.parts.items()}
+        return {p: replace(part, past=begun[p]) for p, part in federation.parts.items()}
+
+
+class Described(Backend):
+    """Parties that are elsewhere, as far as they were described.
+
+    Requests can be made for them, and are run by who is connected.
+    """
+
+    name = "nats"
+
+    def run(self, federation: Federation, request: Request) -> Outcome:
+        """Refuse: nobody is connected."""
+        raise LocalError(
+            f"{request.name} cannot be run between {', '.join(federation.parts)}: connect to them first (tacit.connect)"
+        )
+
+    def resolve(self, left: Left, outcome: Outcome) -> Input:
+        """Return a reference to the job, at whose sites the values are."""
+        return replace(left, of=outcome.job)
+
+    def ask(self, federation: Federation, model: Any) -> Any:
+        """Have the parties answer by a job that builds on the model's."""
+        if not hasattr(model, "ask_parties"):
+            raise LocalError(
+                "a pipeline is asked about records of sites by a job: connect to these first (tacit.connect)"
+            )
+        return model.ask_parties(federation)
+
+    def check(self, request: Request) -> None:
+        """Raise if a site could not look the protocol up, or would have to be sent values."""
+        known = PROTOCOLS.get(request.name)
+        if not isinstance(request.protocol, str) and (known is None or known.play is not request.protocol):
+            raise LocalError(
+                f"protocol {request.name!r} is not registered, and sites look protocols up by name: run it together"
+            )
+        sent = [name for name, each in request.inputs.items() if isinstance(each, Values)]
+        if sent:
+            raise LocalError(
+                f"input {sent[0]!r} of {request.name} has values of this process, which parties elsewhere do not have"
+            )
+
+
+def _size(part: Part) -> str:
+    return f"{part.X.shape[0]} x {part.X.shape[1]}" if part.owned is None else f"{int(part.owned.sum())} cells"

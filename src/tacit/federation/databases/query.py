@@ -1,0 +1,94 @@
+"""What a query selects: read in one snapshot, as far as a limit allows, in an order that stays."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from typing import Any
+
+import pyarrow as pa
+
+from tacit.errors import LocalError, MissingExtraError
+from tacit.federation.databases.connection import Connection
+from tacit.federation.databases.database import QueryError
+from tacit.federation.databases.statement import bare, states_order
+from tacit.federation.frames import refuse_duplicates
+from tacit.federation.limit import Limit
+
+SHOWN = 200  # characters of what a database says
+IN_ORDER = (
+    pa.types.is_integer,
+    pa.types.is_floating,
+    pa.types.is_boolean,
+    pa.types.is_decimal,
+    pa.types.is_string,
+    pa.types.is_date,
+    pa.types.is_timestamp,
+)
+
+
+def read_query(connection: Connection, query: str, limit: Limit, name: str, ids: str | None = None) -> Any:
+    """Return the rows that a query selects, as an Arrow table; `name` is what errors call the query.
+
+    They are in the order that the query states. If it states none, they are sorted by `ids`, or else by all columns:
+    a database may give them in another order every time, and a run goes on only with the very same records.
+    """
+    try:
+        table = _fetch(connection, query, limit, name)
+    except QueryError:
+        raise
+    except LocalError as error:  # too much, or not to be told apart: no job bears upon it
+        raise QueryError(str(error)) from None
+    if not table.num_rows:
+        raise QueryError(f"{name} returned no rows: correct it, or fill what it selects from")
+    return table if states_order(query) else _sort(table, ids)
+
+
+def _fetch(connection: Connection, query: str, limit: Limit, name: str) -> Any:
+    database = connection.database
+    with ExitStack() as stack:
+        try:
+            cursor = stack.enter_context(database.open(connection.address, limit))
+        except MissingExtraError:
+            raise
+        except _failures() as error:
+            why = str(error) if isinstance(error, QueryError) else database.explain_opening(str(error))
+            remedy = f"correct {connection.place}, or look after the database"
+            raise QueryError(f"{name}: {database.name} cannot be opened{_in_brackets(why)}: {remedy}") from None
+        try:
+            cursor.execute(bare(query))
+            table = _collect(cursor.fetch_record_batch(), limit, name)
+        except _failures() as error:
+            why = database.explain(error)
+            remedy = f"try it with {database.client} and the same connection, and correct it"
+            raise QueryError(f"{name} failed in {database.name}{_in_brackets(why)}: {remedy}") from None
+    columns = {field.name: database.convert(field, table.column(j)) for j, field in enumerate(table.schema)}
+    return pa.table(columns)
+
+
+def _in_brackets(why: str) -> str:
+    return f" ({why[:SHOWN]})" if why else ""
+
+
+def _failures() -> tuple[type[Exception], ...]:
+    """Return what our modules and drivers raise, and what Arrow does while a driver gives it rows."""
+    from adbc_driver_manager import Error  # noqa: PLC0415 - an extra, which is there once a database was opened
+
+    return QueryError, Error, OSError, IndexError, pa.ArrowException
+
+
+def _collect(batches: Any, limit: Limit, name: str) -> Any:
+    """Return all batches as a table, and stop at the first that is too much."""
+    kept, rows, size = [], 0, 0
+    for batch in batches:
+        rows, size = rows + batch.num_rows, size + batch.nbytes
+        limit.check(rows, size, name)
+        kept.append(batch)
+    table = pa.Table.from_batches(kept, batches.schema)
+    refuse_duplicates(table.column_names, name)
+    return table
+
+
+def _sort(table: Any, ids: str | None) -> Any:
+    keys = [field.name for field in table.schema if any(test(field.type) for test in IN_ORDER)]
+    keys.sort(key=lambda name: name != ids)  # the ids first; others decide where two are the same
+    return table.sort_by([(name, "ascending") for name in keys]) if keys else table

@@ -1,0 +1,134 @@
+"""Folders of Parquet files: one table, its files in the order of their names.
+
+Folders within, such as `year=2024`, are columns of it. Names that begin with a dot or a bar are no data, as other
+programs leave them there.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+import pyarrow as pa
+from pyarrow import parquet
+
+from tacit.errors import LocalError
+from tacit.federation.frames import refuse_duplicates
+from tacit.federation.limit import Limit
+
+SUFFIXES = (".parquet", ".pq")
+NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
+Stamps = dict[str, tuple[int, int, int]]  # by file: when it was written, its size, and its number on the disk
+
+
+def stamps_of(folder: Path) -> Stamps:
+    """Return what changes with the content of a folder, by file, in the order of their names."""
+    found: Stamps = {}
+    for path in _files(folder):
+        with suppress(FileNotFoundError):  # it was removed meanwhile
+            now = path.stat()
+            found[path.relative_to(folder).as_posix()] = (now.st_mtime_ns, now.st_size, now.st_ino)
+    return dict(sorted(found.items()))
+
+
+def read_folder(folder: Path, limit: Limit | None = None) -> Any:
+    """Return all rows of a folder as an Arrow table; its files must have one schema."""
+    before = stamps_of(folder)
+    if not before:
+        raise LocalError(f"folder {folder} has no {' or '.join(SUFFIXES)} file: correct the path, or fill it")
+    about = {name: _read(folder, name, parquet.read_metadata) for name in before}
+    _check_schemas(folder, about)
+    _check_size(folder, about, limit)
+    table = pa.concat_tables(_read(folder, name, _rows_of) for name in about)
+    for key, values in _partition_columns(folder, about).items():
+        if key in table.column_names:
+            raise LocalError(f"{folder.name} has {key!r} as a column and as a name of folders: rename one of them")
+        table = table.append_column(key, values)
+    if stamps_of(folder) != before:
+        raise LocalError(f"{folder.name} changed while it was read: write another folder, and move it there whole")
+    return table
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    for place, within, names in os.walk(folder):
+        within[:] = [name for name in within if not name.startswith((".", "_"))]
+        yield from (
+            Path(place, name) for name in names if name.lower().endswith(SUFFIXES) and not name.startswith((".", "_"))
+        )
+
+
+def _read(folder: Path, name: str, read: Callable[[Path], Any]) -> Any:
+    try:
+        return read(folder / name)
+    except (pa.ArrowException, OSError):  # Arrow's text may quote a record
+        raise LocalError(f"{name} of {folder.name} is not readable as Parquet: write it again") from None
+
+
+def _rows_of(path: Path) -> Any:
+    with parquet.ParquetFile(path) as file:  # and not `read_table`, which takes columns from names of folders too
+        table = file.read()
+    return pa.table({name: table.column(name) for name in table.column_names})  # without what else its schema says
+
+
+def _check_schemas(folder: Path, about: Mapping[str, Any]) -> None:
+    """Refuse files of which one has other columns, or another type of one, than the first."""
+    (first, file), *others = about.items()
+    wanted = _types(file, first)
+    for name, other in others:
+        found = _types(other, name)
+        for column in dict.fromkeys([*wanted, *found]):
+            if wanted.get(column) != found.get(column):
+                has = f"{name} has column {column!r} {_say(found, column)}, and {first} {_say(wanted, column)}"
+                raise LocalError(f"{folder.name}: {has}: write all files with one schema")
+        if list(found) != list(wanted):
+            raise LocalError(f"{folder.name}: {name} has its columns in another order than {first}: write them alike")
+
+
+def _types(file: Any, name: str) -> dict[str, str]:
+    refuse_duplicates(file.schema.names, name)
+    return {field.name: str(field.type) for field in file.schema.to_arrow_schema()}
+
+
+def _say(types: Mapping[str, str], column: str) -> str:
+    return f"as {types[column]}" if column in types else "not at all"
+
+
+def _check_size(folder: Path, about: Mapping[str, Any], limit: Limit | None) -> None:
+    """Refuse too much before any of it is read: every file says how many rows and bytes it has."""
+    if limit is not None:
+        files = about.values()
+        size = sum(file.row_group(group).total_byte_size for file in files for group in range(file.num_row_groups))
+        limit.check(sum(file.num_rows for file in files), size, folder.name)
+
+
+def _partition_columns(folder: Path, about: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the columns that names of folders give: whole numbers if all values are some, else texts."""
+    named = {name: _partitions(name) for name in about}
+    keys = list(next(iter(named.values())))
+    for name, found in named.items():
+        if list(found) != keys:
+            lies = (
+                f"{name} lies in folders of {', '.join(found) or 'no column'}, the first of {', '.join(keys) or 'none'}"
+            )
+            raise LocalError(f"{folder.name}: {lies}: put all files into folders of the same columns")
+    counts = [file.num_rows for file in about.values()]
+    return {key: _repeat([found[key] for found in named.values()], counts) for key in keys}
+
+
+def _partitions(name: str) -> dict[str, str]:
+    pairs = (part.partition("=") for part in name.split("/")[:-1])
+    return {unquote(key): unquote(value) for key, is_pair, value in pairs if is_pair}
+
+
+def _repeat(values: Sequence[str], counts: Sequence[int]) -> Any:
+    known = [None if value == NO_VALUE else value for value in values]
+    whole = all(value is None or value.removeprefix("-").isdecimal() for value in known)
+    kind = pa.int64() if whole else pa.string()
+    typed = [None if value is None else int(value) if whole else value for value in known]
+    return pa.chunked_array(
+        [pa.repeat(pa.scalar(value, kind), count) for value, count in zip(typed, counts, strict=True)], kind
+    )

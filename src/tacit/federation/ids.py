@@ -1,0 +1,96 @@
+"""Ids of records: written alike, hashed, and aligned between parties that hold columns of overlapping records."""
+
+from __future__ import annotations
+
+import dataclasses
+import unicodedata
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+from typing import Any
+
+import numpy as np
+
+from tacit.arrays import U8, Array
+from tacit.choreo import Coordinator, Holder, Roster
+from tacit.choreo.progress import Listener
+from tacit.errors import LocalError
+from tacit.federation.checks import check_choice
+from tacit.federation.table import ABSENT, Table
+from tacit.progress import listen_to
+from tacit.registry import RUNTIMES, Outcome
+
+Tables = Mapping[str, Table]
+
+
+def match_ids(ids: Sequence[Any], names: Sequence[str]) -> dict[str, Any]:
+    """Return the lists of ids by party."""
+    if len(ids) != len(names):
+        raise LocalError(f"there are {len(ids)} lists of ids for {len(names)} parts: give every part exactly one")
+    return dict(zip(names, ids, strict=True))
+
+
+def check_alignable(partition: str, y: Any) -> None:
+    """Refuse ids where nothing can be aligned by them."""
+    if partition != "vertical":
+        raise LocalError(f"ids align columns of the same records, and this is a {partition} split: leave them out")
+    if y is not None:
+        raise LocalError("y= belongs to no party's ids: give the labels beside their own records, as (X, y)")
+
+
+def align_tables(
+    tables: Tables, ids: Mapping[str, Any], site: str, min_records: int, runtime: str, progress: Listener | None
+) -> tuple[dict[str, Table], dict[str, U8], Outcome]:
+    """Return the records that all parties have, in one order, digests of their ids, and the run that found them."""
+    check_choice("runtime", runtime, RUNTIMES)
+    held = {name: digests(ids[name], table) for name, table in tables.items()}
+    roster = Roster({Holder: tuple(tables), Coordinator: (site,)})
+    params = {"min_records": min_records}
+    with listen_to("align", progress) as tell:
+        outcome = RUNTIMES[runtime](roster, "align", {"ids": (Holder, held)}, params, progress=tell)
+    rows = outcome.result.rows
+    aligned = {name: taken(table, rows[name]) for name, table in tables.items()}
+    return aligned, {name: own[rows[name]] for name, own in held.items()}, outcome
+
+
+def digests(ids: Any, table: Table) -> U8:
+    """Return SHA-256 of every id as text; refuses gaps, repeated ids and what is neither whole number nor text."""
+    raw = np.asarray(ids)
+    if raw.shape != (len(table.X),):
+        raise LocalError(f"{table.name} has {len(table.X)} records and ids of shape {raw.shape}: give one per record")
+    held = raw.tolist()
+    gaps = (row for row, value in enumerate(held, 1) if _is_gap(value))
+    if gap := next(gaps, None):
+        raise LocalError(f"row {gap} of {table.name} has no id: every record needs one; leave that record out")
+    texts = [_text(value, row, table.name) for row, value in enumerate(held, 1)]
+    first: dict[str, int] = {}
+    for row, text in enumerate(texts, 1):
+        if first.setdefault(text, row) != row:
+            raise LocalError(
+                f"rows {first[text]} and {row} of {table.name} have the same id: every record needs its own"
+            )
+    return np.frombuffer(b"".join(sha256(text.encode()).digest() for text in texts), np.uint8).reshape(-1, 32)
+
+
+def _is_gap(value: Any) -> bool:
+    return not value.strip() if isinstance(value, str) else str(value) in ABSENT
+
+
+def _text(value: Any, row: int, name: str) -> str:
+    """Return an id as text; whole numbers count by value, however they are written.
+
+    7 is 007, as one reader keeps zeros and another does not.
+    """
+    if isinstance(value, bool) or not isinstance(value, (int, str)):
+        raise LocalError(f"the id in row {row} of {name} is a {type(value).__name__}: ids are whole numbers or text")
+    text = unicodedata.normalize("NFC", str(value)).strip()
+    return (text.lstrip("0") or "0") if text.isascii() and text.isdigit() else text
+
+
+def taken(table: Table, rows: Any) -> Table:
+    """Return these rows of a table, in this order."""
+
+    def take(values: Array | None) -> Any:
+        return None if values is None else values[rows]
+
+    columns = {name: values[rows] for name, values in table.columns.items()}
+    return dataclasses.replace(table, X=table.X[rows], y=take(table.y), weight=take(table.weight), columns=columns)

@@ -1,0 +1,93 @@
+"""A party's share of the data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.arrays import F64, Array
+from tacit.choreo.message import State
+from tacit.protocols.sums.atoms import Past
+
+Mask = NDArray[np.bool_]
+
+
+class Part(State):
+    """What one party holds. Labels and weights stand only where they are held.
+
+    X: horizontal: its rows; vertical: its columns; arbitrary: all cells, zero where another party owns the cell.
+    y: labels in the caller's own values.
+    weight: sample weights.
+    features: names of the columns of X.
+    owned: which cells are its own (arbitrary only).
+    past: what earlier runs opened of its rows, if any did.
+    texts: of text columns that nobody declared, this party's own texts, which their numbers 0, 1, ... in X stand for.
+    dates: columns of days since 1970.
+    """
+
+    X: F64
+    y: Array | None
+    weight: F64 | None
+    features: tuple[str, ...]
+    owned: Mask | None
+    past: Past | None = None
+    texts: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    dates: tuple[str, ...] = ()
+
+    @property
+    def holds_data(self) -> bool:
+        """Whether the party has any cell at all; a surplus party has none."""
+        return bool(self.X.size if self.owned is None else self.owned.any())
+
+
+def freeze(values: Array) -> Array:
+    """Return a C-contiguous copy that nobody can write to, so that a step cannot change its party's data."""
+    copy = np.array(values, order="C")
+    copy.flags.writeable = False
+    return copy
+
+
+def part_of(
+    X: F64,
+    y: Array | None,
+    weight: F64 | None,
+    features: tuple[str, ...],
+    owned: Mask | None = None,
+    *,
+    texts: Mapping[str, tuple[str, ...]] | None = None,
+    dates: tuple[str, ...] = (),
+) -> Part:
+    """Return a part of frozen copies; of X only the owned cells remain, and of texts those that occur in them."""
+    X, own = _number_anew(X, features, owned, texts or {})
+    return Part(
+        X=freeze(X if owned is None else np.where(owned, X, 0.0)),
+        y=None if y is None else freeze(y),
+        weight=None if weight is None else freeze(weight),
+        features=features,
+        owned=None if owned is None else freeze(owned),
+        texts=own,
+        dates=tuple(name for name in dates if name in features),
+    )
+
+
+def kinds_of(parts: Mapping[str, Part]) -> dict[str, str]:
+    """Return the columns that parts carry raw, and whether they hold texts or dates."""
+    texts = {name: "text" for part in parts.values() for name in part.texts}
+    return {**texts, **{name: "date" for part in parts.values() for name in part.dates}}
+
+
+def _number_anew(
+    X: F64, features: tuple[str, ...], owned: Mask | None, texts: Mapping[str, tuple[str, ...]]
+) -> tuple[F64, dict[str, tuple[str, ...]]]:
+    """Return text columns numbered by the texts that occur in them: a party knows no others."""
+    X, own = np.array(X) if texts else X, {}
+    for name in (each for each in features if each in texts):
+        j = features.index(name)
+        held = ~np.isnan(X[:, j]) if owned is None else owned[:, j] & ~np.isnan(X[:, j])
+        codes, numbers = np.unique(X[held, j], return_inverse=True)
+        X[held, j] = numbers
+        own[name] = tuple(texts[name][int(code)] for code in codes)
+    return X, own

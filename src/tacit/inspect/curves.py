@@ -1,0 +1,113 @@
+"""`tacit.inspect.learning_curve`: how good a model is, trained on more and more of the records."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+from sklearn.base import clone
+
+from tacit.arrays import F64, I64
+from tacit.base.parameters import draw_seed
+from tacit.choreo.declaration import wrong_value
+from tacit.errors import LocalError
+from tacit.federation import Federation
+from tacit.inspect.drawn import Drawn
+from tacit.metrics import evaluate
+from tacit.model_selection.split import deal_out, train_test_split
+from tacit.model_selection.validation import seed_model
+from tacit.numeric.groups.least_count import FLOOR
+from tacit.report import Report
+from tacit.report.canvas import ACCENT, axes, draw
+from tacit.report.combined import combine
+
+ALONE = (
+    "every model was trained as if it were the only one: sites count what earlier ones opened of the same records, and"
+    " would make groups larger, or refuse"
+)
+
+
+@dataclass(frozen=True, repr=False)
+class LearningCurve(Drawn):
+    """How good a model is on records that it has not seen, by the number that it was trained on.
+
+    Attributes:
+        sizes: how many records each model was trained on.
+        scores: of each model; NaN for one that could not be trained on so few, or on what may still be opened.
+        metric: accuracy, or R^2 of a regressor.
+        report: what all runs opened and cost; its warnings say why a model is missing.
+    """
+
+    sizes: I64
+    scores: F64
+    metric: str
+    report: Report
+
+    def to_svg(self) -> str:
+        """Return the curve."""
+        told = ", ".join(f"{n} {score:.4f}" for n, score in zip(self.sizes, self.scores, strict=True))
+        return draw("learning", f"Curve of {self.metric} by records: {told}", (5.4, 3.2), self._paint)
+
+    def _paint(self, figure: Figure) -> None:
+        ax = axes(figure, "Trained on more and more records", "records trained on", f"{self.metric} on others")
+        ax.plot(self.sizes, self.scores, color=ACCENT, marker="o")
+
+    def __repr__(self) -> str:
+        told = ", ".join(f"{n}: {score:.4f}" for n, score in zip(self.sizes, self.scores, strict=True))
+        return f"<LearningCurve: {self.metric} by records, {told}>"
+
+
+def learning_curve(
+    model: Any,
+    federation: Federation,
+    *,
+    train_sizes: Sequence[float] = (0.25, 0.5, 0.75, 1.0),
+    test_size: float = 0.25,
+    min_count: int = FLOOR,
+    random_state: Any = None,
+    forget: bool = False,
+) -> LearningCurve:
+    """Return how good a model is, trained on more and more of the records and judged on the same held-out ones.
+
+    Every model is a run of its own on the same records, and what the smaller ones opened counts for the larger: with a
+    map of its own in each, as landmarks are, groups of rows grow from run to run until a model cannot be trained. A
+    simulation may look past that with `forget`; sites could not.
+
+    Args:
+        model: a classifier or regressor, or a `Pipeline` that ends in one; it is cloned, and stays as it is.
+        federation: labelled records.
+        train_sizes: shares of the records that are not held out, rising to 1 at most.
+        test_size: the share that is held out.
+        min_count: how many of a site's records of a class any of these parts has, if it has any.
+        random_state: an int deals the records alike again.
+        forget: train every model as if nothing had been opened of the records before.
+    """
+    ends = np.asarray(train_sizes, dtype=np.float64)
+    if ends.ndim != 1 or not len(ends) or not np.all(np.diff([0.0, *ends]) > 0) or ends[-1] > 1:
+        raise wrong_value("train_sizes", "learning_curve", "rising numbers in the range (0.0, 1.0]", train_sizes)
+    seed = draw_seed(random_state)
+    learn, judge = train_test_split(federation, test_size=test_size, min_count=min_count, random_state=seed)
+    shares = tuple(float(share) for share in np.diff([0.0, *ends]))
+    rest = () if ends[-1] == 1 else (1.0 - float(ends[-1]),)
+    dealt = deal_out(learn, (*shares, *rest), "learning_curve", None, min_count, seed)
+    sizes, scores, reports, missing, metric = [], [], {}, [], "accuracy"
+    for k in range(len(ends)):
+        taken, trained = dealt.take(*range(k + 1)), seed_model(clone(model), seed)
+        sizes.append(taken.n_rows)
+        try:
+            trained.fit(taken.forget() if forget else taken)
+            found = evaluate(trained, judge.forget() if forget else judge, name="held-out records", min_count=min_count)
+        except LocalError as error:
+            missing.append(f"no model of {taken.n_rows} records: {error}")
+            scores.append(np.nan)
+        else:
+            scores.append(found.score)
+            metric, reports[f"{taken.n_rows} records"] = found.metric, trained.report_
+    if not reports:
+        raise LocalError(f"learning_curve could train no model at all; {missing[-1]}")
+    report = combine(type(model).__name__, reports)
+    report.warnings += missing + [ALONE] * forget
+    return LearningCurve(np.array(sizes), np.array(scores), metric, report)

@@ -1,0 +1,179 @@
+"""`tacit.inspect.permutation_importance`: by how much a model is worse when a column is shuffled, over all parties."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+from sklearn.base import is_regressor
+
+from tacit.arrays import F64, Array
+from tacit.base.estimator import choose_classes
+from tacit.base.parameters import draw_seed
+from tacit.choreo import Holder, Labeller
+from tacit.choreo.declaration import Number, wrong_value
+from tacit.errors import LocalError
+from tacit.federation import Federation
+from tacit.federation.part import Part, freeze
+from tacit.inspect.drawn import Drawn
+from tacit.metrics import check_model, protection_of
+from tacit.numeric.groups.least_count import FLOOR
+from tacit.protocols.scores.shuffled_scores import Shuffled
+from tacit.registry import Outcome
+from tacit.report import Report
+from tacit.report.canvas import ACCENT, INK, axes, draw, short
+from tacit.report.outcome import add_outcome, report_on
+from tacit.request import Values
+
+REPEATS = Number(1, whole=True)
+TOLD = (
+    "over columns and cells {} is told the model's answers about shuffled records too, and how an answer changes with"
+    " one column tells it about that column"
+)
+
+
+@dataclass(frozen=True, repr=False)
+class Importances(Drawn):
+    """How much the score falls when a column is shuffled.
+
+    Attributes:
+        features: names of the columns.
+        importances: by column and repeat, by how much the score falls.
+        score: of the records as they are: accuracy, or R^2 of a regressor.
+        metric: which of the two.
+        report: what the runs opened and cost.
+    """
+
+    features: tuple[str, ...]
+    importances: F64
+    score: float
+    metric: str
+    report: Report
+
+    @property
+    def importances_mean(self) -> F64:
+        """The mean over the repeats, by column."""
+        return np.asarray(self.importances.mean(axis=1))
+
+    @property
+    def importances_std(self) -> F64:
+        """The standard deviation over the repeats, by column."""
+        return np.asarray(self.importances.std(axis=1))
+
+    def to_svg(self) -> str:
+        """Return bars of the columns, the most important above."""
+        order = np.argsort(-self.importances_mean, kind="stable")
+        told = ", ".join(f"{self.features[j]} {self.importances_mean[j]:.4f}" for j in order)
+        size = (7.2, 1.2 + 0.3 * len(order))
+        return draw("importance", f"Bars of how much {self.metric} falls: {told}", size, self._paint)
+
+    def _paint(self, figure: Figure) -> None:
+        order = np.argsort(-self.importances_mean, kind="stable")
+        ax = axes(figure, f"By how much {self.metric} falls when a column is shuffled", f"{self.metric} lost", "")
+        rows, mean, error = range(len(order)), self.importances_mean[order], self.importances_std[order]
+        ax.barh(rows, mean, xerr=error, height=0.62, color=ACCENT, ecolor=INK)
+        ax.set_yticks(rows, [short(self.features[j]) for j in order], color=INK)
+        ax.invert_yaxis()
+
+    def __repr__(self) -> str:
+        best = np.argsort(-self.importances_mean, kind="stable")[:3]
+        told = ", ".join(f"{self.features[j]} {self.importances_mean[j]:.4f}" for j in best)
+        return f"<Importances: {self.metric} {self.score:.4f}; most lost without {told}>"
+
+
+def permutation_importance(
+    model: Any,
+    federation: Federation,
+    *,
+    n_repeats: int = 5,
+    random_state: Any = None,
+    min_count: int = FLOOR,
+    accept_risk: bool = False,
+) -> Importances:
+    """Return by how much a fitted model is worse when a column is shuffled, over the records of all parties.
+
+    Every party shuffles its own cells of the column among its own records; over rows a column that only tells parties
+    apart therefore counts for nothing. Opened is one number for each column and repeat, over all records.
+
+    Args:
+        model: a fitted classifier or regressor, a search, or a `Pipeline`, whose columns are then those it is given.
+        federation: labelled records; those that the model was not trained on show what it has learnt.
+        n_repeats: how often each column is shuffled.
+        random_state: an int shuffles in the same way again.
+        min_count: over how many records at least.
+        accept_risk: over columns and cells: accept that the labeller is told answers about shuffled records.
+    """
+    last = check_model(model, federation, "permutation_importance", min_count)
+    if not REPEATS.allows(n_repeats):
+        raise wrong_value("n_repeats", "permutation_importance", REPEATS.words, n_repeats)
+    by_rows = federation.partition == "horizontal"
+    if not by_rows and not accept_risk:
+        raise LocalError(f"{TOLD.format(federation.labeller)}: say accept_risk=True, or leave the importances out")
+    columns, seed = list(range(federation.n_features)), draw_seed(random_state)
+    variants = [federation, *(shuffle(federation, j, seed, r) for j in columns for r in range(n_repeats))]
+    asked = [last.ask(model.prepare(each) if hasattr(model, "prepare") else each) for each in variants]
+    held = dict(_judge(last, federation, [each.values for each in asked]))
+    role, protocol = (Holder, "shuffled_scores") if by_rows else (Labeller, "labeller_shuffled")
+    how = {"numbers": is_regressor(last), **protection_of(last)} if by_rows else {}
+    outcome = federation.run(protocol, {"shuffled": Values(role, held)}, min_count=min_count, **how)
+    scores = _as_scores(np.asarray(outcome.result), numbers=is_regressor(last))
+    lost = scores[0] - scores[1:].reshape(len(columns), n_repeats)
+    metric = "r2" if is_regressor(last) else "accuracy"
+    runs = [outcome, *(run for each in asked for run in each.outcomes)]
+    report = _report(last, federation, runs, dict(zip(federation.features, lost.mean(axis=1).tolist(), strict=True)))
+    return Importances(federation.features, lost, float(scores[0]), metric, report)
+
+
+def shuffle(federation: Federation, column: int, seed: int, repeat: int) -> Federation:
+    """Return the federation with one column shuffled: by each party its own cells, among its own records."""
+
+    def shuffled(party: str, part: Part) -> Part:
+        at = np.flatnonzero(federation.columns[party] == column)
+        if not len(at):
+            return part
+        X, draw_from = part.X.copy(), np.random.default_rng((seed, column, repeat, *party.encode()))
+        rows = np.arange(len(X)) if part.owned is None else np.flatnonzero(part.owned[:, at[0]])
+        X[rows, at[0]] = X[draw_from.permutation(rows), at[0]]
+        return dataclasses.replace(part, X=freeze(X))
+
+    parts = {party: shuffled(party, part) for party, part in federation.parts.items()}
+    return dataclasses.replace(federation, parts=parts)
+
+
+def _judge(model: Any, federation: Federation, values: list[F64]) -> Iterator[tuple[str, Shuffled]]:
+    """Return how the model does on the records of each party that has labels, a column for each variant."""
+    for party, part in federation.parts.items():
+        if federation.labeller not in {None, party} or part.y is None:
+            continue
+        rows = federation.rows[party]
+        if is_regressor(model):
+            targets = part.y.astype(np.float64)
+            yield party, Shuffled(np.stack([(targets - each[rows, 0]) ** 2 for each in values], axis=1), targets)
+        else:
+            right = [_is_right(model.classes_, each[rows], part.y) for each in values]
+            yield party, Shuffled(np.stack(right, axis=1), np.empty(0))
+
+
+def _is_right(classes: Array, values: F64, y: Array) -> F64:
+    return np.asarray(classes[choose_classes(values)] == y, dtype=np.float64)
+
+
+def _as_scores(told: F64, *, numbers: bool) -> F64:
+    """Return the score of each variant: the share of right answers, or R^2 from mean squared errors."""
+    means, variance = told[:-1], told[-1]
+    return 1.0 - means / max(variance, np.finfo(np.float64).tiny) if numbers else means
+
+
+def _report(model: Any, federation: Federation, runs: list[Outcome], figures: dict[str, float]) -> Report:
+    report = report_on(model, federation, runs[0], protection=model.report_.protection)
+    for run in runs[1:]:
+        add_outcome(report, run)
+    if federation.partition != "horizontal":
+        report.not_protected.insert(0, f"The columns of others: {TOLD.format(federation.labeller)}.")
+    report.title = f"Importance of columns: {report.title}"
+    report.figures = {f"lost without {name}": value for name, value in figures.items()}
+    return report

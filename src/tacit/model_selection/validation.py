@@ -1,0 +1,156 @@
+"""`tacit.cross_val_score`: how good a model is on records that it has not seen, fold by fold."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.feature_selection import SelectorMixin
+
+from tacit.arrays import F64
+from tacit.base.parameters import draw_seed
+from tacit.choreo.declaration import write_among, wrong_value
+from tacit.errors import LocalError
+from tacit.federation import Federation
+from tacit.metrics import evaluate
+from tacit.model_selection.search import FederatedGridSearch
+from tacit.model_selection.split import check_folds, deal_folds
+from tacit.numeric.groups.least_count import FLOOR
+from tacit.numeric.scores.grid import SCORINGS
+from tacit.report import Evaluation, Report
+from tacit.report.combined import combine
+from tacit.report.evaluation import ERROR_FIGURES, FIGURES
+
+IN_ONE_RUN = "all folds in one run, on one map of the records"
+ONE_BY_ONE = "a run for each fold, and its records judged by tacit.evaluate"
+
+
+@dataclass(frozen=True, repr=False)
+class Validation:
+    """What `tacit.cross_validate` found.
+
+    Attributes:
+        scores: of every fold, by a model that did not see its records.
+        metric: what the scores are: accuracy or another figure of classes, R^2 of numbers.
+        how: in which runs they were found.
+        report: what these runs opened and cost together.
+        evaluations: of every fold, where it was judged by itself.
+    """
+
+    scores: F64
+    metric: str
+    how: str
+    report: Report
+    evaluations: list[Evaluation] = field(default_factory=list)
+
+    @property
+    def mean(self) -> float:
+        """The mean over the folds."""
+        return float(np.mean(self.scores))
+
+    @property
+    def deviation(self) -> float:
+        """The standard deviation over the folds."""
+        return float(np.std(self.scores))
+
+    def __repr__(self) -> str:
+        return f"<Validation: {self.metric} {self.mean:.4f} ± {self.deviation:.4f} over {len(self.scores)} folds>"
+
+
+def cross_val_score(model: Any, federation: Federation, *, cv: int = 5, **options: Any) -> F64:
+    """Return the score of every fold, by a model that did not see its records, as scikit-learn does.
+
+    `cross_validate`, which takes the same arguments, also returns what that opened.
+    """
+    return cross_validate(model, federation, cv=cv, **options).scores
+
+
+def cross_validate(
+    model: Any,
+    federation: Federation,
+    *,
+    cv: int = 5,
+    scoring: str | None = None,
+    min_count: int = FLOOR,
+    random_state: Any = None,
+) -> Validation:
+    """Return how good a model is on records that it has not seen, fold by fold, and what finding out opened.
+
+    Every site deals its own records to the folds, class by class; over columns all sites deal the same records alike.
+    What has a search of its own (`PanSVC`, `GramSVC`) finds all scores in one run. Any other model is trained once for
+    each fold, and `tacit.evaluate` judges it there. Steps of a `Pipeline` that look at no labels are fitted once, on
+    all records, so that their sums are opened once; a step that selects features is fitted anew for each fold.
+
+    Args:
+        model: a classifier or regressor, or a `Pipeline` that ends in one; it is cloned, and stays as it is.
+        federation: labelled records.
+        cv: how many folds; fewer, where a fold would have too few records of a class.
+        scoring: a figure of `Evaluation`; accuracy, or R^2 of a regressor, by default.
+        min_count: how many of a site's records of a class a fold has, if it has any.
+        random_state: an int gives the same folds again; None others each time.
+    """
+    if not isinstance(federation, Federation):
+        raise LocalError(
+            f"cross_validate needs a Federation, got a {type(federation).__name__}: use scikit-learn's for plain arrays"
+        )
+    check_folds(cv, "cross_validate")
+    seed = draw_seed(random_state)
+    if hasattr(model, "steps") and not any(isinstance(step, SelectorMixin) for _, step in model.steps):
+        return _after_preparing(model, federation, cv, scoring, min_count, seed)
+    learner = seed_model(clone(model), seed)
+    if hasattr(learner, "search_request") and (scoring is None or scoring in SCORINGS):
+        return _in_one_run(learner, federation, cv, scoring or FIGURES[0])
+    if scoring is not None and scoring not in (known := (*FIGURES, *ERROR_FIGURES)):
+        raise wrong_value("scoring", "cross_validate", f"a str {write_among(known)} for this model", scoring)
+    return _one_by_one(learner, federation, cv, scoring, min_count, seed)
+
+
+def seed_model(model: Any, seed: int) -> Any:
+    """Return the model with one public seed for all folds, where it has none: maps that are the same open less."""
+    drawn = [name for name in model.get_params() if name.rsplit("__", 1)[-1] == "random_state"]
+    return model.set_params(**{name: seed for name in drawn if model.get_params()[name] is None})
+
+
+def _after_preparing(
+    model: Any, federation: Federation, cv: int, scoring: str | None, min_count: int, seed: int
+) -> Validation:
+    """Fit the steps that look at no labels on all records, and validate the last on what they make of them."""
+    *steps, (last, learner) = clone(model).steps
+    reports = {}
+    for name, step in ((name, step) for name, step in steps if step not in (None, "passthrough")):
+        federation = step.fit(federation).transform(federation)
+        reports[name] = step.report_
+    found = cross_validate(learner, federation, cv=cv, scoring=scoring, min_count=min_count, random_state=seed)
+    report = combine(type(model).__name__, {**reports, last: found.report})
+    return dataclasses.replace(found, report=report, how=f"{found.how}; prepared once, on all records")
+
+
+def _in_one_run(learner: Any, federation: Federation, cv: int, metric: str) -> Validation:
+    search = FederatedGridSearch(learner, {"C": [learner.C]}, scoring=metric, cv=cv, refit=False).fit(federation)
+    scores = [search.cv_results_[f"split{q}_test_score"][0] for q in range(search.n_splits_)]
+    return Validation(np.array(scores, dtype=np.float64), metric, IN_ONE_RUN, search.report_)
+
+
+def _one_by_one(
+    learner: Any, federation: Federation, cv: int, scoring: str | None, min_count: int, seed: int
+) -> Validation:
+    fitted = list(_fit_folds(learner, federation, cv, min_count, seed))
+    evaluations = [next(reversed(each.report_.evaluations.values())) for each in fitted]
+    metric = scoring or evaluations[0].metric
+    scores = [float(getattr(each, metric)) for each in evaluations]
+    report = combine(type(learner).__name__, {f"fold {q}": each.report_ for q, each in enumerate(fitted, 1)})
+    report.evaluations = {each.name: each for each in evaluations}
+    return Validation(np.array(scores), metric, ONE_BY_ONE, report, evaluations)
+
+
+def _fit_folds(learner: Any, federation: Federation, cv: int, min_count: int, seed: int) -> Iterator[Any]:
+    """Train a model without each fold in turn, and judge it on the fold."""
+    dealt = deal_folds(federation, cv, "cross_validate", min_count, seed)
+    for q in range(cv):
+        trained = clone(learner).fit(dealt.take(*(other for other in range(cv) if other != q)))
+        evaluate(trained, dealt.take(q), name=f"records of fold {q + 1}", min_count=min_count)
+        yield trained

@@ -1,0 +1,1 @@
+"""The steps of one party in a consensus."""

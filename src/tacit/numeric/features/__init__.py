@@ -1,0 +1,1 @@
+"""Maps of records to features, and which features matter."""

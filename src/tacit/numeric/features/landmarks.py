@@ -1,0 +1,286 @@
+"""Landmarks: k-means centres, each the mean of at least `min_cluster` records.
+
+    k-means:     label_i = argmin_c |x_i - m_c|,   m_c = mean of the records with label c                   (1)
+    merge:       while a cluster has fewer than min_cluster records, the smallest joins the nearest           (2)
+    give back:   while there are fewer than k, the widest cluster of 2 min_cluster records or more is cut
+                 across its longest axis, at its mean or as near as leaves min_cluster on both sides         (3)
+
+Where records are many, (1) iterates over a sample of them, and then every record joins the nearest centre: a centre is
+the mean of all records of its cluster, of which (2) and (3) count all.
+
+A cluster of one record IS that record, and at 15 % landmarks a third of them can be; (2) ends that. Without (3), which
+is not in the paper, up to half of the landmarks asked for are lost to (2).
+
+(1) is not scikit-learn's `KMeans`, to which the tests compare it. That one sets the number of BLAS threads of the whole
+process and warns about duplicate records, and neither is safe where each party is a thread. And where it stops before
+it has converged, its centres are the means of other clusters than its labels say, which may be of one record.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.sparse import csr_matrix
+
+from tacit.arrays import F64, I64
+from tacit.counted import counted
+from tacit.numeric.devices import CPU, Device, Held, square_rows
+
+BLOCK = 1 << 22  # distances held at once: 32 MiB
+ITERATIONS = 25  # of (1); later ones change the objective by less than a tenth of a percent
+SAMPLED = 256  # records for each cluster over which (1) iterates: its objective stays within 3 % of that of all
+POWER = 10  # steps towards the longest axis in (3); a rough one will do
+
+
+def centres(X: F64, k: int, min_cluster: int, seed: int) -> tuple[F64, I64]:
+    """Return at most k centres and how many records each is the mean of, at least `min_cluster`.
+
+    Returns none where records are too few.
+    """
+    X = np.ascontiguousarray(X, dtype=np.float64)
+    if min(k, len(X) // min_cluster) < 1:
+        return np.empty((0, X.shape[1])), np.empty(0, dtype=np.int64)
+    return means(X, clusters(X, k, min_cluster, seed))
+
+
+def clusters(X: F64, k: int, min_cluster: int, seed: int, device: Device = CPU) -> I64:
+    """Return the number of its cluster for every record.
+
+    There are at most k clusters and at least one, each of `min_cluster` records if there are as many.
+    """
+    k, middle = max(1, min(k, len(X) // min_cluster)), X.mean(axis=0)
+    # |m|^2 - 2 x.m cancels where the data lie far from 0
+    label = k_means_of_sample(X, middle, k, seed, device)
+    if np.bincount(label, minlength=k).min() >= min_cluster:
+        return label
+    shifted = X - middle
+    return give_back(shifted, merge_small(shifted, label, k, min_cluster), k, min_cluster)
+
+
+def clusters_of_groups(X: F64, group: I64, k: int, min_cluster: int, seed: int, device: Device = CPU) -> I64:
+    """Return the number of its cluster for every record, where clusters are unions of groups or pieces of them.
+
+    A piece has at least `min_cluster` records. As many clusters as groups are had without cutting a group. Fewer are
+    unions; for more, groups are cut, each by its share of k. What is then smaller than `min_cluster` joins the nearest,
+    as by (2).
+    """
+    if not group.any():  # one group, or every record a group of its own
+        return clusters(X, k, min_cluster, seed, device)
+    _, own, size = np.unique(group, return_inverse=True, return_counts=True)
+    label, number = own.ravel(), 0
+    if len(size) > k:
+        cells = sum_by_label(X, label, len(size)) / size[:, None]
+        label = k_means(cells - np.average(cells, axis=0, weights=size), size.astype(np.float64), k, seed)[label]
+    elif len(size) < k:
+        label = np.empty(len(X), dtype=np.int64)
+        for g, n in counted(tuple(enumerate(size))):
+            rows = np.flatnonzero(own.ravel() == g)
+            label[rows] = number + clusters(X[rows], max(1, round(k * n / len(X))), min_cluster, seed, device)
+            number = int(label[rows].max()) + 1
+    return merge_small(X - X.mean(axis=0), label, int(label.max()) + 1, min_cluster)
+
+
+def centres_of_cells(cells: F64, size: I64, k: int, seed: int) -> F64:
+    """Return at most k centres of cells that are known by mean and size only.
+
+    Each is the mean of all records of its cells.
+    """
+    if len(cells) <= k:
+        return cells
+    weight = size.astype(np.float64)
+    shifted = cells - np.average(cells, axis=0, weights=weight)
+    used, label = np.unique(k_means(shifted, weight, k, seed), return_inverse=True)
+    centre: F64 = sum_by_label(cells * weight[:, None], label, len(used)) / np.bincount(label, weights=weight)[:, None]
+    return centre
+
+
+def k_means(X: Held, weight: F64, k: int, seed: int, device: Device = CPU) -> I64:
+    """Return the better of two clusterings: seeds drawn by distance suit few clusters, seeds far apart suit many.
+
+    Records are on a device, where distances and sums are computed; what is of the clusters is not.
+    """
+    starts = (seeds(X, weight, k, np.random.default_rng(seed), device), spread_seeds(X, k, device))
+    found = (lloyd(X, weight, start, device) for start in counted(starts))
+    return min(found, key=lambda label: within(X, weight, label, k, device))
+
+
+def k_means_of_sample(X: F64, middle: F64, k: int, seed: int, device: Device = CPU) -> I64:
+    """Return the clusters of all records, whose centres (1) found in a sample of them, or in all where they are few.
+
+    Records are taken from their middle on.
+    """
+    if len(X) <= SAMPLED * k:
+        return k_means(device.put(X - middle), np.ones(len(X)), k, seed, device)
+    rows = np.sort(np.random.default_rng(seed).choice(len(X), SAMPLED * k, replace=False))
+    some = X[rows] - middle
+    found, _ = means(some, k_means(device.put(some), np.ones(len(rows)), k, seed, device))
+    step, label = max(1, max(BLOCK, device.block) // max(k, X.shape[1])), np.empty(len(X), dtype=np.int64)
+    for i in range(0, len(X), step):
+        label[i : i + step] = nearest(device.put(X[i : i + step]) - device.put(middle), found, device)
+    return label
+
+
+def within(X: Held, weight: F64, label: I64, k: int, device: Device = CPU) -> float:
+    """Return what (1) makes small: weighted squares about the means, less those about 0."""
+    total = np.maximum(np.bincount(label, weights=weight, minlength=k), np.finfo(np.float64).tiny)
+    return -float((np.square(weighted_sums(X, weight, label, k, device)).sum(axis=1) / total).sum())
+
+
+def lloyd(X: Held, weight: F64, start: I64, device: Device = CPU) -> I64:
+    """Iterate (1) from the records numbered in `start`, and return the number of its cluster for every record.
+
+    Some clusters may be used by none.
+    """
+    middle = np.stack([device.get(X[int(i), :]) for i in start])
+    label = nearest(X, middle, device)
+    for _ in counted(range(ITERATIONS)):
+        total = np.bincount(label, weights=weight, minlength=len(middle))
+        sums = weighted_sums(X, weight, label, len(middle), device)
+        used = total > 0
+        middle[used] = sums[used] / total[used, None]
+        before, label = label, nearest(X, middle, device)
+        if np.array_equal(before, label):
+            break
+    return label
+
+
+def seeds(X: Held, weight: F64, k: int, draw: np.random.Generator, device: Device = CPU) -> I64:
+    """Return the seeds of k-means++: each next one is drawn by weight times squared distance to those before.
+
+    There are fewer than k if they cover all.
+    """
+    chosen = [int(draw.choice(len(weight), p=weight / weight.sum()))]
+    squares, far = square_rows(X, device.xp), np.full(len(weight), np.inf)
+    while len(chosen) < k:
+        last = chosen[-1]
+        np.minimum(far, device.get(squares + squares[last] - 2.0 * _dots(X, last, device)), out=far)
+        far[last] = 0.0
+        odds = np.cumsum(weight * np.maximum(far, 0.0))
+        if not odds[-1] > 0:
+            break
+        at = min(draw.random() * odds[-1], np.nextafter(odds[-1], 0.0))
+        chosen.append(int(np.searchsorted(odds, at, side="right")))
+    return np.array(chosen, dtype=np.int64)
+
+
+def _dots(X: Held, i: int, device: Device) -> Held:
+    if isinstance(X, np.ndarray):
+        # einsum, not BLAS: a small product on all cores waits for the other parties' threads
+        return np.einsum("ij,j->i", X, X[i])
+    return device.xp.sum(X * X[i, :], axis=1)
+
+
+def spread_seeds(X: Held, k: int, device: Device = CPU) -> I64:
+    """Return seeds far apart: each next one is the record farthest from those before, the first is nearest to 0.
+
+    No region is left without a seed.
+    """
+    xp = device.xp
+    chosen = [int(xp.argmin(square_rows(X, xp)))]
+    far = square_rows(X - X[chosen[0], :], xp)
+    while len(chosen) < k and float(xp.max(far)) > 0:
+        chosen.append(int(xp.argmax(far)))
+        far = xp.minimum(far, square_rows(X - X[chosen[-1], :], xp))
+    return np.array(chosen, dtype=np.int64)
+
+
+def nearest(X: Held, middle: F64, device: Device = CPU) -> I64:
+    """Return the number of the nearest centre for every record, computed block by block."""
+    squares, label = device.put(np.einsum("ij,ij->i", middle, middle)), np.empty(X.shape[0], dtype=np.int64)
+    there = device.put(np.ascontiguousarray(-2.0 * middle.T))
+    step = max(1, max(BLOCK, device.block) // max(1, len(middle)))
+    for start in range(0, len(label), step):
+        some = X[start : min(start + step, len(label)), :]
+        label[start : start + step] = device.get(_closest(some, there, squares, device))
+    return label
+
+
+def _closest(X: Held, there: Held, squares: Held, device: Device) -> Held:
+    """Return where squares + X @ there is smallest in the line of every record."""
+    if isinstance(X, np.ndarray):
+        distance = X @ there
+        distance += squares
+        return distance.argmin(axis=1)
+    # records in columns: across lines CuPy compiles one small kernel, and along them one for each width, of seconds
+    distance = there.T @ X.T
+    distance += squares[:, None]
+    return device.xp.argmin(distance, axis=0)
+
+
+def weighted_sums(X: Held, weight: F64, label: I64, k: int, device: Device = CPU) -> F64:
+    """Return the weighted sum of the records under each label, where records are on a device."""
+    if isinstance(X, np.ndarray):
+        return sum_by_label(X * weight[:, None], label, k)
+    # no function of the array API adds up by label, and a product with marks is as fast
+    marks = device.put(label)[:, None] == device.put(np.arange(k))[None, :]
+    weighted = X * device.put(weight)[:, None]
+    found: F64 = device.get(device.cast(marks, "float64").T @ weighted)
+    return found
+
+
+def sum_by_label(X: F64, label: I64, k: int) -> F64:
+    """Return the sum of the records under each label."""
+    member = csr_matrix((np.ones(len(X)), (label, np.arange(len(X)))), shape=(k, len(X)))
+    return np.asarray(member @ X, dtype=np.float64)
+
+
+def means(X: F64, label: I64) -> tuple[F64, I64]:
+    """Return mean and size of every cluster that is used."""
+    size = np.bincount(label)
+    used = size > 0
+    return sum_by_label(X, label, len(size))[used] / size[used, None], size[used]
+
+
+def merge_small(X: F64, label: I64, k: int, min_cluster: int) -> I64:
+    """Return the clusters after small ones have joined the nearest, (2)."""
+    label, sums, size = label.copy(), sum_by_label(X, label, k), np.bincount(label, minlength=k)
+    for _ in range(k):
+        small = int(np.where(size > 0, size, len(X) + 1).argmin())
+        if size[small] >= min_cluster:
+            break
+        distance = np.full(k, np.inf)
+        others = np.flatnonzero((size > 0) & (np.arange(k) != small))
+        distance[others] = np.square(sums[others] / size[others, None] - sums[small] / size[small]).sum(axis=1)
+        into = int(distance.argmin())
+        label[label == small] = into
+        sums[into] += sums[small]
+        size[into] += size[small]
+        size[small] = 0
+    return label
+
+
+def give_back(X: F64, label: I64, k: int, min_cluster: int) -> I64:
+    """Return the clusters after wide ones were cut until there are k, (3)."""
+    used, label = np.unique(label, return_inverse=True)
+    if len(used) >= k:
+        return label.ravel()
+    clusters = [np.flatnonzero(label == c) for c in range(len(used))]
+    width = [_width(X, rows, min_cluster) for rows in clusters]
+    while len(clusters) < k and max(width) > 0:
+        widest = int(np.argmax(width))
+        halves = cut(X, clusters[widest], min_cluster)
+        clusters[widest], width[widest] = halves[0], _width(X, halves[0], min_cluster)
+        clusters.append(halves[1])
+        width.append(_width(X, halves[1], min_cluster))
+    for number, rows in enumerate(clusters):
+        label[rows] = number
+    return label
+
+
+def cut(X: F64, rows: I64, min_cluster: int) -> tuple[I64, I64]:
+    """Return one cluster as two, cut across its longest axis."""
+    off = X[rows] - X[rows].mean(axis=0)
+    axis = off[np.einsum("ij,ij->i", off, off).argmax()]
+    for _ in range(POWER):
+        axis = off.T @ (off @ axis)
+        axis /= np.linalg.norm(axis)
+    along = off @ axis
+    low = min(max(int((along < 0).sum()), min_cluster), len(rows) - min_cluster)
+    order = np.argsort(along, kind="stable")
+    return rows[np.sort(order[:low])], rows[np.sort(order[low:])]
+
+
+def _width(X: F64, rows: I64, min_cluster: int) -> float:
+    """Return the sum of squares about the mean; 0 where the cluster cannot be cut."""
+    if len(rows) < 2 * min_cluster or np.array_equal(X[rows].min(axis=0), X[rows].max(axis=0)):
+        return 0.0
+    return float(np.square(X[rows] - X[rows].mean(axis=0)).sum())

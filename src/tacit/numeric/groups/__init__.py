@@ -1,0 +1,1 @@
+"""Groups of rows that no sum tells apart, and how large they must be."""

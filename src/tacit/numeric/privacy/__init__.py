@@ -1,0 +1,1 @@
+"""Differential privacy: what a noisy sum costs, and how much noise a budget asks for."""

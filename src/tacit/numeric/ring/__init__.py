@@ -1,0 +1,1 @@
+"""Numbers as words of a ring, drawn, packed and brought back."""

@@ -1,0 +1,1 @@
+"""Folds, grids, histograms, and how good decision values are."""

@@ -1,0 +1,180 @@
+"""How the dual of an SVM is solved in shares: every number that is public before a run begins.
+
+With beta = y a / C the equality constraint is public, and the box is one wide:
+
+    min  1/2 beta'K beta - (y / C)'beta,     1'beta = 0,     l <= beta <= u,     u = [y = 1],  l = u - 1             (1)
+
+K has a diagonal whose mean is at most 1 (a kernel is divided by a number, and C multiplied with it). Douglas and
+Rachford's iteration with P = I - 11'/n and Z = rho (PKP + rho I)^-1, from t = z = 0:
+
+    q = 2 z - t + y / (rho C),     a = Z q - mean(q),     t += 15/8 (a - z),     z = clip(t, l, u)                   (2)
+
+beta = a of the last one, and the bias is C (rho mean(q) - mean(K beta)). With the linear kernel q
+goes on turning around its end: there a is of the mean of the last q.
+
+No value leaves its window. The iteration comes no further from its end t* than it began, so that |t| <= 2 |t*|, and
+
+    |t*| <= sqrt(n) + (|PK beta| + sqrt(n) / C) / rho,     |PK beta| <= sqrt(n) sqrt(beta'K beta) <= n / sqrt(C)     (3)
+
+since no eigenvalue of K is above its trace, n at most, and at the end beta'K beta <= y'beta / C <= n / C.
+
+With class weights the box is w_i <= 1 wide, l = -[y = -1] w, and w is in shares. Then
+
+    clip(t, l, l + w) = l + max(t - l, 0) - max(t - l - w, 0)                                                        (4)
+
+where max(v, 0) is a clip in units that no v reaches: as many rounds, and twice the values. Its tables do not grow with
+the window, so that (4) serves wide windows too, there with w = 1.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+from tacit.errors import LocalError
+from tacit.numeric.shares.clipping import Window
+from tacit.numeric.shares.squares import ERROR, LEAST, Squares, choose_squares
+
+K_BITS = 30  # after the point, of a kernel and of its powers
+Q_BITS = 21  # of q, z and beta
+WORD = 64
+RELAX = 15  # eighths
+Z_BITS = 20  # at least, of the resolvent
+ROW_BITS = 24  # of the mean of a row of K, and of K in an answer
+ABOVE, FINE = 3, 11  # bits before the point, and of a digit, of (4)
+MOST_ROUNDS = 2000
+RIDGE = 0.2  # at most, of the linear kernel
+STEEPEST = 2.0**19  # kappa of the linear kernel, at most
+RELATIVE = 3e-2  # error of R of the linear kernel, before Newton's step
+WIDE = 13  # bits of a window from which on tables of (4) are smaller
+BIAS = 2.0 ** (62 - ROW_BITS - Q_BITS - 2)  # the size that a bias over C, or rho q, does not reach
+
+
+@dataclass(frozen=True)
+class Spectrum:
+    """What is public of a kernel matrix whose diagonal has a mean of at most 1.
+
+    peak: no entry of PKP is larger. ridge: rho is ridge C^-0.4. rounds: of (2), for up to `records` records and a C of
+    up to `price`. averaged: beta is of the mean of the last 2^averaged q. narrow: the resolvent is made in as many
+    dimensions as there are columns (`linear_plan`).
+    """
+
+    peak: float
+    ridge: float = 1.5
+    rounds: int = 57
+    records: int = 455
+    price: float = 10.0
+    averaged: int = 0
+    narrow: bool = False
+
+
+RBF = Spectrum(2.0)  # entries between 0 and 1, so that no PKP_ii = K_ii - 2 mean_j K_ij + mean K is above 2
+
+
+def describe_powers(n: int, largest: float) -> Spectrum:
+    """Return what is public of a power of dot products, of which no entry exceeds `largest`."""
+    return Spectrum(min(float(n), 4.0 * largest), rounds=100)  # the trace, and the distance of two records
+
+
+def describe_linear(n: int, mean: float) -> Spectrum:
+    """Return what is public of the linear kernel, with the mean of its diagonal, at most 1.
+
+    The ridge falls with the records, which say more of each column.
+    """
+    return Spectrum(float(n), RIDGE * min(1.0, 455 / n) * mean**0.6, 200, 2000, 500.0, 6, narrow=True)
+
+
+@dataclass(frozen=True)
+class DualPlan:
+    """How many records and problems, what errors cost, and what follows from it.
+
+    rho: the ridge of (2). squares: how Z is made. scale, shift: of p_0 (`choose_whole`, `choose_narrow`). window: of
+    t - l. rounds: how often (2) is done. averaged: beta is of the mean of the last 2^averaged q. doubled: (4) is used.
+    """
+
+    n: int
+    problems: int
+    C: float
+    rho: float
+    squares: Squares
+    scale: int
+    shift: int
+    window: Window
+    rounds: int
+    averaged: int
+    doubled: bool = False
+
+    @property
+    def clipping(self) -> Window:
+        """Where the point is while values are clipped: for (4) so far up that none of them reaches 1."""
+        window = self.window
+        return Window(WORD, ABOVE, Q_BITS + window.I - ABOVE, FINE) if self.doubled else window
+
+    @property
+    def z_bits(self) -> int:
+        """How many bits after the point Z has."""
+        return self.window.G - 3 - Q_BITS
+
+
+def plan_dual(n: int, problems: int, C: float, kernel: Spectrum = RBF, *, weighted: bool = False) -> DualPlan:
+    """Return the plan; refuse what would not fit."""
+    unit = n / 2**ROW_BITS  # of rho, so that what the bias takes of it is exact
+    least = 2.0 ** next_exponent(kernel.peak) / STEEPEST if kernel.narrow else 0.0
+    rho = unit * max(1, round(max(kernel.ridge * C**-0.4, least) / unit))
+    squares, scale, shift = (choose_narrow if kernel.narrow else choose_whole)(n, rho, kernel.peak)
+    reach = 2.0 * (math.sqrt(n) + (n / math.sqrt(C) + math.sqrt(n) / C) / rho) + 2.0
+    before = max(ABOVE, math.ceil(math.log2(reach)) + 1)
+    doubled = weighted or before > WIDE
+    window = Window(WORD, before + (ABOVE - 1) * doubled, Q_BITS)
+    rounds = choose_rounds(n, C, kernel)
+    if rounds > MOST_ROUNDS:
+        raise LocalError(f"C={C:g} with {n} records would take {rounds} iterations in shares: lower C, or use PanSVC")
+    plan = DualPlan(n, problems, C, rho, squares, scale, shift, window, rounds, kernel.averaged, doubled)
+    if plan.z_bits < Z_BITS and kernel.narrow and kernel.ridge < RIDGE:
+        return plan_dual(n, problems, C, replace(kernel, ridge=2 * kernel.ridge), weighted=weighted)
+    if plan.z_bits < Z_BITS or reach * rho >= BIAS:
+        raise LocalError(
+            f"C={C:g} with {n} records can reach {reach:.3g}, which leaves no room in 64 bits: use a larger C, or fewer"
+            " records"
+        )
+    return plan
+
+
+def choose_whole(n: int, rho: float, peak: float) -> tuple[Squares, int, int]:
+    """Return how Z is made of PKP, n x n, and the scale and shift of p_0; refuse too many records."""
+    shift = math.floor(math.log2(n / peak)) + K_BITS + 2
+    scale = (1 << max(0, shift)) // n**3
+    if scale < 1:
+        raise LocalError(f"{n} records are too many to train in shares with this kernel: take a sample, or use PanSVC")
+    largest = (1 << shift) / (scale * n**2)  # eigenvalue of PKP
+    kappa = max(largest / rho, LEAST)
+    if kappa > largest / rho:
+        scale = max(1, int(scale * largest / rho / LEAST))
+        kappa = (1 << shift) / (scale * n**2) / rho
+    return choose_squares(kappa), scale, shift
+
+
+def choose_narrow(n: int, rho: float, peak: float) -> tuple[Squares, int, int]:
+    """Return how R of `linear_plan` is made of X'X, and the shift of p_0 = I - X'X / 2^shift."""
+    del n
+    shift = next_exponent(max(peak, LEAST * rho))
+    kappa = 2.0**shift / rho
+    return choose_squares(kappa, min(ERROR, RELATIVE / math.sqrt(1.0 + kappa))), 1, shift
+
+
+def next_exponent(largest: float) -> int:
+    """Return the exponent of the next power of two."""
+    return math.ceil(math.log2(largest))
+
+
+def check_answers(n: int, largest: float, C: float) -> None:
+    """Refuse records whose decision values could leave their window: K(z, .) beta <= sqrt(K(z, z) beta'K beta)."""
+    reach = math.sqrt(largest * n / C)
+    if reach >= BIAS:
+        raise LocalError(f"decision values could reach {reach * C:.3g}, too large for shares: scale the records")
+
+
+def choose_rounds(n: int, C: float, kernel: Spectrum = RBF) -> int:
+    """Return how often (2) is done: more for more records, and for dearer errors."""
+    more = math.sqrt(max(1.0, n / kernel.records)) * math.sqrt(math.sqrt(max(1.0, C / kernel.price)))
+    return round(kernel.rounds * more)

@@ -1,0 +1,1 @@
+"""Kernels and solvers of support vector machines."""

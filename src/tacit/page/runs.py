@@ -1,0 +1,87 @@
+"""Runs: every job of the site, and one of them as it goes."""
+
+from __future__ import annotations
+
+from starlette.responses import Response
+
+from tacit.consortium.jobs.folder import Folder
+from tacit.consortium.jobs.standing import standing
+from tacit.consortium.jobs.states import STATES
+from tacit.consortium.site.telling import describe_progress
+from tacit.errors import LocalError
+from tacit.page.desk import Desk
+from tacit.page.pictures import HIGH, WIDE, draw_lines, seat_sites
+from tacit.page.readers import describe_fact, is_grave, list_readers
+from tacit.page.visit import Views, Visit
+
+PER_PAGE = 50
+
+
+def show_all(visit: Visit) -> Response:
+    """Show all jobs, the newest first, so many to a page."""
+    lines, asked = visit.desk.list_jobs(), visit.request.query_params.get("page", "1")
+    last = max(1, -(-len(lines) // PER_PAGE))
+    number = min(int(asked), last) if asked.isdecimal() and asked != "0" else 1
+    shown = lines[(number - 1) * PER_PAGE : number * PER_PAGE]
+    return visit.page("runs.html", lines=shown, number=number, last=last, total=len(lines), states=STATES)
+
+
+def show_one(visit: Visit) -> Response:
+    """Show a job: who is there, how far it is, what has been learnt so far."""
+    desk, folder = visit.desk, visit.desk.folder(visit.job)
+    job, (state, why) = folder.job, describe_state(desk, folder)
+    places = seat_sites(job)
+    return visit.page(
+        "run.html",
+        job=job,
+        state=state,
+        why=why,
+        meaning=STATES.get(state, ""),  # type: ignore[call-overload]
+        places=list(places.values()),
+        lines=draw_lines(job, places),
+        wide=WIDE,
+        high=HIGH,
+        readers=list_readers(job),
+        describe=describe_fact,
+        grave=is_grave,
+        audits=[file.name for file in folder.audits],
+        analyst=desk.analyst is not None,
+        finished=state == "finished",
+    )
+
+
+def describe_state(desk: Desk, folder: Folder) -> tuple[str, str]:
+    """Return the state of a job, and what there is to say of it."""
+    if desk.analyst is None:
+        found = standing(folder)
+        return found.state, found.why
+    news = desk.ask(folder)
+    if news is None:
+        return "unknown", f"no word from {folder.job.roles.coordinator}: does it run?"
+    return news.state, describe_progress(news)
+
+
+def resume(visit: Visit) -> Response:
+    """Have a job of the analyst that stopped taken up again."""
+    folder, analyst = visit.desk.folder(visit.job), visit.desk.analyst
+    if analyst is None:
+        raise LocalError(f"only {folder.job.submitter} can have it taken up again: ask there")
+    analyst.take_up(folder.job)
+    return visit.go(f"/runs/{folder.id}")
+
+
+def withdraw(visit: Visit) -> Response:
+    """Take a job of the analyst back."""
+    folder, analyst = visit.desk.folder(visit.job), visit.desk.analyst
+    if analyst is None:
+        raise LocalError(f"only {folder.job.submitter} can withdraw it: ask there")
+    analyst.withdraw(folder.job, visit.text("reason"))
+    return visit.go(f"/runs/{folder.id}")
+
+
+VIEWS: Views = {
+    ("GET", "/runs"): show_all,
+    ("GET", "/runs/{job}"): show_one,
+    ("POST", "/runs/{job}/resume"): resume,
+    ("POST", "/runs/{job}/withdraw"): withdraw,
+}

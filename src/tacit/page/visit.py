@@ -1,0 +1,93 @@
+"""A visit: one request of one person, what was sent with it, and how it is answered."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from jinja2 import Environment
+from starlette.datastructures import FormData, UploadFile
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+
+from tacit.page.desk import Desk, Kind
+from tacit.page.rendering import make_environment
+from tacit.page.sessions import Patience, Session, Sessions
+
+SEE_OTHER = 303
+FORM = "form"  # the field of a form that only a page of ours can fill
+# the pages of each kind of site, in the order of the menu
+MENU: dict[Kind, tuple[tuple[str, str], ...]] = {
+    "party": (
+        ("/proposals", "Proposals"), ("/runs", "Runs"), ("/results", "Results"), ("/register", "Register"),
+        ("/audit", "Audit"), ("/site", "This site"),
+    ),
+    "coordinator": (("/runs", "Runs"), ("/results", "Results"), ("/audit", "Audit"), ("/site", "This site")),
+    "analyst": (
+        ("/study", "Study"), ("/runs", "Runs"), ("/results", "Results"), ("/audit", "Audit"), ("/site", "This site"),
+    ),
+}  # fmt: skip
+
+
+@dataclass
+class Web:
+    """All that the pages of one site share."""
+
+    desk: Desk
+    cookie: str
+    secure: bool
+    sessions: Sessions = field(default_factory=Sessions)
+    patience: Patience = field(default_factory=Patience)
+    stopping: threading.Event = field(default_factory=threading.Event)
+    templates: Environment = field(default_factory=make_environment)
+
+    def page(self, name: str, status: int = 200, **values: Any) -> HTMLResponse:
+        """Return a page made of a template."""
+        usual = {"site": self.desk.name, "kind": self.desk.kind, "person": "", "token": "", "menu": (), "here": ""}
+        return HTMLResponse(self.templates.get_template(name).render({**usual, **values}), status)
+
+
+@dataclass(frozen=True)
+class Visit:
+    """A request of somebody who is logged in."""
+
+    web: Web
+    session: Session
+    request: Request
+    form: FormData
+
+    @property
+    def desk(self) -> Desk:
+        """What the page looks at."""
+        return self.web.desk
+
+    @property
+    def job(self) -> str:
+        """The job that the address names."""
+        return str(self.request.path_params["job"])
+
+    def text(self, name: str) -> str:
+        """Return a field of the form; empty if it was left out, or is a file."""
+        value = self.form.get(name, "")
+        return "" if isinstance(value, UploadFile) else value
+
+    def page(self, name: str, status: int = 200, **values: Any) -> HTMLResponse:
+        """Return a page made of a template, with the menu of the site."""
+        menu = MENU[self.desk.kind]
+        here = next((path for path, _ in menu if self.request.url.path.startswith(path)), "")
+        own = {"person": self.session.name, "token": self.session.form, "menu": menu, "here": here}
+        return self.web.page(name, status, **own, **values)
+
+    def go(self, path: str) -> Response:
+        """Send the browser to another page of ours."""
+        return RedirectResponse(path, SEE_OTHER)
+
+    def attach(self, content: bytes, name: str, kind: str) -> Response:
+        """Return a file to be kept under that name."""
+        return Response(content, media_type=kind, headers={"Content-Disposition": f'attachment; filename="{name}"'})
+
+
+View = Callable[[Visit], Response]
+Views = Mapping[tuple[str, str], View]  # by method and path

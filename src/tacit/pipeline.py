@@ -1,0 +1,262 @@
+"""Pipeline: scikit-learn's, for federations: fitted, reported, saved and exported as one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from sklearn import pipeline as sklearn_pipeline
+from sklearn.compose import ColumnTransformer
+from sklearn.feature_selection import SelectorMixin
+from sklearn.pipeline import _final_estimator_has
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
+
+from tacit.arrays import Array
+from tacit.base.release import Releasable
+from tacit.base.saved import SavedPipeline, check_steps, save
+from tacit.base.shares import divide_budget, write_total
+from tacit.errors import LocalError
+from tacit.federation import Federation
+from tacit.models.answers import Answers
+from tacit.models.export import export
+from tacit.models.handle import Handle
+from tacit.models.prepared import Kept
+from tacit.progress import begin_step, watching
+from tacit.report import Report
+from tacit.report.combined import combine
+
+UNUSED = (None, "passthrough")  # scikit-learn's words for a step that does nothing
+
+
+class Pipeline(Releasable, sklearn_pipeline.Pipeline):  # type: ignore[misc]  # scikit-learn is untyped
+    """scikit-learn's Pipeline, with a report of all its steps and a model file.
+
+    A `Federation` passes from step to step, transformed at each of its parties; plain arrays do as in scikit-learn.
+    Every step is a run of its own.
+
+    Args:
+        steps: as in scikit-learn: (name, estimator), one after the other.
+        transform_input: as in scikit-learn, and so are memory and verbose.
+        memory: see there.
+        verbose: see there.
+        savable: refuse before the training what `save` would refuse after it; False allows steps of other packages,
+            which have no model file.
+        epsilon: one budget of differential privacy for all steps together (docs/privacy.md): `fit` divides it, and sets
+            epsilon, delta and honest of every step. None: as the steps say.
+        delta: with epsilon, of which probability the events are that it does not bound; at most one over the records.
+        honest: with epsilon, how many of the data holders are taken to keep their noise to themselves; None: half.
+        shares: with epsilon, {step: its share of the budget}, 1 together; None: half for the last step.
+
+    Attributes:
+        report_: what all steps together opened and cost.
+        federation_: who held which of the columns that the first step was given.
+        overview_: what the table looked like, where a study began with a look at it.
+    """
+
+    steps: list[tuple[str, Any]]
+    report_: Report
+    overview_: Any
+
+    def __init__(
+        self,
+        steps: Any,
+        *,
+        transform_input: Any = None,
+        memory: Any = None,
+        verbose: bool = False,
+        savable: bool = True,
+        epsilon: float | None = None,
+        delta: float = 1e-5,
+        honest: int | None = None,
+        shares: Mapping[str, float] | None = None,
+    ) -> None:
+        super().__init__(steps, transform_input=transform_input, memory=memory, verbose=verbose)
+        self.savable = savable
+        self.epsilon, self.delta, self.honest, self.shares = epsilon, delta, honest, shares
+
+    def fit(self, X: Any, y: Any = None, **params: Any) -> Self:
+        """Fit the steps, one on what the one before makes of X, a `Federation` or plain records."""
+        self.divide_budget()
+        if self.savable:
+            self.check_savable()
+        if hasattr(self, "overview_"):  # of what it was fitted on before
+            del self.overview_
+        with watching(type(self).__name__, self.verbose or None) as watch:  # scikit-learn's default says nothing of one
+            fitted = X.backend.conduct(X, self) if isinstance(X, Federation) else None
+            if fitted is None:
+                with watch.in_steps([name for name, _ in self.steps]):
+                    super().fit(X, y, **params)
+            else:
+                return self.take(fitted)
+        self.combine_reports()
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None, **params: Any) -> Any:
+        """Fit the steps, and return what all of them make of X."""
+        return self.fit(X, y, **params).transform(X)
+
+    def _log_message(self, step_idx: int) -> str | None:
+        """Say that a step begins, which is when scikit-learn asks what to write of it."""
+        begin_step(self.steps[step_idx][0])
+        message: str | None = super()._log_message(step_idx)
+        return message
+
+    @available_if(_final_estimator_has("predict"))  # type: ignore[untyped-decorator]
+    def predict(self, X: Any, **params: Any) -> Any:
+        """What the last step predicts; of records of sites between organisations, where the answers are."""
+        there = self._ask_elsewhere(X)
+        return super().predict(X, **params) if there is None else there
+
+    @available_if(_final_estimator_has("decision_function"))  # type: ignore[untyped-decorator]
+    def decision_function(self, X: Any, **params: Any) -> Any:
+        """Decision values of the last step; of records of sites, where the answers are."""
+        there = self._ask_elsewhere(X)
+        return super().decision_function(X, **params) if there is None else there
+
+    @available_if(_final_estimator_has("predict_proba"))  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any, **params: Any) -> Any:
+        """Probabilities by the last step; of records of sites, where the answers are."""
+        there = self._ask_elsewhere(X)
+        return super().predict_proba(X, **params) if there is None else there
+
+    @available_if(_final_estimator_has("predict_log_proba"))  # type: ignore[untyped-decorator]
+    def predict_log_proba(self, X: Any, **params: Any) -> Any:
+        """Logarithms of the probabilities; of records of sites, where the answers are."""
+        there = self._ask_elsewhere(X)
+        return super().predict_log_proba(X, **params) if there is None else there
+
+    @available_if(_final_estimator_has("score"))  # type: ignore[untyped-decorator]
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any) -> float:
+        """The score of the last step; on labelled records of sites, by one job."""
+        check_is_fitted(self)
+        found = X.backend.score(X, self) if isinstance(X, Federation) and y is None else None
+        return float(super().score(X, y, sample_weight, **params)) if found is None else float(found)
+
+    def _ask_elsewhere(self, X: Any) -> Answers | None:
+        """Return where the answers about records of sites are; None if they come back to this process."""
+        check_is_fitted(self)
+        found: Answers | None = X.backend.ask(X, self) if isinstance(X, Federation) else None
+        return found
+
+    def divide_budget(self) -> None:
+        """Give every step its share of epsilon, if the pipeline has one."""
+        if self.epsilon is not None:
+            divide_budget(list(self._used()), self.epsilon, self.delta, self.honest, self.shares)
+
+    def check_savable(self) -> None:
+        """Raise if the pipeline, once fitted, would have no model file."""
+        check_steps(self._used())
+
+    def take(self, fitted: Pipeline) -> Self:
+        """Become another pipeline, which was fitted with the same steps, under the parameters that this one's have."""
+        for (_, mine), (_, step) in zip(self._used(), fitted.steps, strict=True):
+            step.set_params(**mine.get_params(deep=False))
+        made = iter(fitted.steps)
+        self.steps = [pair if pair[1] in UNUSED else next(made) for pair in self.steps]
+        self.combine_reports()
+        return self
+
+    def combine_reports(self) -> None:
+        """Put the reports of the steps together, after that of a look at the table."""
+        looked = {"overview": self.overview_.report} if hasattr(self, "overview_") else {}
+        reports = {**looked, **{name: step.report_ for name, step in self.steps if hasattr(step, "report_")}}
+        if self.steps and reports:
+            self.report_ = combine(type(self).__name__, reports)
+        elif looked:
+            self.report_ = self.overview_.report
+        total = write_total(self._used())
+        if total:
+            self.report_.figures = {**total, **(self.report_.figures or {})}
+
+    def prepare(self, X: Any) -> Any:
+        """Return records, or a `Federation`, as the last step gets them."""
+        check_is_fitted(self)
+        for _, step in list(self._steps())[:-1]:
+            X = step.transform(X)
+        return X
+
+    @property
+    def handle_(self) -> Handle | None:
+        """What is here of a model that stays in shares at sites; None of a public or a simulated one."""
+        check_is_fitted(self)
+        *_, (_, last) = self._steps()
+        found: Handle | None = getattr(last, "handle_", None)
+        return found
+
+    @property
+    def federation_(self) -> Federation:
+        """Who held which of the columns that the first step was given."""
+        found: Federation = next(self._steps())[1].federation_
+        return found
+
+    def get_feature_names_out(self, input_features: Any = None) -> Array:
+        """Names of the columns that the last step makes, or of those that it is given if it makes none."""
+        check_is_fitted(self)
+        names = _check_feature_names_in(self, input_features)
+        for _, step in self._steps():
+            if hasattr(step, "get_feature_names_out"):
+                names = step.get_feature_names_out(names)
+        return np.asarray(names, dtype=object)
+
+    def save(self, path: str | Path) -> Path:
+        """Write all steps into one model file; its header says whose records it contains."""
+        check_is_fitted(self)
+        return save(self, path)
+
+    def describe(self) -> SavedPipeline:
+        """Return what its model file holds: every step that does something; of a search the model that it found."""
+        self.check_savable()
+        steps = {name: step for name, step in self.steps if step not in (None, "passthrough")}
+        return SavedPipeline(tuple(steps), tuple(step.describe() for step in steps.values()))
+
+    def to_sklearn(self) -> Any:
+        """The same as a fitted pipeline of scikit-learn's own classes."""
+        check_is_fitted(self)
+        return sklearn_pipeline.Pipeline([(name, _as_sklearn(name, step)) for name, step in self._steps()])
+
+    def export(self, path: str | Path) -> Path:
+        """Write it for other programs: `model.onnx` or `model.skops`; the model of the last step is public."""
+        check_is_fitted(self)
+        *before, (name, last) = self._steps()
+        model = last.public_model() if hasattr(last, "public_model") else None
+        if model is None:
+            raise _refuse(name, last, "is not one public model: export a pipeline that ends in PanSVC")
+        self._check_export()
+        made = self.to_sklearn() if Path(path).suffix.lower() == ".skops" else None
+        names, classes = getattr(self, "feature_names_in_", None), getattr(last, "classes_", None)
+        steps = [] if made is not None else [_model_of(name, step) for name, step in before]
+        return export(model, classes, self.n_features_in_, path, names, before=steps, pipeline=made)
+
+    def _steps(self) -> Iterator[tuple[str, Any]]:
+        """Return the steps that do something; of a search the model that it found."""
+        return ((name, getattr(step, "best_estimator_", step)) for name, step in self._used())
+
+    def _used(self) -> Iterator[tuple[str, Any]]:
+        return ((name, step) for name, step in self.steps if step not in UNUSED)
+
+
+def _as_sklearn(name: str, step: Any) -> Any:
+    private = hasattr(step, "public_model") and step.public_model() is None
+    if hasattr(step, "to_sklearn") and not private:
+        return step.to_sklearn()
+    if type(step).__module__.startswith("sklearn."):
+        return step
+    if isinstance(step, SelectorMixin):
+        kept = np.flatnonzero(step.get_support())
+        return ColumnTransformer([("kept", "passthrough", kept.tolist())]).fit(np.zeros((1, step.n_features_in_)))
+    raise _refuse(name, step, "is nothing that scikit-learn has: keep it in tacit's model file")
+
+
+def _model_of(name: str, step: Any) -> Any:
+    if isinstance(step, SelectorMixin):
+        return Kept(np.flatnonzero(step.get_support()))
+    if not hasattr(step, "federation_"):
+        raise _refuse(name, step, "has no ONNX form here: use tacit's own, or export to .skops")
+    return step.model_
+
+
+def _refuse(name: str, step: Any, why: str) -> LocalError:
+    return LocalError(f"step '{name}' is a {type(step).__name__}, which {why}")

@@ -1,0 +1,379 @@
+"""TableVectorizer: a table of numbers, texts, dates and gaps as columns that a learner can use."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field
+from importlib import import_module
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.compose import ColumnTransformer
+from sklearn.impute import MissingIndicator, SimpleImputer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from tacit.arrays import F64, I64
+from tacit.base.parameters import parameterized
+from tacit.choreo.declaration import Kind, Switch
+from tacit.errors import LocalError
+from tacit.federation import Federation, Table, as_table
+from tacit.federation.columns import translate
+from tacit.federation.frames import Texts, is_frame
+from tacit.federation.part import Mask, Part, freeze
+from tacit.models.prepared import ASIDE, CYCLES, KeptByOwners, Vectorized, codes_of, is_text
+from tacit.preprocessing.transformer import (
+    SummingTransformer,
+    check_columns_of,
+    collect_declared,
+    join_owners,
+    other_units,
+    tell_if_apart,
+)
+from tacit.protocols.columns.counts import check_declared
+from tacit.protocols.columns.describe import Outline, outline
+from tacit.registry import Outcome
+from tacit.request import Records, Request
+
+PLURALS = {"number": "numbers", "date": "dates", "text": "texts", "listed": "listed"}  # how a protocol calls them
+
+
+@dataclass(frozen=True)
+class Found:
+    """What is known of each column: what it is, or why it is left out; which have gaps; statistics; categories.
+
+    Statistics are missing of columns whose owners keep them.
+    """
+
+    kinds: Mapping[str, str]
+    gaps: frozenset[str]
+    records: int
+    present: Mapping[str, float]
+    mean: Mapping[str, float]
+    var: Mapping[str, float]
+    labels: Mapping[str, Sequence[Any]]
+
+
+@dataclass(frozen=True)
+class New:
+    """A new column: of which old one, what of it, of which category, and how it is filled and scaled."""
+
+    source: int
+    what: str
+    code: float = np.nan
+    fill: float = 0.0
+    center: float = 0.0
+    scale: float = 1.0
+
+    @property
+    def numbers(self) -> tuple[float, float, float, float]:
+        """The numbers among these, in the order of `Vectorized`."""
+        return self.code, self.fill, self.center, self.scale
+
+
+@parameterized
+class TableVectorizer(SummingTransformer):
+    """Makes numbers of a raw table, as skrub's TableVectorizer does of one table, by what is known of all parties'.
+
+    Numbers: gaps are filled with the mean, and a column is brought to mean 0 and variance 1. Texts: a column of 0 and 1
+    for each category; categories are declared, or those texts that at least `min_count` records have over all parties:
+    no rarer one is named, to anybody. Dates: days, scaled like numbers, and where in the year and in the week they are.
+    Ids, free text and columns with hardly any value are left out, with a notice. Over rows all of this comes from
+    masked sums, over columns each owner finds it alone. `report_` says what became of each column, and who learnt what.
+
+    Args:
+        categories: {column: values}, numbers or texts, of columns whose categories are declared; other values are then
+            refused where they are.
+        drop: columns to leave out.
+        keep: columns of numbers that are no ids, whatever they look like.
+        scale: bring numbers and dates to mean 0 and variance 1.
+        add_indicator: append a column for each one of numbers or dates that lacks `min_count` values or more, 1 where
+            a value is missing.
+        min_count: how many records must have a text before it is named, or a value before anything of a column is
+            opened.
+        min_rows: a party with fewer records is refused.
+        secure_sum: "pairwise", "ring", "graph", or over rows "threshold", by which parties may stay away; what each
+            protects stands in the report.
+        segments: with "ring", on how many edge-disjoint rings every value travels in shares.
+        partition: how plain arrays are split.
+        n_parties: between how many parties plain arrays are split.
+        runtime: where plain arrays are fitted.
+        random_state: what goes to whom when plain arrays are split; it feeds no secret.
+        accept_risk: allow one of the data holders to be the coordinator.
+
+    Attributes:
+        kinds_: {column: "number", "date", "text", "listed" or "dropped"}.
+        categories_: {column: its categories}.
+        dropped_: {column: why it was left out}.
+        report_: the report of the run.
+    """
+
+    NOT_PROTECTED: ClassVar[tuple[str, ...]] = (
+        *SummingTransformer.NOT_PROTECTED,
+        "Rare texts, if the coordinator works with a party: it can test a text that it guesses, and learn its count.",
+    )
+    OWN: ClassVar[Mapping[str, Kind | None]] = {
+        **SummingTransformer.OWN,
+        "scale": Switch(),
+        "add_indicator": Switch(),
+    }
+
+    RAW: ClassVar[bool] = True
+    model_: Vectorized | KeptByOwners = field(init=False)
+
+    categories: Mapping[str, Sequence[Any]] | None = None
+    _: KW_ONLY
+    drop: Sequence[str] = ()
+    keep: Sequence[str] = ()
+    scale: bool = True
+    add_indicator: bool = True
+
+    def to_sklearn(self) -> ColumnTransformer:
+        """Return the same as a fitted transformer of scikit-learn, for tables without dates."""
+        check_is_fitted(self)
+        dates = [name for name, kind in self.kinds_.items() if kind == "date"]
+        if dates:
+            raise LocalError(
+                f"column '{dates[0]}' holds dates, for which scikit-learn has nothing: keep them in tacit's model file,"
+                f" or fit with drop=['{dates[0]}']"
+            )
+        names = self.federation_.features
+        steps = [step for j in range(len(names)) for step in self._sklearn_steps(j)]
+        made = ColumnTransformer(steps, sparse_threshold=0.0).fit(self._sample())
+        self._set_scales(made)
+        if not hasattr(self, "feature_names_in_"):
+            vars(made).pop("feature_names_in_", None)
+        return made
+
+    def _set_scales(self, made: ColumnTransformer) -> None:
+        """Give the scalers, which were fitted on a sample, the mean and deviation of all parties."""
+        model = self._whole()
+        for i in np.flatnonzero(np.array(model.made) == "value").tolist():
+            scaler = made.named_transformers_[str(model.sources[i])][-1]
+            scaler.mean_, scaler.scale_, scaler.var_ = model.center[[i]], model.scale[[i]], model.scale[[i]] ** 2
+
+    def _sklearn_steps(self, j: int) -> Iterator[tuple[str, Any, list[int]]]:
+        """Return what makes the new columns of an old one, in their order."""
+        model = self._whole()
+        for i in np.flatnonzero(model.sources == j).tolist():
+            if model.made[i] == "value":
+                fill = SimpleImputer(strategy="constant", fill_value=model.fill[i], keep_empty_features=True)
+                yield str(j), make_pipeline(fill, StandardScaler()), [j]
+            elif model.made[i] == "gap":
+                yield f"{j} gap", MissingIndicator(features="all"), [j]
+        if model.labels[j]:
+            known = [list(model.labels[j])]
+            yield str(j), OneHotEncoder(categories=known, sparse_output=False, handle_unknown="ignore"), [j]
+
+    def _sample(self) -> Any:
+        """Return a record as scikit-learn's own would be fitted on."""
+        texts = {name: values[0] for name, values in self.categories_.items() if is_text(values)}
+        record = {name: texts.get(name, 0.0) for name in self.federation_.features}
+        framed = texts or hasattr(self, "feature_names_in_")
+        return import_module("pandas").DataFrame([record]) if framed else np.zeros((1, len(record)))
+
+    @property
+    def kinds_(self) -> dict[str, str]:
+        """What each column is: "number", "date", "text", "listed" or "dropped"."""
+        kinds = zip(self.federation_.features, self._outline.kinds, strict=True)
+        return {name: "dropped" if kind in ASIDE else kind for name, kind in kinds}
+
+    @property
+    def dropped_(self) -> dict[str, str]:
+        """Why columns are left out."""
+        kinds = zip(self.federation_.features, self._outline.kinds, strict=True)
+        return {name: ASIDE[kind] for name, kind in kinds if kind in ASIDE}
+
+    @property
+    def categories_(self) -> dict[str, tuple[Any, ...]]:
+        """The categories of each column that has some."""
+        labels = zip(self.federation_.features, self._outline.labels, strict=True)
+        return {name: values for name, values in labels if values}
+
+    def _request(self, federation: Federation) -> Request:
+        kinds, data = self._find_kinds(federation), {"data": Records()}
+        if federation.partition == "vertical":
+            every = tuple(name for name, kind in kinds.items() if kind not in ASIDE)
+            asked = {"names": every, "min_count": self.min_count, **tell_if_apart(federation)}
+            return Request("own_table", data, asked)
+        named = {plural: tuple(n for n, kind in kinds.items() if kind == one) for one, plural in PLURALS.items()}
+        asked = self._arguments(federation, "table_columns", **named, no_ids=tuple(self.keep))
+        return Request("table_columns", data, asked)
+
+    def _check_kinds(self, federation: Federation) -> None:
+        """Accept columns of every kind: they are what this is for."""
+
+    def _find_kinds(self, federation: Federation) -> dict[str, str]:
+        """Return what each column is, as far as that is known before anything is asked."""
+        names = federation.features
+        for parameter in ("drop", "keep"):
+            check_columns_of(self, parameter, dict.fromkeys(getattr(self, parameter)), names)
+        listed = collect_declared(self, federation)
+        known = {**dict.fromkeys(names, "number"), **federation.kinds, **dict.fromkeys(listed, "listed")}
+        return {name: "drop" if name in self.drop else known[name] for name in names}
+
+    def _model(self, federation: Federation, result: Any) -> Vectorized:
+        found = self._find(federation, result)
+        new = [each for j in range(federation.n_features) for each in self._make_columns(j, federation.features, found)]
+        if not new:
+            raise LocalError("TableVectorizer finds no column to learn from: all are left out; name some in keep=")
+        numbers = np.array([each.numbers for each in new], dtype=np.float64).T.copy()
+        return Vectorized(
+            tuple(found.kinds.values()),
+            tuple(tuple(map(_plain, found.labels.get(name, ()))) for name in federation.features),
+            np.array([each.source for each in new], dtype=np.int64),
+            tuple(each.what for each in new),
+            *numbers,
+        )
+
+    def _find(self, federation: Federation, result: Any) -> Found:
+        """Return what a run, or each owner alone, found of the columns."""
+        kinds, listed = self._find_kinds(federation), collect_declared(self, federation)
+        alone = federation.partition == "vertical"
+        found = self._find_alone(kinds, result) if alone else _find_together(kinds, result, self.min_count)
+        labels = {**found.labels, **{name: values for name, values in listed.items() if found.kinds[name] == "listed"}}
+        unnamed = [name for name, kind in found.kinds.items() if kind == "text" and not labels.get(name)]
+        return dataclasses.replace(found, kinds={**found.kinds, **dict.fromkeys(unnamed, "unnamed")}, labels=labels)
+
+    def _find_alone(self, kinds: Mapping[str, str], result: Any) -> Found:
+        own = join_owners(result.columns)
+        outlines = result.outlines or {name: outline(told, self.min_count) for name, told in own.items()}
+        like_ids = {name for name, told in outlines.items() if kinds[name] == "number" and told.ids}
+        few = {name for name, told in outlines.items() if told.few}
+        aside = {**dict.fromkeys(like_ids.difference(self.keep), "ids"), **dict.fromkeys(few, "few")}
+        records = max((told.records for told in own.values()), default=0)
+        present, mean, var = (
+            {n: float(getattr(told, k)) for n, told in own.items()} for k in ("present", "mean", "var")
+        )
+        listed = {name: own[name].texts if name in own else _number(told) for name, told in outlines.items()}
+        texts = {name: each for name, each in listed.items() if kinds[name] == "text" and name not in aside}
+        gaps = frozenset(name for name, told in outlines.items() if told.gaps)
+        return Found({**kinds, **aside}, gaps, records, present, mean, var, texts)
+
+    def _make_columns(self, j: int, names: tuple[str, ...], found: Found) -> Iterator[New]:
+        """Return the new columns of an old one."""
+        name, kind = names[j], found.kinds[names[j]]
+        if kind in ("text", "listed"):
+            yield from (New(j, "category", code) for code in codes_of(found.labels[name]))
+        if kind not in ("number", "date"):
+            return
+        mean, deviation = found.mean.get(name, np.nan), float(np.sqrt(found.var.get(name, np.nan))) or 1.0
+        yield New(j, "value", np.nan, mean, *((mean, deviation) if self.scale else (0.0, 1.0)))
+        if kind == "date":
+            yield from (New(j, cycle) for cycle in CYCLES)
+        if self.add_indicator and name in found.gaps:
+            yield New(j, "gap")
+
+    def _take(self, federation: Federation, outcome: Outcome) -> Self:
+        super()._take(federation, outcome)
+        found = self._find(federation, outcome.result)
+        self.report_.figures = {f"column {name}": explain(name, found) for name in federation.features}
+        return self
+
+    def _concerns(self, result: Any, federation: Federation) -> list[str]:
+        del federation
+        notices = [f"column '{name}' {why}" for name, why in self.dropped_.items() if name not in self.drop]
+        return [*notices, *other_units(result, getattr(result, "measured", ()))]
+
+    def _federate_records(self, X: Any) -> Federation:
+        if not is_frame(X):
+            return super()._federate_records(X)
+        validate_data(self, X, reset=True, skip_check_array=True)
+        return self._simulate(X, partition=self.partition, raw=True, categories=self._texts())
+
+    def _records(self, X: Any, *, reset: bool) -> F64:
+        if not is_frame(X):
+            return super()._records(X, reset=reset)
+        validate_data(self, X, reset=reset, skip_check_array=True)
+        table = as_table(X, raw=True)
+        return _translate(self._whole(), table, np.arange(len(table.features)), table.texts, "X")
+
+    def _known(self, federation: Federation) -> Federation:
+        """Return a federation like the one this was fitted on, with texts as numbers of the categories."""
+        self._check_like(federation)
+        declared, columns = federation.categories, federation.columns
+
+        def number(party: str, part: Part, *kept: Any) -> Part:
+            texts = {**{name: declared[name] for name in part.features if name in declared}, **part.texts}
+            model = self._complete(*kept)
+            X = _translate(model, part, columns[party], texts, f"party '{party}'", part.owned)
+            return dataclasses.replace(part, X=freeze(X), texts={}, dates=())
+
+        parts = {p: number(p, part) for p, part in federation.parts.items()}
+        backend = federation.backend.remake(number, *self._held())
+        return dataclasses.replace(federation, parts=parts, categories={}, kinds={}, backend=backend)
+
+    def _names_out(self, names: tuple[str, ...]) -> tuple[str, ...]:
+        model = self._outline
+        new = zip(model.sources.tolist(), model.made, model.codes.tolist(), strict=True)
+        return tuple(_name_of(names[j], what, code, model.labels[j]) for j, what, code in new)
+
+
+def _translate(
+    model: Vectorized, held_by: Table | Part, columns: I64, texts: Texts, me: str, owned: Mask | None = None
+) -> F64:
+    """Return columns with texts as numbers of the categories; refuse what is of another kind than in fitting.
+
+    `columns`: their numbers among those of the whole table.
+    """
+    X = np.array(held_by.X)
+    for j, (name, at) in enumerate(zip(held_by.features, columns.tolist(), strict=True)):
+        kind, labels = model.kinds[at], model.labels[at]
+        own = slice(None) if owned is None else owned[:, j]
+        held = "text" if name in texts else "date" if name in held_by.dates else "number"
+        _check_kind(X[own, j], held, kind, labels, f"column '{name}' of {me}")
+        if held == "text":
+            X[own, j] = translate(X[own, j], texts[name], labels)
+        if kind == "listed":
+            check_declared(X[own, j][:, None], (name,), (tuple(codes_of(labels)),), me)
+    return X
+
+
+def explain(name: str, found: Found) -> str:
+    """Return what became of a column, in words."""
+    kind = found.kinds[name]
+    if kind in ASIDE:
+        return ASIDE[kind]
+    if name not in found.present:
+        made = f"{len(found.labels[name])} categories" if kind in ("text", "listed") else f"{kind}s"
+        return f"{made}; its owner keeps the rest"
+    gaps = int(found.records - found.present[name])
+    missing = f"; {gaps} of {found.records} missing" if gaps else ""
+    if kind in ("text", "listed"):
+        how = "discovered" if kind == "text" else "declared"
+        return f"{len(found.labels[name])} {how} categories: {', '.join(map(str, found.labels[name]))}{missing}"
+    mean, deviation = found.mean[name], np.sqrt(found.var[name])
+    if kind == "date":
+        return f"dates around {np.datetime64(round(mean), 'D')}, deviation {deviation:.4g} days{missing}"
+    return f"numbers of mean {mean:.4g}, deviation {deviation:.4g}{missing}"
+
+
+def _number(told: Outline) -> tuple[str, ...]:
+    """Return what stands for categories whose texts their owner keeps: their numbers, as texts."""
+    return tuple(str(k + 1) for k in range(told.categories))
+
+
+def _find_together(kinds: Mapping[str, str], result: Any, min_count: int) -> Found:
+    aside = {name: why for why in ("ids", "few", "crowded") for name in getattr(result, why)}
+    mean, var = (dict(zip(result.measured, each.tolist(), strict=True)) for each in (result.mean, result.var))
+    gaps = frozenset(name for name, there in result.present.items() if result.records - there >= min_count)
+    return Found({**kinds, **aside}, gaps, result.records, result.present, mean, var, result.categories)
+
+
+def _check_kind(column: F64, held: str, kind: str, labels: Sequence[Any], what: str) -> None:
+    """Refuse a column of another kind than in fitting; one without values is of any."""
+    wanted = ("text" if is_text(labels) else "number") if kind == "listed" else kind
+    if kind not in ASIDE and held != wanted and not np.isnan(column).all():
+        raise LocalError(f"{what} holds {held}s, and held {wanted}s when TableVectorizer was fitted: write it alike")
+
+
+def _name_of(name: str, what: str, code: float, labels: Sequence[Any]) -> str:
+    if what == "category":
+        return f"{name}_{labels[codes_of(labels).index(code)]}"
+    return {"value": name, "gap": f"missingindicator_{name}"}.get(what, f"{name}_{what}")
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value

@@ -1,0 +1,1 @@
+"""Which records several parties have in common."""

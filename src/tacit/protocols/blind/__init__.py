@@ -1,0 +1,1 @@
+"""Blind training: gram SVMs whose kernel matrix, coefficients and support vectors are nobody's knowledge."""

@@ -1,0 +1,152 @@
+"""What blind training costs: every opening and everything that is dealt, counted from the plan of the run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tacit.choreo import Coordinator, Holder, Roster
+from tacit.choreo.protocol import COLUMNS, Cost, Params, Planned
+from tacit.numeric.shares.clipping import PRODUCTS
+from tacit.numeric.shares.dual_plan import DualPlan, describe_linear, describe_powers, plan_dual
+from tacit.protocols.blind.cells import SQUARINGS
+from tacit.protocols.blind.kernels import LINEAR, RADIAL
+from tacit.protocols.shares.clip import CUT
+from tacit.protocols.shares.gates import triangle_size
+from tacit.protocols.work import SHARED, SQUARED
+
+WORD = 8  # bytes
+AROUND = 150  # bytes of a message beside its words
+AT_FIRST = 7  # rounds in which classes, ownership, keys and gamma are told
+PROBLEMS = 1  # of two classes; how many there are is known when the labeller has told them
+
+
+@dataclass(frozen=True)
+class Moved:
+    """How many openings and deals there are, how many words each holder opens, and how many are dealt to one holder."""
+
+    openings: int = 0
+    deals: int = 0
+    opened: int = 0
+    dealt: int = 0
+
+    def __add__(self, other: Moved) -> Moved:
+        return Moved(
+            self.openings + other.openings,
+            self.deals + other.deals,
+            self.opened + other.opened,
+            self.dealt + other.dealt,
+        )
+
+    def __mul__(self, times: int) -> Moved:
+        return Moved(*(times * each for each in (self.openings, self.deals, self.opened, self.dealt)))
+
+
+def product(size: int) -> Moved:
+    """Return what a product of so many entries moves."""
+    return Moved(1, 1, 2 * size, size)
+
+
+def square(size: int) -> Moved:
+    """Return what a square moves, of a matrix or entry by entry."""
+    return Moved(1, 1, size, size)
+
+
+def truncation(size: int) -> Moved:
+    """Return what a truncation moves."""
+    return Moved(1, 1, size, 2 * size)
+
+
+def kernel(entries: int, given: Params, holders: int, cells: int) -> Moved:
+    """Return what the entries of a kernel move, from factors or from a table of so many cells."""
+    partition = given["partition"]
+    if given["kernel"] == LINEAR:
+        return Moved()
+    if given["kernel"] != RADIAL:
+        dots = Moved() if partition == "vertical" else Moved(1, 1, cells, entries) + truncation(entries)
+        raised = (product(entries) + truncation(entries)) * (int(given["degree"]) - 1)
+        return dots + raised + Moved(1, 1, 1, 1) + truncation(entries)
+    if partition != "vertical":
+        power = square(entries) + truncation(entries)
+        return Moved(1, 1, cells, entries) + truncation(entries) + power * (1 + SQUARINGS[0])
+    found = Moved()
+    while holders > 1:
+        half = holders // 2
+        found, holders = found + product(half * entries) + truncation(half * entries), holders - half
+    return found
+
+
+def guess_plan(n: int, given: Params) -> DualPlan:
+    """Return the plan; what a diagonal will turn out to be is guessed by columns of variance 1."""
+    weighted = given["class_weight"] is not None
+    if given["kernel"] == RADIAL:
+        return plan_dual(n, PROBLEMS, given["C"], weighted=weighted)
+    if given["kernel"] == LINEAR:
+        return plan_dual(n, PROBLEMS, COLUMNS * given["C"], describe_linear(n, 1.0), weighted=weighted)
+    return plan_dual(n, PROBLEMS, given["C"], describe_powers(n, 1.0), weighted=weighted)
+
+
+def matrices(rows: int, others: int, columns: int, entries: int) -> Moved:
+    """Return what a product of matrices moves, of which so many entries are made."""
+    return Moved(1, 1, (rows + others) * columns, entries)
+
+
+def solving(plan: DualPlan) -> Moved:
+    """Return what resolvent, iterations and weights move."""
+    size, vector = triangle_size(plan.n), plan.n * plan.problems
+    applied, values = Moved(1, 1, vector, vector), vector * (1 + plan.doubled)
+    clipped = Moved(2, 1, values + -(-values // WORD), values * (CUT + 2 * PRODUCTS + sum(plan.clipping.widths)))
+    averaged = truncation(vector) * (plan.averaged > 0)
+    return Moved(1, 1, size, 0) + (applied + clipped) * plan.rounds + averaged
+
+
+def squaring(size: int, levels: int) -> Moved:
+    """Return what a resolvent moves: a point, squares, and their sum."""
+    return truncation(size) * 2 + (square(size) + truncation(size)) * levels
+
+
+def whole(plan: DualPlan) -> Moved:
+    """Return what is moved beside iterations where the kernel matrix is in shares."""
+    vector = plan.n * plan.problems
+    last = Moved(1, 1, vector, vector) + truncation(vector) + truncation(plan.n) + product(vector)
+    return squaring(triangle_size(plan.n), plan.squares.levels) + last
+
+
+def narrow(plan: DualPlan, columns: int) -> Moved:
+    """Return what is moved beside iterations with the linear kernel."""
+    n, m, d, size = plan.n, plan.problems, columns, triangle_size(plan.n)
+    table = truncation(d) + Moved(1, 1, n * d, triangle_size(d)) + Moved(1, 1, 1, 1)
+    made = matrices(d, n, d, d * n) + truncation(d * n) + matrices(n, n, d, size) + truncation(size)
+    weights = matrices(d, m, n, d * m) + truncation(d * m) + truncation(d) + product(d * m)
+    newton = truncation(triangle_size(d)) + (matrices(d, d, d, d * d) + truncation(d * d)) * 2
+    return table + squaring(triangle_size(d), plan.squares.levels) + newton + made + weights
+
+
+def cost_of(moved: Moved, roster: Roster, squared: int = 0) -> Cost:
+    """Return rounds, bytes sent and received by each party, and work; matrices of so many records are squared."""
+    others, rounds = len(roster[Holder]) - 1, moved.openings + moved.deals + AT_FIRST
+    to_peers = 2 * others * (WORD * moved.opened + AROUND * moved.openings)
+    dealt = WORD * moved.dealt + AROUND * moved.deals * len(roster[Holder])
+    sizes = dict.fromkeys(roster.parties, to_peers) | {roster[Coordinator][0]: dealt}
+    sizes[roster[Holder][-1]] += WORD * moved.dealt
+    own = {p: SQUARED * squared**3 if p in roster[Holder] else 0.0 for p in roster.parties}
+    work = {p: round(SHARED * size + own[p]) for p, size in sizes.items()}
+    return Cost(rounds=rounds, bytes=sizes, work=work)
+
+
+def estimate_training(planned: Planned) -> Cost:
+    """Return the cost of a training."""
+    n = planned.records
+    made = kernel(triangle_size(n), planned.complete, len(planned.roster[Holder]), n * COLUMNS)
+    plan = guess_plan(n, planned.complete)
+    linear = planned.complete["kernel"] == LINEAR
+    rest = narrow(plan, COLUMNS) if linear else whole(plan)
+    return cost_of(made + rest + solving(plan), planned.roster, COLUMNS if linear else n)
+
+
+def estimate_answers(planned: Planned) -> Cost:
+    """Return the cost of answers about so many new records, by a model of as many as it was trained on."""
+    given, new = planned.complete, planned.records
+    inner, problems = COLUMNS if given["kernel"] == LINEAR else given["trained_on"], given["problems"]
+    made = kernel(new * inner, given, len(planned.roster[Holder]), (new + given["trained_on"]) * COLUMNS)
+    answered = matrices(new, problems, inner, new * problems) + truncation(new * problems)
+    return cost_of(made + answered, planned.roster)

@@ -1,0 +1,186 @@
+"""Douglas and Rachford's iteration for the dual of an SVM, in shares: (2) of `numeric.shares.dual_plan`.
+
+Z is opened once under a mask A that the dealer keeps, and serves every iteration:
+
+    D = Z - A opened once;      e = q - b opened;      Z q = D q + A e + A b          A b from the dealer           (1)
+
+Three openings an iteration: e, and the two of `clip`. What is opened is of the same size in every iteration, and their
+number is public before the run: nothing tells how far it is.
+
+Roles, threat: as `shares.dealing`. Source: ours, after Lions and Mercier, 1979.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tacit.arrays import U64
+from tacit.choreo import At, Holder, Run, State, choreography
+from tacit.numeric.ring.words import Ring
+from tacit.numeric.shares.dual_plan import Q_BITS, RELAX, ROW_BITS, DualPlan
+from tacit.numeric.shares.ring_product import ring_symmetric
+from tacit.protocols.shares.clip import clip
+from tacit.protocols.shares.dealing import Correlation, Dealing, Share, Sizes, Words, deal
+from tacit.protocols.shares.gates import OPENED, open_masked, subtract_mask, triangle_size, truncate
+
+
+@dataclass(frozen=True)
+class FixedMask(Correlation):
+    """A symmetric A of n rows, as a triangle."""
+
+    n: int
+
+    @property
+    def sizes(self) -> Sizes:
+        """One mask."""
+        return Sizes(masks=(triangle_size(self.n),))
+
+    def make(self, masks: Words, bits: Words, ring: Ring, kept: Words) -> tuple[Words, Words]:
+        """Return nothing: the mask is all."""
+        del masks, bits, ring, kept
+        return (), ()
+
+
+@dataclass(frozen=True)
+class Applied(Correlation):
+    """b and A b, for an A that was dealt before, n x m."""
+
+    n: int
+    m: int
+
+    @property
+    def sizes(self) -> Sizes:
+        """A mask, and what A makes of it."""
+        return Sizes(masks=(self.n * self.m,), made=(self.n * self.m,))
+
+    def make(self, masks: Words, bits: Words, ring: Ring, kept: Words) -> tuple[Words, Words]:
+        """Return A b."""
+        del bits, ring
+        return (ring_symmetric(kept[0], masks[0].reshape(self.n, self.m)).ravel(),), ()
+
+
+class BoxShare(State):
+    """A holder's share of what is known of the labels, a column for each problem, nothing for records without labels.
+
+    y: 1 or -1. lower, width: l, and w with class weights, with `Q_BITS` after the point.
+    """
+
+    y: U64
+    lower: U64
+    width: U64
+
+
+@dataclass(frozen=True)
+class Opened:
+    """D at the holders with their parts of A, and A at the dealer, of (1), as triangles."""
+
+    D: At[U64]
+    own: At[U64]
+    A: At[Words]
+
+
+@choreography(opens={Holder: OPENED})
+def iterate(run: Run, dealing: Dealing, matrix: Opened, sides: At[BoxShare], plan: DualPlan) -> At[U64]:
+    """Return shares of q at the end, the last or the mean of the last, with `Q_BITS` after the point."""
+    size = plan.n * plan.problems
+    zero = run.local(Holder, no_words, plan.n, plan.problems)
+    s = run.carry(t=zero, z=zero, q=run.local(Holder, next_q, zero, zero, sides, plan), total=zero)
+    for j in run.rounds(plan.rounds, s):
+        a = apply_fixed(run, dealing, matrix, s.q, plan)
+        s.t = run.local(Holder, step, s.t, a, s.z, plan)
+        v = run.local(Holder, above_lower, s.t, sides, plan)
+        clipped, cut = clip(run, dealing, v, plan.clipping, size=size * (1 + plan.doubled))
+        s.z = run.local(Holder, add_lower, clipped, sides, plan)
+        s.q = run.local(Holder, next_q, s.z, run.local(Holder, cut_above, cut, sides, size), sides, plan)
+        if plan.rounds - j <= 1 << plan.averaged:
+            s.total = run.local(Holder, add, s.total, s.q)
+    q: At[U64] = truncate(run, dealing, s.total, plan.averaged, size=size) if plan.averaged else s.total
+    return q
+
+
+@choreography(opens={Holder: OPENED})
+def open_once(run: Run, dealing: Dealing, Z: At[U64], n: int) -> Opened:
+    """Open Z - A."""
+    dealt, A = deal(run, dealing, FixedMask(n))
+    D = open_masked(run, run.local(Holder, subtract_mask, Z, dealt, dealing.ring), ring=dealing.ring)
+    return Opened(D, run.local(Holder, own_mask, dealt), A)
+
+
+@choreography(opens={Holder: OPENED})
+def apply_fixed(run: Run, dealing: Dealing, matrix: Opened, q: At[U64], plan: DualPlan) -> At[U64]:
+    """Return shares of a = Z q - mean(q), (1), with `plan.z_bits` + `Q_BITS` after the point."""
+    dealt, _ = deal(run, dealing, Applied(plan.n, plan.problems), kept=matrix.A)
+    e = open_masked(run, run.local(Holder, subtract_mask, q, dealt, dealing.ring), ring=dealing.ring)
+    return run.local(Holder, combine, matrix.D, matrix.own, e, dealt, q, plan)
+
+
+# Steps
+
+
+def own_mask(dealt: Share) -> U64:
+    """Return the holder's part of A."""
+    return dealt.masks[0]
+
+
+def no_words(n: int, m: int) -> U64:
+    """Return shares of zero."""
+    return np.zeros(n * m, dtype=np.uint64)
+
+
+def add(total: U64, q: U64) -> U64:
+    """Return the share of a sum."""
+    return total + q
+
+
+def combine(D: U64, own: U64, e: U64, dealt: Share, q: U64, plan: DualPlan) -> U64:
+    """Return the share of a, (1)."""
+    shape = (plan.n, plan.problems)
+    Zq = ring_symmetric(D, q.reshape(shape)) + ring_symmetric(own, e.reshape(shape)) + dealt.made[0].reshape(shape)
+    mean = q.reshape(shape).sum(axis=0) * np.uint64(round(2**plan.z_bits / plan.n))
+    found: U64 = (Zq - mean).ravel()
+    return found
+
+
+def step(t: U64, a: U64, z: U64, plan: DualPlan) -> U64:
+    """Return the share of t + 15/8 (a - z); t has three bits more after the point than a."""
+    raised: U64 = np.left_shift(z, np.uint64(plan.z_bits))
+    return t + np.uint64(RELAX) * (a - raised)
+
+
+def above_lower(t: U64, sides: BoxShare, plan: DualPlan) -> U64:
+    """Return the share of v = t - l, and of v - w where (4) of the plan is used."""
+    up = np.uint64(plan.window.G - Q_BITS)
+    v = t - (sides.lower << up)
+    return np.concatenate([v, v - (sides.width << up)]) if plan.doubled else v
+
+
+def add_lower(clipped: U64, sides: BoxShare, plan: DualPlan) -> U64:
+    """Return the share of z."""
+    if plan.doubled:
+        above, beyond = np.split(clipped, 2)
+        return sides.lower + above - beyond  # (4) of the plan
+    return sides.lower + clipped
+
+
+def cut_above(cut: U64, sides: BoxShare, size: int) -> U64:
+    """Return the share of t with `Q_BITS` after the point."""
+    return sides.lower + cut[:size]
+
+
+def next_q(z: U64, t: U64, sides: BoxShare, plan: DualPlan) -> U64:
+    """Return the share of q = 2 z - t + y / (rho C)."""
+    return np.uint64(2) * z - t + sides.y * np.uint64(round(2**Q_BITS / (plan.rho * plan.C)))
+
+
+def repeat(means: U64, m: int) -> U64:
+    """Return every mean once for each problem."""
+    return np.repeat(means, m)
+
+
+def subtract_means(product: U64, q: U64, plan: DualPlan) -> U64:
+    """Return the share of rho mean(q) less the sums of a product over its rows, for each problem."""
+    mean = q.reshape(plan.n, -1).sum(axis=0) * np.uint64(round(plan.rho * 2**ROW_BITS / plan.n))
+    found: U64 = mean - product.reshape(-1, plan.problems).sum(axis=0)
+    return found

@@ -1,0 +1,300 @@
+"""Blind gram SVM: the pooled SVM in shares, of which nobody sees the gram matrix, or who supports it.
+
+The problem is that of `gram.vertical` and `gram.arbitrary`. There the coordinator learns the gram
+matrix; here it deals correlated randomness and learns nothing of the records (`shares.dealing`):
+
+    1. kernel       K in shares, from each holder's own factor, or from products      `blind.kernel`, `blind.cells`
+    2. resolvent    Z = rho (PKP + rho I)^-1 in shares, from squares                  `blind.resolvent`
+    3. iteration    beta in shares, in a number of rounds that is public before       `blind.iterate`
+    4. bias         b / C = rho mean(q) - mean(K beta)                                                               (1)
+    5. answers      f(z) / C = K(z, .) beta + b / C, opened to the asker alone                                       (2)
+
+With the linear kernel 1, 2, 4 and 5 are in as many dimensions as there are columns (`blind.linear`).
+
+Several classes are problems that share all rounds. Labels are in shares from the start.
+
+Roles. Holder: columns, rows or cells. Labeller: the holder that has the labels, where not every holder has its own.
+Coordinator: the dealer, which must hold no data. Asker: the holder that is told the decision values.
+
+Threat. Semi-honest. The dealer learns sizes and the number of iterations; so do any M - 1 holders. An asker learns its
+decision values, whose last bits are rounded at random. NOT protected: the dealer together with one holder has
+everything; what decision values reveal.
+
+Source: ours; the problem is 001's, section 3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from tacit.arrays import F64, U64, Flags
+from tacit.choreo import (
+    Asker,
+    At,
+    Coordinator,
+    Each,
+    Everyone,
+    Fact,
+    Holder,
+    Labeller,
+    Message,
+    Result,
+    Run,
+    State,
+    choreography,
+)
+from tacit.errors import LocalError
+from tacit.numeric.cells.ownership import Owners
+from tacit.numeric.ring.fixed_point import FixedPoint
+from tacit.numeric.ring.triangle import unpack
+from tacit.numeric.ring.words import Z64
+from tacit.numeric.shares.dual_plan import K_BITS, Q_BITS, ROW_BITS, DualPlan, plan_dual
+from tacit.numeric.svm.problems import OVR
+from tacit.protocols.blind.iterate import BoxShare, apply_fixed, iterate, open_once, repeat, subtract_means
+from tacit.protocols.blind.kernels import LINEAR, Asked, check_kernel, choose_gamma, cross, known_gamma, make_kernel
+from tacit.protocols.blind.linear import Centred, centre_table, new_cells, solve_narrow
+from tacit.protocols.blind.resolvent import resolve
+from tacit.protocols.blind.weights import count_columns, own_sides, weigh
+from tacit.protocols.gram.cells import ownership
+from tacit.protocols.gram.vertical import check_declared
+from tacit.protocols.labels import Classes, check_class_weight, name_classes
+from tacit.protocols.part import ClassWeight, Held, Names
+from tacit.protocols.planes.problems import labelled
+from tacit.protocols.settings import AnyKernel
+from tacit.protocols.shares.dealing import Dealing, agree_with_dealer
+from tacit.protocols.shares.gates import OPENED, multiply, truncate
+from tacit.protocols.shares.matrices import Crossed, multiply_matrices
+from tacit.protocols.table_facts import ASKED_VALUES, CLASS_NAMES, DECISION_VALUES, TABLE_SIZES
+
+ANSWER_BITS = 16
+
+SHARES_OF_MODEL = Fact("blind.share", "nobody", "nothing", "none", "its share of the model, uniform")
+
+
+class BlindShare(State):
+    """A holder's share of a model: its own cells of all records, and words that only all holders together can read.
+
+    beta: a column for each problem, `Q_BITS` after the point; with the linear kernel w (`blind.linear`), and X without
+    any record. bias: of each problem, divided by C.
+    """
+
+    X: F64
+    owned: Flags | None
+    beta: U64
+    bias: U64
+
+
+class Trained(Result):
+    """What a blind training leaves; divisor: by what the kernel was divided."""
+
+    classes: Names
+    share: At[BlindShare]
+    gamma: float
+    divisor: float
+    records: int
+    iterations: int
+
+
+class AnswerShare(Message, tells=ASKED_VALUES):
+    """A holder's share of decision values, which only the asker gets from all."""
+
+    words: U64
+
+
+class OwnAnswerShare(Message, tells=ASKED_VALUES, ragged=True):
+    """A holder's share of decision values of the receiver's own records."""
+
+    words: U64
+
+
+@choreography(
+    opens={Holder: SHARES_OF_MODEL, Everyone: (TABLE_SIZES, CLASS_NAMES)},
+)
+def gram_blind(
+    run: Run,
+    data: At[Held],
+    *,
+    partition: str,
+    kernel: AnyKernel,
+    C: float,
+    multi_class: str = OVR,
+    class_weight: ClassWeight = None,
+    feature_range: float | None = None,
+) -> Trained:
+    """Train; every holder ends with its share."""
+    check_kernel(kernel)
+    check_dealer(run)
+    run.local(Holder, check_declared, data, feature_range, run.who(Holder))
+    classes = agree_on_classes(run, data, partition)
+    check_class_weight(classes, class_weight)
+    check_problems(classes, multi_class)
+    owners = ownership(run, data, partition)
+    n, columns = owners.shape
+    check_room(n, C, kernel.name)
+    dealing = agree_with_dealer(run)
+    gamma = choose_gamma(run, dealing, data, kernel, n, columns)
+    asked = Asked(partition, kernel, gamma, feature_range, C)
+    linear, make = kernel.name == LINEAR, centre_table if kernel.name == LINEAR else make_kernel
+    made = make(run, dealing, data, owners, asked)
+    boxes = weigh(run, dealing, data, classes, class_weight)
+    price = C * made.divisor * 2.0**boxes.exponent
+    plan = plan_dual(n, count_columns(classes), price, made.spectrum, weighted=boxes.weighted)
+    sides = run.local(Holder, own_sides, data, classes, boxes, owners, run.who(Holder))
+    weights, bias = (
+        solve_narrow(run, dealing, made, sides, plan)
+        if isinstance(made, Centred)
+        else solve_whole(run, dealing, made.K, sides, plan)
+    )
+    run.note(records=n, iterations=plan.rounds, squares=plan.squares.levels)
+    share = run.local(Holder, keep_share, data, weights, bias, boxes.exponent, linear)
+    return Trained(classes=classes, share=share, gamma=gamma, divisor=made.divisor, records=n, iterations=plan.rounds)
+
+
+@choreography(opens={Asker: DECISION_VALUES})
+def blind_predict(
+    run: Run,
+    data: At[Held],
+    share: At[BlindShare],
+    *,
+    partition: str,
+    kernel: AnyKernel,
+    problems: int,
+    trained_on: int,
+    C: float,
+    divisor: float = 1.0,
+    feature_range: float | None = None,
+) -> At[F64]:
+    """Return decision values of new records, at the asker, or by rows at their holders, (2).
+
+    kernel: as it was trained, with gamma as a number. divisor: of the kernel, as the training published it.
+    """
+    check_dealer(run)
+    gamma = known_gamma(kernel)
+    run.local(Holder, check_declared, data, feature_range, run.who(Holder))
+    new = ownership(run, data, partition)
+    if kernel.name == LINEAR:
+        dealing, inner = agree_with_dealer(run), new.shape[1]
+        K = new_cells(run, data, new, feature_range, trained_on, C * divisor, divisor)
+    else:
+        old = ownership(run, share, partition)
+        check_trained(old.shape[0], trained_on)
+        dealing, inner = agree_with_dealer(run), trained_on
+        asked = Asked(partition, kernel, gamma, feature_range, C)
+        K = cross(run, dealing, data, share, (new, old), asked, divisor)
+    weights = run.local(Holder, turn_weights, share, inner, problems)
+    product = multiply_matrices(run, dealing, K, weights, Crossed(new.shape[0], problems, inner))
+    answers = run.local(Holder, add_bias, product, share)
+    cut = truncate(run, dealing, answers, ROW_BITS + Q_BITS - ANSWER_BITS, size=new.shape[0] * problems)
+    if partition != "horizontal":
+        received = run.send(AnswerShare, Holder >> Asker, run.local(Holder, AnswerShare, cut))
+        return run.local(Asker, read_answers, received, problems, C * divisor)
+    received = run.send(OwnAnswerShare, Holder >> Holder, run.local(Holder, share_out, cut, new, problems))
+    return run.local(Holder, read_own, received, cut, new, run.who(Holder), problems, C * divisor)
+
+
+def agree_on_classes(run: Run, data: At[Held], partition: str) -> Names:
+    """Return the names of all classes, from the labeller, or by rows from every holder."""
+    if partition == "horizontal":
+        return labelled(run, data)[0]
+    return run.publish(Classes, run.local(Labeller, name_classes, data)).names
+
+
+def check_room(n: int, C: float, kernel: str) -> None:
+    """Refuse before anything is sent what would not fit; other kernels are checked when their size is known."""
+    if kernel == "rbf":
+        plan_dual(n, 1, C)
+
+
+def check_problems(classes: Names, multi_class: str) -> None:
+    """Refuse pairs of classes: each would have a kernel of its own rows, and which they are is nobody's to know."""
+    if len(classes) > 2 and multi_class != OVR:  # noqa: PLR2004 - two classes are one problem
+        raise LocalError(f"view='blind' tells each of {len(classes)} classes from the rest: say multi_class='ovr'")
+
+
+def check_dealer(run: Run) -> None:
+    """Refuse a dealer that holds data: with what it deals it would know all records."""
+    if run.roster[Coordinator][0] in run.roster[Holder]:
+        raise LocalError(
+            f"{run.roster[Coordinator][0]} holds data and would deal the randomness that hides everybody's: choose a"
+            " coordinator without data"
+        )
+
+
+def check_trained(held: int, trained_on: int) -> None:
+    """Refuse shares of another model."""
+    if held != trained_on:
+        raise LocalError(f"the shares are of {held} records, and the model was trained on {trained_on}: ask its own")
+
+
+@choreography(opens={Holder: OPENED})
+def solve_whole(run: Run, dealing: Dealing, K: At[U64], sides: At[BoxShare], plan: DualPlan) -> tuple[At[U64], At[U64]]:
+    """Return shares of beta, with `Q_BITS` after the point, and of b / C, from shares of the kernel matrix."""
+    matrix = open_once(run, dealing, resolve(run, dealing, K, plan), plan.n)
+    q = iterate(run, dealing, matrix, sides, plan)
+    a = apply_fixed(run, dealing, matrix, q, plan)
+    beta = truncate(run, dealing, a, plan.z_bits, size=plan.n * plan.problems)
+    return beta, find_bias(run, dealing, K, beta, q, plan)
+
+
+@choreography(opens={Holder: OPENED})
+def find_bias(run: Run, dealing: Dealing, K: At[U64], beta: At[U64], q: At[U64], plan: DualPlan) -> At[U64]:
+    """Return shares of b / C, (1), with `ROW_BITS` + `Q_BITS` after the point."""
+    n, m = plan.n, plan.problems
+    means = truncate(run, dealing, run.local(Holder, sum_rows, K, n), K_BITS + Q_BITS - ROW_BITS, size=n)
+    product = multiply(run, dealing, run.local(Holder, repeat, means, m), beta, size=n * m)
+    return run.local(Holder, subtract_means, product, q, plan)
+
+
+# Steps at the holders
+
+
+def sum_rows(K: U64, n: int) -> U64:
+    """Return the share of the means of all rows of K, with `Q_BITS` more after the point."""
+    sums: U64 = unpack([K], n).sum(axis=0)
+    return sums * np.uint64(round(2**Q_BITS / n))
+
+
+def keep_share(part: Held, weights: U64, bias: U64, exponent: int, linear: bool) -> BlindShare:  # noqa: FBT001 - a step
+    """Return the holder's share of the model, times 2^exponent: in units of C, whatever the weights are."""
+    kept, up = slice(0 if linear else None), np.uint64(exponent)
+    return BlindShare(part.X[kept], None if part.owned is None else part.owned[kept], weights << up, bias << up)
+
+
+def turn_weights(share: BlindShare, inner: int, problems: int) -> U64:
+    """Return the share of beta or w, a row for each problem; refuse one of another size."""
+    if share.beta.size != inner * problems:
+        raise LocalError(
+            f"the share has {share.beta.size} weights where {inner * problems} belong: ask its own records"
+        )
+    return share.beta.reshape(inner, problems).T.ravel()
+
+
+def add_bias(product: U64, share: BlindShare) -> U64:
+    """Return the share of K beta + b / C, (2)."""
+    return (product.reshape(-1, share.bias.size) + share.bias).ravel()
+
+
+def share_out(words: U64, new: Owners, problems: int) -> Each:
+    """Return the holder's shares of the answers about everybody's own records."""
+    lines = words.reshape(-1, problems)
+    return Each({party: OwnAnswerShare(lines[rows].ravel()) for party, rows in new.rows.items()})
+
+
+# Steps at the asker
+
+
+def read_answers(received: Mapping[str, AnswerShare], problems: int, C: float) -> F64:
+    """Return the decision values, a column for each class, or one for two classes."""
+    return _read([message.words for message in received.values()], problems, C)
+
+
+def read_own(received: Mapping[str, OwnAnswerShare], own: U64, new: Owners, me: str, problems: int, C: float) -> F64:
+    """Return the decision values of the holder's own records."""
+    mine = own.reshape(-1, problems)[new.rows[me]].ravel()
+    return _read([mine, *(message.words for message in received.values())], problems, C)
+
+
+def _read(shares: list[U64], problems: int, C: float) -> F64:
+    return C * FixedPoint(ANSWER_BITS).decode(Z64.total(shares)).reshape(-1, problems)

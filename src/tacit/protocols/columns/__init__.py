@@ -1,0 +1,1 @@
+"""Statistics of columns over all parties."""

@@ -1,0 +1,1 @@
+"""SVMs on which parties agree in rounds (paper 000)."""

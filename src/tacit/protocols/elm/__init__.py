@@ -1,0 +1,1 @@
+"""Extreme learning machines (paper 003)."""

@@ -1,0 +1,1 @@
+"""SVMs from a gram matrix that a coordinator has (paper 001)."""

@@ -1,0 +1,1 @@
+"""Products of matrices that two parties hold, which end in shares."""

@@ -1,0 +1,268 @@
+"""Gates: opening, multiplying and truncating values that the holders have in shares.
+
+    opened     every holder tells every other its share of x + a; the dealer, and the broker between them, see nothing
+
+    product    d = x - a, e = y - b opened;      x y = d e + d b + e a + a b                    share by share       (1)
+    square     D = X - A opened, A symmetric;    2 X X = D B + B D + 2 A A,    B = D + 2 A     X symmetric           (2)
+    truncated  c = x + 2^(k-2) + r opened;
+               x / 2^s = (c >> s) - (r >> s) + msb(r) (1 - msb(c)) 2^(k-s) - 2^(k-2-s)          |x| < 2^(k-2)        (3)
+
+(3) never fails by a wrap, and rounds at random: its error is below one and has mean zero, whatever x is. Of an opening
+anybody without the dealer learns nothing: a mask is uniform as long as one holder's part of it is unknown.
+
+Roles, threat and source: as `dealing`; (3) ours, after Escudero et al., CRYPTO 2020.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from tacit.arrays import U8, U64
+from tacit.choreo import At, Fact, Holder, Message, Run, choreography
+from tacit.errors import PeerError
+from tacit.numeric.ring.triangle import unpack
+from tacit.numeric.ring.words import Ring
+from tacit.numeric.shares.ring_product import ring_both_ways, ring_square
+from tacit.protocols.shares.dealing import Correlation, Dealing, Share, Sizes, Words, deal
+
+OPENED = Fact("shares.masked", "nobody", "nothing", "none", "nothing: values under masks that no holder knows")
+
+
+class Opening(Message, tells=OPENED):
+    """A holder's share of a masked value."""
+
+    words: U64
+
+
+class OpenedBits(Message, tells=OPENED):
+    """A holder's share of masked bits."""
+
+    bits: U8
+
+
+@choreography(opens={Holder: OPENED})
+def open_masked(run: Run, x: At[U64], *, ring: Ring) -> At[U64]:
+    """Tell all holders a value that is under a mask."""
+    received = run.send(Opening, Holder >> Holder, run.local(Holder, Opening, x))
+    return run.local(Holder, add_openings, received, x, ring)
+
+
+# Products
+
+
+@dataclass(frozen=True)
+class Triple(Correlation):
+    """a, b and a b, entry by entry."""
+
+    size: int
+
+    @property
+    def sizes(self) -> Sizes:
+        """Two masks, and their product."""
+        return Sizes(masks=(self.size, self.size), made=(self.size,))
+
+    def make(self, masks: Words, bits: Words, ring: Ring, kept: Words) -> tuple[Words, Words]:
+        """Return a b."""
+        del bits, kept
+        return (reduce(masks[0] * masks[1], ring),), ()
+
+
+@choreography(opens={Holder: OPENED})
+def multiply(run: Run, dealing: Dealing, x: At[U64], y: At[U64], *, size: int) -> At[U64]:
+    """Return shares of x y, entry by entry, (1)."""
+    dealt, _ = deal(run, dealing, Triple(size))
+    opened = open_masked(run, run.local(Holder, mask_factors, x, y, dealt, dealing.ring), ring=dealing.ring)
+    return run.local(Holder, combine_factors, opened, dealt, is_first(run), dealing.ring)
+
+
+@dataclass(frozen=True)
+class SquareOf(Correlation):
+    """A symmetric A of n rows and A A, as triangles."""
+
+    n: int
+
+    @property
+    def sizes(self) -> Sizes:
+        """A mask, and its square."""
+        size = triangle_size(self.n)
+        return Sizes(masks=(size,), made=(size,))
+
+    def make(self, masks: Words, bits: Words, ring: Ring, kept: Words) -> tuple[Words, Words]:
+        """Return A A."""
+        del bits, kept
+        return (reduce(ring_square(unpack([masks[0]], self.n)), ring),), ()
+
+
+@choreography(opens={Holder: OPENED})
+def square(run: Run, dealing: Dealing, X: At[U64], *, n: int) -> At[U64]:
+    """Return shares of 2 X X for a symmetric X of n rows, both as triangles, (2)."""
+    dealt, _ = deal(run, dealing, SquareOf(n))
+    masked = run.local(Holder, subtract_mask, X, dealt, dealing.ring)
+    opened = open_masked(run, masked, ring=dealing.ring)
+    return run.local(Holder, combine_squares, opened, dealt, is_first(run), n, dealing.ring)
+
+
+# Shares anew
+
+
+@dataclass(frozen=True)
+class Zeros(Correlation):
+    """Shares of zero."""
+
+    size: int
+
+    @property
+    def sizes(self) -> Sizes:
+        """One value."""
+        return Sizes(made=(self.size,))
+
+    def make(self, masks: Words, bits: Words, ring: Ring, kept: Words) -> tuple[Words, Words]:
+        """Return zeros."""
+        del masks, bits, ring, kept
+        return (np.zeros(self.size, dtype=np.uint64),), ()
+
+
+def share_anew(run: Run, dealing: Dealing, x: At[U64], *, size: int) -> At[U64]:
+    """Return other shares of the same x, uniform: what is told of them tells x and no holder's own part."""
+    dealt, _ = deal(run, dealing, Zeros(size))
+    return run.local(Holder, add_made, x, dealt, dealing.ring)
+
+
+# Truncation
+
+
+@dataclass(frozen=True)
+class Cut(Correlation):
+    """r, r >> s and its highest bit."""
+
+    size: int
+    s: int
+
+    @property
+    def sizes(self) -> Sizes:
+        """A mask, and two values of it."""
+        return Sizes(masks=(self.size,), made=(self.size, self.size))
+
+    def make(self, masks: Words, bits: Words, ring: Ring, kept: Words) -> tuple[Words, Words]:
+        """Return r >> s and msb(r)."""
+        del bits, kept
+        return cut_mask(masks[0], self.s, ring), ()
+
+
+@choreography(opens={Holder: OPENED})
+def truncate(run: Run, dealing: Dealing, x: At[U64], s: int, *, size: int) -> At[U64]:
+    """Return shares of x / 2^s, (3)."""
+    dealt, _ = deal(run, dealing, Cut(size, s))
+    masked = run.local(Holder, add_mask, x, dealt, is_first(run), dealing.ring)
+    opened = open_masked(run, masked, ring=dealing.ring)
+    return run.local(Holder, shift_down, opened, dealt, s, is_first(run), dealing.ring)
+
+
+# Which holder adds what is public
+
+
+def is_first(run: Run) -> At[bool]:
+    """Return at each holder whether it is the one that adds public values to its shares."""
+    return run.local(Holder, _is, run.who(Holder), run.roster[Holder][0])
+
+
+def _is(me: str, first: str) -> bool:
+    return me == first
+
+
+# Arithmetic in the ring
+
+
+def reduce(words: U64, ring: Ring) -> U64:
+    """Return words modulo 2^k."""
+    return words if ring.modulus == 1 << 64 else words & np.uint64(ring.modulus - 1)
+
+
+def bits_of(ring: Ring) -> int:
+    """Return k of a ring modulo 2^k."""
+    return ring.modulus.bit_length() - 1
+
+
+def triangle_size(n: int) -> int:
+    """Return how many entries a symmetric matrix of n rows has at or below its diagonal."""
+    return n * (n + 1) // 2
+
+
+def add_openings(received: Mapping[str, Opening], own: U64, ring: Ring) -> U64:
+    """Return the masked value: the sum of all shares."""
+    total = own.copy()
+    for party, message in received.items():
+        if message.words.shape != own.shape:
+            raise PeerError(f"{party} opened {message.words.size} words where {own.size} belong: stop and ask {party}")
+        total += message.words
+    return reduce(total, ring)
+
+
+# Steps of shares anew
+
+
+def add_made(x: U64, dealt: Share, ring: Ring) -> U64:
+    """Return the share of x with a share of zero."""
+    return reduce(x + dealt.made[0], ring)
+
+
+# Steps of a product
+
+
+def mask_factors(x: U64, y: U64, dealt: Share, ring: Ring) -> U64:
+    """Return the shares of d and e of (1), one after the other."""
+    return reduce(np.concatenate([x - dealt.masks[0], y - dealt.masks[1]]), ring)
+
+
+def combine_factors(opened: U64, dealt: Share, first: bool, ring: Ring) -> U64:  # noqa: FBT001 - a step
+    """Return the share of x y, (1)."""
+    d, e = np.split(opened, 2)
+    found = d * dealt.masks[1] + e * dealt.masks[0] + dealt.made[0]
+    return reduce(found + d * e if first else found, ring)
+
+
+# Steps of a square
+
+
+def subtract_mask(X: U64, dealt: Share, ring: Ring) -> U64:
+    """Return the share of D of (2)."""
+    return reduce(X - dealt.masks[0], ring)
+
+
+def combine_squares(opened: U64, dealt: Share, first: bool, n: int, ring: Ring) -> U64:  # noqa: FBT001 - a step
+    """Return the share of 2 X X, (2)."""
+    D, twice = unpack([opened], n), np.uint64(2) * dealt.masks[0]
+    S = ring_both_ways(D, unpack([twice + opened if first else twice], n))
+    return reduce(S + np.uint64(2) * dealt.made[0], ring)
+
+
+# Steps of a truncation
+
+
+def cut_mask(r: U64, s: int, ring: Ring) -> Words:
+    """Return r >> s and msb(r)."""
+    return r >> np.uint64(s), r >> np.uint64(bits_of(ring) - 1)
+
+
+def add_mask(x: U64, dealt: Share, first: bool, ring: Ring) -> U64:  # noqa: FBT001 - a step
+    """Return the share of c of (3)."""
+    offset = np.uint64(1 << (bits_of(ring) - 2))
+    return reduce(x + dealt.masks[0] + offset if first else x + dealt.masks[0], ring)
+
+
+def shift_down(c: U64, dealt: Share, s: int, first: bool, ring: Ring) -> U64:  # noqa: FBT001 - a step
+    """Return the share of x / 2^s, (3)."""
+    return shift_with(c, dealt.made[0], dealt.made[1], s, first, ring)
+
+
+def shift_with(c: U64, high: U64, msb: U64, s: int, first: bool, ring: Ring) -> U64:  # noqa: FBT001 - of a step
+    """Return the share of (3), from shares of r >> s and msb(r)."""
+    k = bits_of(ring)
+    wrapped = (np.uint64(1) - (c >> np.uint64(k - 1))) << np.uint64(k - s)
+    found = msb * wrapped - high
+    if first:
+        found = found + (c >> np.uint64(s)) - np.uint64(1 << (k - 2 - s))
+    return reduce(found, ring)

@@ -1,0 +1,1 @@
+"""SVMs on records that are all moved alike (paper 002)."""

@@ -1,0 +1,93 @@
+"""What was measured before a model is given away: figures of attacks on it, and how large a policy lets each be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Annotated
+
+import msgspec
+
+from tacit.errors import LocalError
+from tacit.report.words import clean
+
+Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
+SEEN = "Who took part in the training has seen the model already: the gate is about everybody else."
+HEADS = ("what was tried", "figure", "allowed", "verdict")
+NOT_MEASURED = "not measured"
+
+
+class Limits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How much a model may give away and still be released: the table [release] of a policy.
+
+    stored_records: sites whose records the model file contains.
+    landmark_records: of how many records a landmark is the mean, at least.
+    landmarks_found: share of the landmarks that are records.
+    outlying: share of the support vectors that answers about far records give away.
+    membership_auc: area under the curve of membership inference; 0.5 is a guess.
+    true_positives: share of the members that it finds at 1 % false alarms.
+    attribute_advantage: how many more members than others have a value of theirs guessed.
+    unmeasured: whether a figure may be missing.
+    """
+
+    stored_records: Annotated[int, msgspec.Meta(ge=0)] = 0
+    landmark_records: Annotated[int, msgspec.Meta(ge=1)] = 5
+    landmarks_found: Share = 0.0
+    outlying: Share = 0.0
+    membership_auc: Share = 0.6
+    true_positives: Share = 0.05
+    attribute_advantage: Share = 0.1
+    unmeasured: bool = False
+
+
+@dataclass(frozen=True)
+class Line:
+    """One figure: what was tried, what came out (None: it was not measured), what is allowed, and a word about it."""
+
+    name: str
+    limit: str
+    figure: float | None
+    allowed: float
+    refused: bool
+    note: str = ""
+
+    @property
+    def verdict(self) -> str:
+        """What is made of it."""
+        if self.figure is None:
+            return f"{NOT_MEASURED}: {self.note}"
+        return "refused" if self.refused else "passed"
+
+
+@dataclass(frozen=True)
+class Release:
+    """The table of the gate: a line for every attack that applies to this kind of model."""
+
+    lines: list[Line] = field(default_factory=list)
+    how: str = ""
+
+    @property
+    def refused(self) -> list[Line]:
+        """The lines for which the model is not released; none if it may be."""
+        return [line for line in self.lines if line.refused]
+
+    def check(self) -> None:
+        """Raise if the model is not to be given away."""
+        for line in self.refused:
+            found = NOT_MEASURED if line.figure is None else f"{line.figure:.3g}, and {line.allowed:g} is allowed"
+            raise LocalError(
+                f"the model is not released, {clean(line.name)}: {found}; train it with less to give away, or let the"
+                f" policy's [release] say otherwise ({line.limit})"
+            )
+
+    def __str__(self) -> str:
+        return "\n".join(": ".join(filter(None, (row[0], " ".join(row[1:])))) for row in list_lines(self))
+
+
+def list_lines(found: Release) -> Iterator[tuple[str, str, str, str]]:
+    """Yield the rows of the table as words."""
+    for line in found.lines:
+        said = "" if line.figure is None else f"{line.figure:.3g}"
+        side = "at least" if line.limit == "landmark_records" else "at most"
+        about = f" ({line.note})" if line.note and line.figure is not None else ""
+        yield f"{line.name}{about}", said, f"{side} {line.allowed:g}", line.verdict

@@ -1,0 +1,1 @@
+"""The runtime between organisations, over NATS."""

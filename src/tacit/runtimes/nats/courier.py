@@ -1,0 +1,336 @@
+"""What carries the messages of a run between organisations: it seals, sends, hears and repeats until all is committed.
+
+At most `WINDOW` chunks are under way from a sender, so that a slow receiver does not fill its memory.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+import logging
+import secrets
+import threading
+import time
+from collections.abc import Coroutine, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from typing import TYPE_CHECKING, Any, Protocol, Self
+
+import msgspec
+
+from tacit.choreo.codec import Frames
+from tacit.crypto.pads.envelope import Sealer
+from tacit.runtimes.apart import REASON, StoppedError, quote
+from tacit.runtimes.nats.framing import CHUNK, Head, decode_as, frame, unframe
+from tacit.runtimes.nats.network import FETCH, Broker, InterruptedRunError, open_stream, stream_of
+
+if TYPE_CHECKING:
+    from nats.aio.msg import Msg
+    from nats.js.client import JetStreamContext
+
+    PullSubscription = JetStreamContext.PullSubscription
+
+WINDOW, BATCH = 8, 16
+BEAT, GREET = 5.0, 0.5
+POSTING = 10.0  # seconds for a last word to reach the broker
+RETRY = 0.1
+
+log = logging.getLogger("tacit")
+
+
+class Mailbox(Protocol):
+    """What a courier asks of the journal (`consortium.journal.record`)."""
+
+    def batch(self) -> Any: ...  # noqa: D102 - see Journal
+    def outgoing(self, place: str, receiver: str) -> list[bytes] | None: ...  # noqa: D102
+    def mark_published(self, place: str, receiver: str, chunk: int) -> None: ...  # noqa: D102
+    def unpublished(self) -> Iterator[tuple[str, str, int, bytes]]: ...  # noqa: D102
+    def received(self) -> dict[str, int]: ...  # noqa: D102
+    def seen(self, peer: str, n: int) -> None: ...  # noqa: D102
+    def memo(self, place: str) -> bytes | None: ...  # noqa: D102
+    def commit_memo(self, place: str, data: bytes) -> None: ...  # noqa: D102
+    def commit_incoming(self, place: str, sender: str, chunk: int, of: int, data: bytes) -> bool: ...  # noqa: D102
+
+
+class NatsCourier:
+    """Carries one party's committed chunks in one run, and hears the others: messages, wants, beats, stops, ends."""
+
+    def __init__(
+        self, broker: Broker, me: str, run: str, tokens: Mapping[str, str], sealer: Sealer, mailbox: Mailbox, *,
+        admin: bool, attempt: int = 1,
+    ) -> None:  # fmt: skip
+        self._broker, self._me, self._run, self._tokens = broker, me, run, dict(tokens)
+        self._sealer, self._mailbox, self._admin, self._attempt = sealer, mailbox, admin, attempt
+        self._names = {token: name for name, token in tokens.items()}
+        self.strangers = 0  # letters of somebody who is not in this run
+        self.arrived = threading.Condition()
+        self._failure: Exception | None = None
+        self.places = dict.fromkeys(tokens, "the start")  # where everyone says it is
+        self.ended = {p for p in tokens if p != me and mailbox.memo(f"end of {p}") is not None}
+        self.ungreeted = set(self._others())  # who has not yet said how much of ours it has
+        self._question = secrets.randbits(60)  # a greeting answers this one, not one of before a restart
+        self._heard = dict.fromkeys(tokens, time.monotonic())
+        self._moved = dict(self._heard)  # when something new of a party arrived
+        self._tasks: set[Future[Any]] = set()
+        self._over = False
+        self._again: dict[tuple[str, str], None] = {}  # what was asked for once more
+        self._wake = asyncio.Event()
+        self._worker = ThreadPoolExecutor(1, thread_name_prefix="tacit-journal")  # commits must not hold up heartbeats
+
+    def __enter__(self) -> Self:
+        for task in (self._consume, self._pump, self._beat):
+            self._begin(task())
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over = True  # asyncio may lose a cancellation, and two readers would take each other's letters
+        for task in tuple(self._tasks):
+            task.cancel()
+        with contextlib.suppress(InterruptedRunError):
+            self._broker.call(asyncio.sleep(0.01))  # until they are
+        self._worker.shutdown()
+
+    def _begin(self, work: Coroutine[Any, Any, None]) -> Future[None]:
+        task = self._broker.begin(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    # What a durable run asks for
+
+    def seal(self, place: str, receiver: str, frames: Frames) -> list[bytes]:
+        """Return the frames as sealed chunks."""
+        data = memoryview(frames.join())
+        of = max(1, -(-len(data) // CHUNK))
+        return [self._letter(receiver, ("message", place, i, of), data[i * CHUNK : (i + 1) * CHUNK]) for i in range(of)]
+
+    def unseal(self, sender: str, receiver: str, chunks: Sequence[bytes]) -> Frames:
+        """Return the frames of all chunks of a message."""
+        data = bytearray()
+        for chunk in chunks:
+            data += unframe(self._sealer.open(sender, receiver, chunk), sender)[1]
+        return Frames.split(memoryview(data).toreadonly())
+
+    def publish(self) -> None:
+        """Send whatever is committed and not published yet."""
+        self._broker.wake(self._wake)
+
+    def want(self, place: str, sender: str) -> None:
+        """Ask a sender for what it has committed for this place."""
+        self._post(sender, ("want", place, 0, 1))
+
+    @property
+    def failure(self) -> Exception | None:
+        """Return why waiting makes no sense any more, if so."""
+        return InterruptedRunError() if self._broker.ending else self._failure
+
+    def fail(self, error: Exception) -> None:
+        """End the run of this party at its next wait; the first reason stays."""
+        self._failure = (
+            self._failure or error
+        )  # without the lock: a wait holds it while it reads the journal, which is locked here
+
+    def silence(self, party: str) -> float:
+        """Return the seconds since anything was heard of a party."""
+        return time.monotonic() - self._heard[party]
+
+    def stalled(self, party: str) -> float:
+        """Return the seconds since a message of a party arrived."""
+        return time.monotonic() - self._moved[party]
+
+    def here(self, place: str) -> None:
+        """Say where this party is, for its heartbeats."""
+        self.places[self._me] = place
+
+    # What the service around a run asks for
+
+    def stop(self, cause: tuple[str, ...]) -> None:
+        """Tell the others that a party stopped: who, where, and the class of its error, never its text."""
+        body = msgspec.msgpack.encode(cause)
+        letters = [self._post(party, ("stop", "", self._attempt, 0), body) for party in self._others()]
+        wait(letters, timeout=POSTING)
+
+    def finish(self, patience: float) -> bool:
+        """Say that this party has finished, and serve the others until all have; return whether all have.
+
+        Nobody waits for a party that is away.
+        """
+        while not self._broker.ending:
+            ends = [self._post(party, ("end", "", 0, 1)) for party in self._others()]
+            with self.arrived:
+                self.arrived.wait_for(lambda: self.ended >= set(self._others()) or self.failure, timeout=2.0)
+            waiting = [p for p in self._others() if p not in self.ended]
+            if self.failure or all(self.silence(p) > patience for p in waiting):
+                wait(ends, timeout=POSTING)
+                return not waiting and self.failure is None
+        raise InterruptedRunError
+
+    # The network thread
+
+    async def _consume(self) -> None:
+        loop = asyncio.get_running_loop()
+        inbox: PullSubscription | None = None
+        while not self._over:
+            try:
+                inbox = inbox or await self._inbox()
+                letters = await inbox.fetch(BATCH, timeout=FETCH)
+            except asyncio.CancelledError:
+                raise
+            except Exception as error:  # noqa: BLE001 - whatever the network does, go on trying
+                if not _is_timeout(error):
+                    await self._unbind(inbox)
+                    inbox = None
+                continue
+            if self._over:
+                return
+            await loop.run_in_executor(self._worker, self._accept, letters)
+            for letter in letters:
+                with contextlib.suppress(Exception):  # it comes again, which is harmless
+                    await letter.ack()
+
+    async def _inbox(self) -> PullSubscription:
+        if self._admin:
+            await open_stream(self._broker, self._run, self._tokens)  # again if the broker was wiped
+        return await self._broker.client.jetstream().pull_subscribe_bind(
+            consumer=self._tokens[self._me], stream=stream_of(self._run)
+        )
+
+    async def _unbind(self, inbox: PullSubscription | None) -> None:
+        """Let go of a subscription that no longer works, and wait a little."""
+        if inbox is not None:
+            with contextlib.suppress(Exception):
+                await inbox.unsubscribe()
+        await asyncio.sleep(RETRY)
+
+    async def _pump(self) -> None:
+        """Publish what is committed, in order, a window at a time; then what was asked for again."""
+        while True:
+            self._wake.clear()
+            await self._pump_once(self._mailbox.unpublished())
+            while self._again:
+                place, receiver = next(iter(self._again))
+                await self._repeat(place, receiver)
+                del self._again[place, receiver]
+            await self._wake.wait()
+
+    async def _pump_once(self, outbox: Iterator[tuple[str, str, int, bytes]]) -> None:
+        loop = asyncio.get_running_loop()
+        window: set[asyncio.Task[None]] = set()
+        try:
+            while (item := await loop.run_in_executor(self._worker, next, outbox, None)) is not None:
+                window.add(asyncio.ensure_future(self._send(*item)))
+                if len(window) >= WINDOW:
+                    _, window = await asyncio.wait(window, return_when=asyncio.FIRST_COMPLETED)
+            if window:
+                await asyncio.wait(window)
+        finally:
+            for task in window:
+                task.cancel()
+
+    async def _repeat(self, place: str, receiver: str) -> None:
+        """Send the stored bytes again, under new ids: the broker may take the old ones for done."""
+        chunks = await asyncio.get_running_loop().run_in_executor(self._worker, self._mailbox.outgoing, place, receiver)
+        for i, data in enumerate(chunks or ()):
+            await self._deliver(receiver, data, f"{self._number(receiver, place, i)}/again {secrets.token_hex(8)}")
+
+    async def _send(self, place: str, receiver: str, chunk: int, data: bytes) -> None:
+        if receiver != self._me:
+            await self._deliver(receiver, data, self._number(receiver, place, chunk))
+        self._mailbox.mark_published(place, receiver, chunk)
+
+    def _number(self, receiver: str, place: str, chunk: int) -> str:
+        return f"{self._run}/{self._me}/{receiver}/{place}/{chunk}"
+
+    async def _deliver(self, receiver: str, data: bytes, number: str | None = None) -> None:
+        """Publish until the broker has it; its id makes a repetition harmless."""
+        identity = None if number is None else {"Nats-Msg-Id": hashlib.sha256(number.encode()).hexdigest()[:32]}
+        subject = f"t.{self._run}.{self._tokens[self._me]}.{self._tokens[receiver]}"
+        while True:
+            try:
+                await self._broker.client.jetstream().publish(subject, data, timeout=5, headers=identity)
+            except asyncio.CancelledError:
+                raise
+            except Exception:  # noqa: BLE001 - as above; a wiped stream is made again where its letters are fetched
+                await asyncio.sleep(RETRY)
+            else:
+                return
+
+    async def _beat(self) -> None:
+        while True:
+            have = await asyncio.get_running_loop().run_in_executor(self._worker, self._mailbox.received)
+            for party in self._others():
+                kind = "greet" if party in self.ungreeted else "beat"
+                letter = self._letter(party, (kind, self.places[self._me], have.get(party, 0), self._question))
+                with contextlib.suppress(Exception):  # a beat that is lost is made up for by the next
+                    await self._broker.client.publish(
+                        f"t.{self._run}.{self._tokens[self._me]}.{self._tokens[party]}", letter
+                    )
+            await asyncio.sleep(GREET if self.ungreeted else BEAT)
+
+    # Letters
+
+    def _accept(self, letters: Sequence[Msg]) -> None:
+        """Commit what arrived; what a party of the run sent and cannot be opened ends the run."""
+        try:
+            with self._mailbox.batch():
+                for letter in letters:
+                    self._open(letter.subject.split(".")[2], bytes(letter.data))
+        except Exception as error:  # noqa: BLE001 - it belongs to the thread that plays the run
+            self.fail(error)
+        with self.arrived:
+            self.arrived.notify_all()
+
+    def _open(self, token: str, sealed: bytes) -> None:
+        sender = self._names.get(token)
+        if sender is None:  # whoever knows a run's id must not be able to end it
+            self._pass_over()
+            return
+        (kind, place, chunk, of), body = unframe(self._sealer.open(sender, self._me, sealed), sender)
+        self._heard[sender] = time.monotonic()
+        match kind:
+            case "message":
+                self._mailbox.commit_incoming(place, sender, chunk, of, sealed)
+                self._moved[sender] = self._heard[sender]
+            case "want":
+                self._again[place, sender] = None
+                self.publish()
+            case "beat" | "greet" | "greeting":
+                self._hear_beat(sender, kind, place, chunk, of)
+            case "end":
+                self._mailbox.commit_memo(f"end of {sender}", b"1")
+                self.ended.add(sender)
+            case "stop" if chunk >= self._attempt:
+                self.fail(StoppedError(*(quote(each, REASON) for each in _cause(body, sender))))
+
+    def _pass_over(self) -> None:
+        self.strangers += 1
+        if self.strangers == 1:
+            log.warning(
+                "job %s: letters of somebody who is not in this run are dropped: ask who runs the broker", self._run[:8]
+            )
+
+    def _hear_beat(self, sender: str, kind: str, place: str, have: int, question: int) -> None:
+        """Note what a heartbeat says its sender has; only the answer to our own question shows that it is news."""
+        self.places[sender] = quote(place)
+        self._mailbox.seen(sender, have)
+        if kind == "greeting" and question == self._question:
+            self.ungreeted.discard(sender)
+        if kind == "greet":
+            self._post(sender, ("greeting", self.places[self._me], self._mailbox.received().get(sender, 0), question))
+
+    def _letter(self, receiver: str, head: Head, body: bytes | memoryview = b"") -> bytes:
+        return self._sealer.seal(receiver, frame(head, body))
+
+    def _post(self, receiver: str, head: Head, body: bytes = b"") -> Future[None]:
+        return self._begin(self._deliver(receiver, self._letter(receiver, head, body)))
+
+    def _others(self) -> list[str]:
+        return [p for p in self._tokens if p != self._me]
+
+
+def _cause(body: memoryview, sender: str) -> tuple[str, str, str]:
+    return decode_as(body, tuple[str, str, str], sender)
+
+
+def _is_timeout(error: Exception) -> bool:
+    return isinstance(error, (TimeoutError, asyncio.TimeoutError)) or type(error).__name__ == "TimeoutError"

@@ -1,0 +1,88 @@
+"""`GramSVC(view="blind")`: what it asks for, and what it makes of the outcome; nobody sees the gram matrix."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from tacit.errors import LocalError
+from tacit.federation import Federation
+from tacit.federation.exposure import describe_dealing
+from tacit.models.blind import BlindModel, StoredBlind
+from tacit.numeric.shares.dual_plan import plan_dual
+from tacit.numeric.svm.problems import OVR, count_problems
+from tacit.registry import Outcome
+from tacit.report.outcome import report_on
+from tacit.request import Records, Request
+
+MANY = 3000  # records, above which a training in shares takes many minutes
+SECONDS = 7e-11  # of one core, for a square of words at one party, over the cube of its rows
+MATRICES = 12  # of words, that a party holds at once
+VIEWS = COORDINATOR, BLIND = "coordinator", "blind"
+PROTECTION = "shares: while the coordinator, which deals the random numbers, works together with nobody"
+NOT_PROTECTED = (
+    (
+        "Everything, from the coordinator together with any one party: its random numbers take the masks off what"
+        " parties open to each other."
+    ),
+    "What decision values tell: whoever asks about many records learns much about those of the training.",
+)
+
+
+def check_blind(estimator: Any) -> None:
+    """Refuse what cannot be trained in shares."""
+    if estimator.probability:
+        raise LocalError(
+            "view='blind' knows probability=False only: Platt's sigmoids would take five more trainings in shares and"
+            " a fit of logarithms: use decision_function, or view='coordinator' for it"
+        )
+    if estimator.method != "product":
+        raise LocalError(
+            f"view='blind' knows method='product' only, not {estimator.method!r}: use view='coordinator' for it"
+        )
+
+
+def warn_of_size(records: int, holders: int, C: float) -> None:
+    """Warn of a training that takes long, and say how long."""
+    if records <= MANY:
+        return
+    seconds = plan_dual(records, 1, C).squares.levels * (holders + 1) * SECONDS * records**3
+    warnings.warn(
+        f"{records} records in shares take about {max(1, round(seconds / 60))} CPU minutes and"
+        f" {MATRICES * 8 * records**2 / 1e9:.1f} GB at every party: train on a sample of {MANY}, or use PanSVC",
+        UserWarning,
+        stacklevel=5,
+    )
+
+
+def ask_blind(estimator: Any, federation: Federation) -> tuple[Request, ...]:
+    """Return the question about new records."""
+    model = estimator.model_
+    known = {
+        "problems": count_problems(len(estimator.classes_), OVR),
+        "trained_on": model.records,
+        "gamma": model.gamma,
+        "divisor": model.divisor,
+    }
+    asked = estimator._arguments("blind_predict", **known)  # noqa: SLF001 - of an estimator that is in two files
+    return (Request("blind_predict", {"data": Records(), **model.shares(federation.coordinator)}, asked),)
+
+
+def receive_blind(estimator: Any, federation: Federation, outcome: Outcome) -> None:
+    """Take the model: all shares where parties are simulated, else where they are kept."""
+    result = outcome.result
+    if federation.backend.returns_shares:
+        estimator.model_ = BlindModel(result.share, result.gamma, result.records, divisor=result.divisor)
+    else:
+        parties = (*federation.parts, federation.coordinator)
+        estimator.model_ = StoredBlind(outcome.job, parties, result.gamma, result.records, divisor=result.divisor)
+    estimator.n_iter_, estimator.support_ = (
+        result.iterations,
+        np.empty(0, dtype=np.int64),
+    )  # nobody knows which they are
+    estimator.report_ = report_on(
+        estimator, federation, outcome, not_protected=list(NOT_PROTECTED), protection=PROTECTION
+    )
+    estimator.report_.warnings += describe_dealing(federation)

@@ -1,0 +1,157 @@
+"""From fit to answers, for every kind of model over connect: real processes, a real server, everybody's consent."""
+
+from __future__ import annotations
+
+import csv
+import re
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import make_classification
+from typer.testing import CliRunner
+
+import tacit
+from tacit.choreo import encode
+from tacit.cli.app import app
+from tacit.cli.one_machine import one_machine
+
+pytest.importorskip("nats")
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
+
+NAMES, OLD, NEW = ("h1", "h2", "h3"), 240, 180
+COLUMNS = tuple(f"x{j}" for j in range(5))
+MODELS = {
+    "pan": lambda: tacit.PanSVC(landmarks=6, max_rounds=20, probability=True, random_state=3),
+    "elm": lambda: tacit.SecureELMClassifier(n_hidden=10, random_state=3),
+    "consensus": lambda: tacit.ConsensusSVC(kernel="linear", max_rounds=10),
+    "search": lambda: tacit.FederatedGridSearch(
+        tacit.PanSVC(landmarks=6, max_rounds=10, random_state=3), {"C": [0.5, 2.0]}, cv=2
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def table():
+    X, y = make_classification(OLD + NEW, 5, n_informative=4, n_redundant=0, flip_y=0.1, random_state=3)
+    X = X * (1, 10, 100, 1, 0.1)
+    X[np.random.default_rng(0).random(X.shape) < 0.05] = np.nan
+    return X, y
+
+
+def rows_of(table, rows):
+    return {name: (table[0][rows][i::3], table[1][rows][i::3]) for i, name in enumerate(NAMES)}
+
+
+@pytest.fixture(scope="module")
+def sites(table, tmp_path_factory):
+    """Hospitals, each with new patients in a dataset of its own, whose columns stand in another order."""
+    old = rows_of(table, slice(0, OLD))
+    records, labels = ({name: part[i] for name, part in old.items()} for i in (0, 1))
+    with one_machine(tmp_path_factory.mktemp("asking"), records, labels, keep=True) as made:
+        for name, (X, y) in rows_of(table, slice(OLD, None)).items():
+            lines = [[*("" if np.isnan(v) else repr(float(v)) for v in row[::-1]), y[k]] for k, row in enumerate(X)]
+            with (made.folder(name) / "new.csv").open("w") as file:
+                csv.writer(file).writerows([[*COLUMNS[::-1], "label"], *lines])
+            with made.config(name).open("a") as config:
+                config.write('\n[datasets.new]\npath = "new.csv"\nlabel = "label"\n')
+            policy = made.folder(name) / "policy.toml"
+            text = policy.read_text().replace("[columns]\n", '[columns]\nnew = "all"\n')
+            rules = {"protocols": '"any"', "accept_risk": "true", "preflights_per_day": "1000", "predictions": "1000"}
+            for rule, value in rules.items():
+                text = re.sub(rf"^{rule} = .*$", f"{rule} = {value}", text, count=1, flags=re.MULTILINE)
+            policy.write_text(text)
+        with made.config("analyst").open("a") as config:
+            config.write("accept_risk = true\n")
+        for site in made.sites:
+            made.start(site)
+        made.wait()
+        yield made
+
+
+def here(table, rows):
+    parts = list(rows_of(table, rows).values())
+    made = tacit.from_parts(parts, names=NAMES, partition="horizontal", coordinator="clearing", allow_missing=True)
+    return made.rename_features(COLUMNS)
+
+
+def pipeline(last):
+    return tacit.Pipeline([("gaps", tacit.FederatedImputer()), ("scale", tacit.FederatedScaler()), ("model", last)])
+
+
+def answers(sites, job):
+    """Decision values as every hospital reads them."""
+    found = {}
+    for name in NAMES:
+        done = CliRunner().invoke(app, ["party", "answers", job[:8], "--config", str(sites.config(name))])
+        assert done.exit_code == 0, done.output
+        found[name] = [float(line["decision for 1"]) for line in csv.DictReader(done.stdout.splitlines())]
+    return found
+
+
+@pytest.fixture(scope="module")
+def simulated(table):
+    """One federation that remembers, as the sites do: models of the same rows one after the other."""
+    return here(table, slice(0, OLD))
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_every_kind_of_public_model_is_fitted_kept_asked_and_judged_bit_for_bit(
+    table, sites, simulated, tmp_path, kind
+):
+    new = here(table, slice(OLD, None))
+    alone = pipeline(MODELS[kind]()).fit(simulated)
+    there = pipeline(MODELS[kind]()).fit(tacit.connect(sites.config("analyst")))
+    for (_, one), (_, other) in zip(alone._steps(), there._steps(), strict=True):
+        assert encode(one.model_).digest == encode(other.model_).digest
+    model = there.save(tmp_path / "model.tacit")
+    expected = alone.decision_function(new)
+    asked = CliRunner().invoke(
+        app, ["predict", str(model), "--on", "new", "--json", "--config", str(sites.config("analyst"))]
+    )
+    assert asked.exit_code == 0, asked.output
+    job = re.search(r'"job": "([0-9a-f]{32})"', asked.stdout)[1]
+    for name, told in answers(sites, job).items():
+        np.testing.assert_array_equal(told, expected[new.rows[name]])
+    found = tacit.evaluate(there, tacit.connect(sites.config("analyst")).on("new"))
+    same = tacit.evaluate(alone, new)
+    np.testing.assert_array_equal(found.confusion_matrix, same.confusion_matrix)
+    assert found.roc_auc == same.roc_auc
+    lines = [[*("" if np.isnan(v) else repr(float(v)) for v in row)] for row in table[0][OLD : OLD + 20]]
+    with (tmp_path / "new.csv").open("w") as file:
+        csv.writer(file).writerows([COLUMNS, *lines])
+    local = CliRunner().invoke(
+        app, ["predict", str(model), str(tmp_path / "new.csv"), "--out", str(tmp_path / "out.csv")]
+    )
+    assert local.exit_code == 0, local.output
+    told = [int(line["label"]) for line in csv.DictReader((tmp_path / "out.csv").read_text().splitlines())]
+    assert told == alone.predict(table[0][OLD : OLD + 20]).tolist()
+
+
+def test_a_study_in_shares_leaves_a_handle_by_which_its_sites_are_asked(table, sites, tmp_path):
+    made = tacit.Pipeline([("gaps", tacit.FederatedImputer()), ("svm", tacit.GramSVC(gamma=0.01, tol=1e-8))])
+    new = here(table, slice(OLD, None))
+    there = clone(made).fit(tacit.connect(sites.config("analyst")))
+    model = there.save(tmp_path / "model.tacit")
+    assert "in shares: h1, h2, h3, clearing each keep a share" in str(tacit.load(model).handle_)
+    rows = [f"--rows={name}={len(new.rows[name])}" for name in NAMES]
+    command = ["predict", str(model), "--on", "new", *rows, "--config", str(sites.config("analyst"))]
+    asked = CliRunner().invoke(app, command)
+    assert asked.exit_code == 0, asked.output
+    job = re.search(r"tacit party answers ([0-9a-f]{8})", asked.stdout)[1]
+    expected = clone(made).fit(here(table, slice(0, OLD))).decision_function(new)
+    for name, told in answers(sites, job).items():
+        np.testing.assert_allclose(told, expected[new.rows[name]], atol=1e-4)
+
+
+def test_a_linear_model_in_shares_is_judged_and_asked_twice(table, sites):
+    svm = tacit.GramSVC(kernel="linear", tol=1e-8)
+    made = tacit.Pipeline([("gaps", tacit.FederatedImputer()), ("scale", tacit.FederatedScaler()), ("svm", svm)])
+    old, new, fed = here(table, slice(0, OLD)), here(table, slice(OLD, None)), tacit.connect(sites.config("analyst"))
+    alone, there = clone(made).fit(old), clone(made).fit(fed)
+    asked = fed.on("new", rows={name: len(new.rows[name]) for name in NAMES})
+    judged, expected = alone.score(new), alone.decision_function(new)
+    for _ in range(2):
+        assert there.score(asked) == judged
+        for name, told in answers(sites, there.predict(asked).job).items():
+            np.testing.assert_allclose(told, expected[new.rows[name]], atol=1e-4)

@@ -1,0 +1,121 @@
+"""`GramSVC(view="blind")` as a user meets it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_wine, make_classification
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+
+import tacit
+from tacit import Federation, GramSVC, LocalError
+from tacit.svm.blind import warn_of_size
+
+X, Y = make_classification(90, 6, n_informative=4, flip_y=0.05, random_state=2)
+Z = make_classification(120, 6, n_informative=4, flip_y=0.05, random_state=2)[0][90:]
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return GramSVC(C=3.0, view="blind").fit(Federation.simulate(X, Y, parties=3, partition="vertical"))
+
+
+def test_it_labels_as_svc_does_and_is_saved_and_asked_again(fitted, tmp_path):
+    theirs = SVC(C=3.0).fit(X, Y)
+    np.testing.assert_array_equal(fitted.predict(Z), theirs.predict(Z))
+    fitted.save(tmp_path / "blind.tacit")
+    again = tacit.load(tmp_path / "blind.tacit")
+    np.testing.assert_allclose(again.decision_function(Z), fitted.decision_function(Z), atol=1e-3)
+
+
+@pytest.mark.parametrize("partition", ["vertical", "horizontal"])
+def test_a_linear_model_is_saved_as_shares_of_weights_without_any_record(partition, tmp_path):
+    model = GramSVC(view="blind", kernel="linear", partition=partition)
+    model.fit(Federation.simulate(X, Y, parties=3, partition=partition))
+    theirs = SVC(kernel="linear", tol=1e-8).fit(X, Y).decision_function(Z)
+    np.testing.assert_allclose(model.decision_function(Z), theirs, atol=0.05)
+    assert model.model_.records_of() == {}
+    again = tacit.load(model.save(tmp_path / "linear.tacit"))
+    np.testing.assert_allclose(again.decision_function(Z), model.decision_function(Z), atol=1e-3)
+
+
+def test_the_report_says_that_nobody_sees_the_gram_matrix(fitted):
+    told = {each.identifier for line in fitted.report_.opens for each in line.facts}
+    assert "gram.matrix" not in told
+    assert "gram.support" not in told
+    assert fitted.support_.size == 0
+    assert any("together with any one party" in line for line in fitted.report_.not_protected)
+    (line,) = (line for line in fitted.report_.warnings if "random numbers" in line)
+    assert line.startswith("nobody can work out records of others without coordinator, which deals the random numbers,")
+
+
+@pytest.mark.parametrize(("weight", "opens"), [("balanced", True), ({0: 0.2, 1: 3.0}, False)])
+def test_class_weights_cost_no_more_rounds_and_only_balanced_ones_open_the_sizes_of_classes(fitted, weight, opens):
+    columns = Federation.simulate(X, Y, parties=3, partition="vertical")
+    model = GramSVC(C=3.0, view="blind", class_weight=weight).fit(columns)
+    theirs = SVC(C=3.0, class_weight=weight, tol=1e-8).fit(X, Y)
+    np.testing.assert_allclose(model.decision_function(Z), theirs.decision_function(Z), atol=0.02)
+    told = {each.identifier for line in model.report_.opens for each in line.facts}
+    assert ("tables.class_sizes" in told) == opens
+    before, after = (own.report_.rounds - 5 * own.n_iter_ for own in (fitted, model))  # three openings and two deals
+    assert abs(after - before) < 20
+
+
+def test_several_classes_are_told_from_the_rest_and_pairs_are_refused():
+    wine, kinds = load_wine(return_X_y=True)
+    wine = StandardScaler().fit_transform(wine)
+    rows = Federation.simulate(wine, kinds, parties=3, partition="horizontal")
+    model = GramSVC(view="blind", multi_class="ovr").fit(rows)
+    assert np.mean(model.predict(wine) == kinds) > 0.98
+    with pytest.raises(LocalError, match=r"tells each of 3 classes from the rest: say multi_class='ovr'"):
+        GramSVC(view="blind").fit(rows)
+
+
+@pytest.mark.parametrize(
+    ("asked", "says"),
+    [
+        ({"kernel": "sigmoid"}, "view='blind' is for kernel='rbf', 'linear' or 'poly', not 'sigmoid'"),
+        ({"probability": True}, "view='blind' knows probability=False only"),
+        ({"class_weight": {0: 0.0}}, "view='blind' needs class weights above 0: leave records of other classes out"),
+        (
+            {"class_weight": {0: 100.0}},
+            "a class weight of 100 leaves no room in 64 bits: give at most 64, and a larger C",
+        ),
+        ({"view": "nobody"}, "The 'view' parameter of GramSVC must be among {'coordinator', 'blind'}"),
+        ({"C": 1e-9}, "leaves no room in 64 bits: use a larger C, or fewer records"),
+        ({"C": 1e12}, r"C=1e\+12 with 90 records would take \d+ iterations in shares: lower C, or use PanSVC"),
+    ],
+)
+def test_what_cannot_be_trained_in_shares_is_refused_in_one_line(asked, says):
+    with pytest.raises(LocalError, match=says) as refused:
+        GramSVC(**{"view": "blind", **asked}).fit(Federation.simulate(X, Y, parties=3, partition="vertical"))
+    assert "\n" not in str(refused.value)
+
+
+def test_a_search_and_a_coordinator_with_data_are_refused():
+    federation = Federation.simulate(X, Y, parties=3, partition="vertical")
+    with pytest.raises(LocalError, match="a search shows its coordinator the gram matrix"):
+        tacit.FederatedGridSearch(GramSVC(view="blind"), {"C": [1, 3]}).fit(federation)
+    inside = Federation.simulate(X, Y, parties=["a", "b", "c"], partition="vertical", coordinator="a")
+    with pytest.raises(LocalError, match="a holds data and would deal the randomness"):
+        GramSVC(view="blind", accept_risk=True).fit(inside)
+
+
+def test_gamma_outside_its_window_is_refused_where_the_exponential_is_taken_in_shares():
+    rows = Federation.simulate(X, Y, parties=3, partition="horizontal")
+    with pytest.raises(LocalError, match=r"gamma=1e\+06 and cells of up to .*: scale the columns, or lower gamma"):
+        GramSVC(view="blind", gamma=1e6).fit(rows)
+
+
+def test_many_records_are_warned_of_with_the_time_that_they_take():
+    with pytest.warns(UserWarning, match=r"4000 records in shares take about \d+ CPU minutes .*sample.*or use PanSVC"):
+        warn_of_size(4000, 3, 10.0)
+    warn_of_size(3000, 3, 10.0)
+
+
+def test_two_holders_suffice_since_nothing_is_summed_in_the_clear():
+    parts = [(X[:, :3], Y), (X[:, 3:], None)]
+    two = Federation.from_parts(parts, partition="vertical", allow_two_parties=True)
+    model = GramSVC(C=3.0, view="blind").fit(two)
+    np.testing.assert_array_equal(model.predict(Z), SVC(C=3.0).fit(X, Y).predict(Z))

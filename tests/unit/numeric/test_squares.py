@@ -1,0 +1,74 @@
+"""Resolvents from squares, compared with 1 / (1 + x)."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tacit import LocalError
+from tacit.numeric.shares.dual_plan import check_answers, describe_linear, plan_dual
+from tacit.numeric.shares.squares import BITS, ERROR, add_squares, choose_squares, evaluate_squares
+
+
+@pytest.mark.parametrize("kappa", [100.0, 760.0, 3400.0, 5e4])
+def test_squares_come_near_the_resolvent_at_every_eigenvalue(kappa):
+    found = choose_squares(kappa)
+    x = np.random.default_rng(0).uniform(0, 1, 5000) ** 4 * kappa
+    f = add_squares(found.weights, evaluate_squares(found.levels, x, kappa))
+    assert np.abs((f - 1 / (1 + x)) * np.sqrt(1 + x)).max() < 2 * ERROR
+    assert sum(map(abs, found.weights)) < 2 << BITS
+
+
+WEIGHTS = (
+    22060,
+    21483,
+    27313,
+    62918,
+    119195,
+    241138,
+    466982,
+    901290,
+    1650120,
+    2797972,
+    3984539,
+    4079764,
+    2107537,
+    294846,
+)
+
+
+def test_every_machine_finds_the_same_weights_to_the_last_bit():
+    assert choose_squares(760.0).weights == WEIGHTS
+
+
+def test_more_levels_are_taken_for_larger_eigenvalues():
+    assert choose_squares(100.0).levels < choose_squares(1e4).levels < choose_squares(1e6).levels
+
+
+@pytest.mark.parametrize(("n", "C"), [(5, 1.0), (60, 0.1), (455, 10.0), (3000, 1.0), (3000, 100.0)])
+def test_what_is_planned_fits_into_64_bits(n, C):
+    plan = plan_dual(n, 1, C)
+    assert plan.window.I + plan.window.G == 63
+    assert plan.scale * n**2 * n <= 1 << plan.shift, "no eigenvalue is above n"
+    assert plan.scale * n**2 << 30 < 1 << 62
+    assert plan.z_bits >= 20
+
+
+def test_what_is_dealt_does_not_grow_with_a_wide_window():
+    wide = plan_dual(2000, 1, 640.0, describe_linear(2000, 1.0))
+    assert wide.doubled
+    assert 2 * 8 * sum(wide.clipping.widths) < 2000 < 2 * 2**wide.window.I // 8, "bytes for each value"
+    assert wide.z_bits >= 20
+
+
+def test_new_records_whose_answers_could_leave_their_window_are_refused():
+    check_answers(455, 1e4, 10.0)
+    with pytest.raises(LocalError, match=r"decision values could reach .*: scale the records"):
+        check_answers(455, 1e12, 10.0)
+
+
+@pytest.mark.parametrize(("n", "C", "says"), [(455, 1e-9, "which leaves no room in 64 bits"), (100_000, 1.0, "sample")])
+def test_what_does_not_fit_is_refused_in_one_line(n, C, says):
+    with pytest.raises(LocalError, match=says) as refused:
+        plan_dual(n, 1, C)
+    assert "\n" not in str(refused.value)

@@ -1,0 +1,177 @@
+"""The package as others get it: versions said once, locked parts, licences, words, and a kit that needs no network."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import json
+import os
+import re
+import subprocess
+import sys
+import tomllib
+import zipfile
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+
+ROOT = Path(__file__).parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+WEAK = {"gmpy2"}  # LGPL: a library of its own that its user may replace, and behind an extra
+
+
+def read(name):
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", ["CITATION.cff", "tools/conda/recipe.yaml"])
+def test_every_file_names_the_version_of_the_project(name):
+    assert f"version: {PROJECT['version']}\n" in read(name)
+
+
+def test_the_recipe_of_conda_requires_what_the_project_requires():
+    recipe = read("tools/conda/recipe.yaml").replace("matplotlib-base", "matplotlib")
+    asked = [Requirement(each) for each in PROJECT["dependencies"]]
+    assert [each.name for each in asked if f"- {each.name} {each.specifier}\n" not in recipe] == []
+
+
+def test_every_requirement_is_in_the_lock():
+    locked = set(re.findall(r"^([a-z0-9.-]+)==", read("requirements-dev.lock"), re.MULTILINE))
+    extras = PROJECT["optional-dependencies"]
+    asked = {Requirement(each).name.lower() for extra in set(extras) - {"gpu"} for each in extras[extra]}
+    assert (asked | {Requirement(each).name for each in PROJECT["dependencies"]}) - locked == {"tacit"}
+
+
+def test_the_lock_names_no_host():
+    assert re.findall(r"(?:https?|file):/\S*|--index\S*", read("requirements-dev.lock")) == []
+
+
+def test_the_pythons_that_are_claimed_are_those_that_are_run():
+    claimed = [name.rpartition(" ")[2] for name in PROJECT["classifiers"] if "Python :: 3." in name]
+    tree = ast.parse(read("noxfile.py"))
+    listed = next(
+        ast.literal_eval(node.value)
+        for node in tree.body
+        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "PYTHONS"
+    )
+    assert claimed == listed
+    assert f"python: {json.dumps(claimed)}" in read(".github/workflows/ci.yml")
+
+
+def licence_of(name):
+    told = distribution(name).metadata
+    classifiers = [each for each in told.get_all("Classifier") or [] if each.startswith("License ::")]
+    return " ".join([told.get("License-Expression") or "", (told.get("License") or "")[:60], *classifiers])
+
+
+def runtime_parts():
+    """Name everything that tacit and its extras bring along, without what only developers take."""
+    found, left = set(), ["tacit[nats,export,spark,page,sql,he]"]
+    while left:
+        asked = Requirement(left.pop())
+        try:
+            needs = distribution(asked.name).requires or []
+        except PackageNotFoundError:
+            continue  # a marker of another platform
+        for need in map(Requirement, needs):
+            extras = [{"extra": extra} for extra in asked.extras] or [{"extra": ""}]
+            here = need.marker is None or any(need.marker.evaluate(each) for each in extras)
+            if here and str(need) not in found:
+                found.add(str(need))
+                left.append(f"{need.name}[{','.join(need.extras)}]" if need.extras else need.name)
+    return {Requirement(each).name for each in found} - {"tacit"}
+
+
+def test_no_part_that_runs_has_a_licence_that_binds_its_user():
+    parts = runtime_parts()
+    assert {"numpy", "starlette", "pyspark"} <= parts
+    bound = {
+        name for name in parts if re.search(r"\b[AL]?GPL|GNU", licence_of(name)) and not _may_choose(licence_of(name))
+    }
+    assert bound <= WEAK
+
+
+def _may_choose(licence):
+    return re.search(r"\bOR\b", licence) is not None
+
+
+def test_no_word_is_misspelt():
+    papers = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md"]
+    folders = ["docs", "src", "examples", "tools", "deploy"]
+    quiet = [
+        "--quiet-level=2",
+        "--skip=*.png,*.json,*.js,*.svg,*.ipynb",
+        f"--ignore-words={ROOT / 'tools' / 'words.txt'}",
+    ]
+    ended = subprocess.run(  # noqa: S603 - the tool of this environment
+        [sys.executable, "-m", "codespell_lib", *quiet, *papers, *folders],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.stdout == ""
+
+
+def build(target, out):
+    environment = os.environ | {"SOURCE_DATE_EPOCH": "1700000000"}
+    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(out), str(target)]
+    subprocess.run(command, check=True, env=environment)  # noqa: S603 - pip
+    return next(out.glob("tacit-*.whl"))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_a_wheel_is_built_twice_to_the_same_bytes_and_lists_its_parts(tmp_path):
+    one, two = (build(ROOT, tmp_path / name) for name in "ab")
+    assert hashlib.sha256(one.read_bytes()).digest() == hashlib.sha256(two.read_bytes()).digest()
+    with zipfile.ZipFile(one) as wheel:
+        name = next(each for each in wheel.namelist() if "/sboms/" in each)
+        parts = json.loads(wheel.read(name))
+    required = {each["name"] for each in parts["components"] if each["scope"] == "required"}
+    assert parts["metadata"]["component"]["version"] == PROJECT["version"]
+    assert required == {Requirement(each).name for each in PROJECT["dependencies"]}
+
+
+@pytest.fixture(scope="module")
+def kit(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("kit")
+    command = [sys.executable, str(ROOT / "tools" / "kit.py"), "--extras", "nats,page", "--site", str(folder / "none")]
+    made = subprocess.run([*command, "--out", str(folder)], capture_output=True, text=True, check=False)  # noqa: S603
+    if made.returncode:
+        pytest.skip(f"the index of packages cannot be reached: {made.stderr[-200:]}")
+    with zipfile.ZipFile(made.stdout.strip()) as packed:
+        packed.extractall(folder / "kit")
+    return folder / "kit"
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_a_kit_installs_without_a_network_and_trains(kit, tmp_path):
+    nowhere = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "PIP_INDEX_URL": "http://127.0.0.1:9/"}
+    command = [sys.executable, str(kit / "install.py"), str(tmp_path / "tacit")]
+    subprocess.run(command, check=True, env=nowhere)  # noqa: S603 - the kit's own
+    python = tmp_path / "tacit" / "bin" / "python"
+    told = subprocess.run(  # noqa: S603 - what was just installed
+        [str(python), str(ROOT / "tools" / "smoke.py")],
+        env=nowhere,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert f"tacit {PROJECT['version']} on Python" in told.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_a_kit_that_was_changed_installs_nothing(kit, tmp_path):
+    (kit / "wheels" / "one-more.txt").write_text("x")
+    command = [sys.executable, str(kit / "install.py"), str(tmp_path / "tacit")]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - the kit's own
+    (kit / "wheels" / "one-more.txt").unlink()
+    assert ended.returncode == 1
+    assert "wheels/one-more.txt is missing, changed or not on the list" in ended.stderr
+    assert not (tmp_path / "tacit").exists()
