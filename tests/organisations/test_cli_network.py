@@ -85,7 +85,9 @@ def test_an_interrupted_demonstration_leaves_nothing_behind(tmp_path):
         time.sleep(0.1)
     child.send_signal(signal.SIGTERM)
     _, err = child.communicate(timeout=25)
-    assert (child.returncode, err) == (130, b"tacit: stopped\n")
+    assert err == b"tacit: stopped\n"
+    # CPython ends by the signal itself if the interrupt met an exec of text, as of a dataclass; shells show both as 130
+    assert child.returncode in (130, -signal.SIGINT)
     assert gone(str(tmp_path))
     assert not list(tmp_path.glob("tacit-demo-*"))
 
