@@ -272,10 +272,12 @@ class TableVectorizer(SummingTransformer):
         self.report_.figures = {f"column {name}": explain(name, found) for name in federation.features}
         return self
 
-    def _concerns(self, result: Any, federation: Federation) -> list[str]:
+    def _notices(self) -> list[str]:
+        return [f"column '{name}' {why}" for name, why in self.dropped_.items() if name not in self.drop]
+
+    def _compare_units(self, result: Any, federation: Federation) -> list[str]:
         del federation
-        notices = [f"column '{name}' {why}" for name, why in self.dropped_.items() if name not in self.drop]
-        return [*notices, *other_units(result, getattr(result, "measured", ()))]
+        return other_units(result, getattr(result, "measured", ()))
 
     def _federate_records(self, X: Any) -> Federation:
         if not is_frame(X):
@@ -283,10 +285,15 @@ class TableVectorizer(SummingTransformer):
         validate_data(self, X, reset=True, skip_check_array=True)
         return self._simulate(X, partition=self.partition, raw=True, categories=self._texts())
 
+    def texts_of(self, X: Any) -> dict[str, tuple[str, ...]]:
+        """Return the texts that are declared for columns of plain records: here; it finds those of others."""
+        del X
+        return self._texts()
+
     def _records(self, X: Any, *, reset: bool) -> F64:
         if not is_frame(X):
             return super()._records(X, reset=reset)
-        validate_data(self, X, reset=reset, skip_check_array=True)
+        self._check_names(X, reset=reset)
         table = as_table(X, raw=True)
         return _translate(self._whole(), table, np.arange(len(table.features)), table.texts, "X")
 
