@@ -218,7 +218,10 @@ class TableVectorizer(SummingTransformer):
         found = self._find(federation, result)
         new = [each for j in range(federation.n_features) for each in self._make_columns(j, federation.features, found)]
         if not new:
-            raise LocalError("TableVectorizer finds no column to learn from: all are left out; name some in keep=")
+            raise LocalError(
+                "TableVectorizer finds no column to learn from: all are left out; name some in keep= (tacit train"
+                " --keep)"
+            )
         numbers = np.array([each.numbers for each in new], dtype=np.float64).T.copy()
         return Vectorized(
             tuple(found.kinds.values()),
