@@ -75,11 +75,17 @@ def _describe_source(extra: str) -> str:
     return f"-e {folder}" if told["dir_info"].get("editable") else folder
 
 
+def printable(text: object) -> str:
+    """Return one printable line. Names come from others: control and bidi characters could redraw a terminal."""
+    line = " ".join(str(text).split())
+    return "".join(c if c.isprintable() else "\ufffd" for c in line)
+
+
 @contextmanager
 def short_warnings() -> Iterator[None]:
     """Have a warning written as one line, without the line of code that it comes from."""
     before = warnings.formatwarning
-    warnings.formatwarning = lambda message, category, *_args, **_named: f"{category.__name__}: {message}\n"
+    warnings.formatwarning = lambda message, category, *_args, **_named: f"{category.__name__}: {printable(message)}\n"
     try:
         yield
     finally:

@@ -33,6 +33,7 @@ class Backend(ABC):
     keeps_shares: whether each party keeps what it ends with beyond the run, to bring it along again.
     prepares: whether records can be given other columns, so that later requests are about these.
     in_one_run: whether its requests are parts of one run: what they leave is no other run's to bring along.
+    imagined: whether an estimator split plain records between parties, which then need no protection from each other.
     """
 
     name: str
@@ -41,6 +42,7 @@ class Backend(ABC):
     returns_shares: ClassVar[bool] = False
     prepares: ClassVar[bool] = False
     in_one_run: ClassVar[bool] = False
+    imagined: bool = False
 
     @abstractmethod
     def run(self, federation: Federation, request: Request) -> Outcome:
@@ -153,6 +155,7 @@ class Here(Backend):
 
     name: str = "together"
     memory: Memory = field(default_factory=Memory, compare=False, repr=False)
+    imagined: bool = False
     holds_records: ClassVar[bool] = True
     returns_shares: ClassVar[bool] = True
     prepares: ClassVar[bool] = True
