@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 WINDOW = 8
 BEAT, GREET = 5.0, 0.5
+AGAIN = 2.0  # seconds until an end is said again to those who may have missed it
 POSTING = 10.0  # seconds for a last word to reach the broker
 LINGER = 0.05  # seconds that an acknowledgement waits for a sync that is due anyway
 T = TypeVar("T")
@@ -166,10 +167,12 @@ class NatsCourier:
         Nobody waits for a party that is away.
         """
         self._mailbox.sync()  # the others may forget from here on what this party needs to go on
+        pause = AGAIN
         while not self._broker.ending:
             ends = [self._say(party, ("end", "", 0, 1)) for party in self._others()]
             with self.arrived:
-                self.arrived.wait_for(lambda: self.ended >= set(self._others()) or self.failure, timeout=2.0)
+                self.arrived.wait_for(lambda: self.ended >= set(self._others()) or self.failure, timeout=pause)
+            pause = min(2 * pause, BEAT)
             waiting = [p for p in self._others() if p not in self.ended]
             if self.failure or all(self.silence(p) > patience for p in waiting):
                 wait(ends, timeout=POSTING)
@@ -265,14 +268,30 @@ class NatsCourier:
         return Letter(f"t.{self._run}.{self._tokens[self._me]}.{self._tokens[receiver]}", data, number)
 
     async def _beat(self) -> None:
+        """Tell everybody now and then that this party lives, and ask those more often who have not greeted yet.
+
+        They are asked ever less often: between twenty parties that start, a greeting each half second keeps them all
+        busy with nothing else.
+        """
+        told, pause = -BEAT, GREET
         while True:
-            have = await self._work(self._mailbox.received)
-            for party in self._others():
-                kind = "greet" if party in self.ungreeted else "beat"
-                sealed = self._letter(party, (kind, self.places[self._me], have.get(party, 0), self._question))
-                with contextlib.suppress(Exception):  # a beat that is lost is made up for by the next
-                    await self._broker.client.publish(*self._address(party, sealed)[:2])
-            await asyncio.sleep(GREET if self.ungreeted else BEAT)
+            now, others = time.monotonic(), self._others()
+            if now - told >= BEAT:
+                told, due = now, others
+            else:
+                due = [party for party in others if party in self.ungreeted]
+            await self._tell_where(due)
+            left = max(told + BEAT - time.monotonic(), 0.0)
+            await asyncio.sleep(min(pause, left) if self.ungreeted else left)
+            pause = min(2 * pause, BEAT)
+
+    async def _tell_where(self, parties: Sequence[str]) -> None:
+        have = await self._work(self._mailbox.received)
+        for party in parties:
+            kind = "greet" if party in self.ungreeted else "beat"
+            sealed = self._letter(party, (kind, self.places[self._me], have.get(party, 0), self._question))
+            with contextlib.suppress(Exception):  # a beat that is lost is made up for by the next
+                await self._broker.client.publish(*self._address(party, sealed)[:2])
 
     # Letters
 
