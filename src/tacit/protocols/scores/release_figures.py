@@ -143,9 +143,10 @@ def release_figures(run: Run, attacked: At[Attacked], *, sums: Protected) -> Att
     mine = run.local(Holder, weigh_figures, attacked, who.sites >= FEWEST)
     total = secure_sum(run, mine, to=Coordinator, by=by, fixed=fixed, what="figures of attacks")
     found = run.publish(Figures, run.local(Coordinator, read_figures, total, who.members))
-    counts = {"sites": who.sites, "direct": who.direct, "members": who.members, "others": who.others}
-    told = {"landmarks": found.landmarks, "column": found.column, "advantage": found.advantage}
-    return Attacks(**counts, shares=found.shares, **told)
+    return Attacks(
+        sites=who.sites, direct=who.direct, members=who.members, others=who.others, shares=found.shares,
+        landmarks=found.landmarks, column=found.column, advantage=found.advantage,
+    )  # fmt: skip
 
 
 # Steps at the holders
