@@ -16,6 +16,7 @@ from dp_accounting.pld import privacy_loss_distribution as pld
 from sklearn.model_selection import train_test_split
 from threadpoolctl import threadpool_limits
 
+from dp_audit import audit, list_neighbours
 from dp_peers import COUNTS, budget_of, perturb_objective, plain_descent
 from figures import Data, Figure, Step, Table, dataset
 from tacit.crypto.noise.discrete_gaussian import draw_noise
@@ -69,6 +70,9 @@ def figures(quick: bool) -> Iterator[Figure | Step | Table]:  # noqa: FBT001 - t
     with threadpool_limits(1):
         yield _speed(2_000_000 if quick else 20_000_000)
         yield from _audit(100_000 if quick else 1_000_000)
+        for each in list_neighbours():
+            far = audit(each, HONEST, 100_000 if quick else 1_000_000)
+            yield Figure(f"audit of {each.name}: measured d' over mu", f"{far:.4f}", "1.01", far <= 1.01)
         yield _account()
         yield from accuracies(3 if quick else 10)
 

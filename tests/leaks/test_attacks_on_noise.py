@@ -7,7 +7,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer
 
-from tacit import SecureELMClassifier
+from tacit import PanSVC, SecureELMClassifier
 from tacit.attacks.attribute_inference import attribute_inference
 from tacit.attacks.elm_leverage import tell_apart
 from tacit.attacks.membership_inference import membership_inference
@@ -66,16 +66,17 @@ def test_twins_of_an_elm_with_epsilon_tell_members_hardly_better_than_chance(tab
     assert found.auc < 0.54  # without epsilon it is above 0.56
     assert found.true_positives < 0.03
     guessed = attribute_inference(target_twins(twins), X[:400], y[:400])
-    assert guessed.advantage < 0.07  # of the best of eight columns, by chance; without epsilon as below
+    assert guessed.advantage < 0.07  # of the best of eight columns, by chance
 
 
-def test_values_of_members_of_an_elm_without_epsilon_are_guessed_and_with_it_they_are_not(table) -> None:
-    X, y = table
-    greedy = SecureELMClassifier(n_hidden=40, random_state=0)
-    quiet = clone(greedy).set_params(epsilon=1.0, delta=1e-3, classes=(0, 1))
+@pytest.mark.slow
+def test_values_of_members_of_an_overfitted_model_are_guessed_and_with_epsilon_they_are_not(table) -> None:
+    X, y = table[0][:120, :10], table[1][:120]
+    greedy = PanSVC(landmark_source="fourier", landmarks=200, gamma=0.7, C=1e4, min_count=1, accept_risk=True, tol=0.1)
+    quiet = clone(greedy).set_params(epsilon=1.0, delta=1e-3, classes=(0, 1), min_count="auto")
     advantage = {}
     for name, model in (("off", greedy), ("on", quiet)):
-        twins = train_twins(train_between(model, PARTIES, "horizontal"), X[:120], y[:120], count=10)
-        advantage[name] = attribute_inference(target_twins(twins), X[:120], y[:120]).advantage
+        twins = train_twins(train_between(model, PARTIES, "horizontal"), X, y, count=6)
+        advantage[name] = attribute_inference(target_twins(twins), X, y).advantage
     assert advantage["off"] > 0.15
-    assert advantage["on"] < 0.10
+    assert advantage["on"] < 0.12  # of the best of eight columns, by chance
