@@ -29,6 +29,21 @@ class Ids:
     role: Role = Holder
 
 
+@dataclass(frozen=True)
+class Rules:
+    """How much each party's own policy lets a model give away."""
+
+    role: Role = Holder
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Beside:
+    """Each party's own table in another federation of the same run, such as the records that it held out."""
+
+    federation: Any
+    role: Role = Holder
+
+
 @dataclass(frozen=True, eq=False)
 class Left:
     """What an earlier request left at the sites.
@@ -62,7 +77,7 @@ class Computed:
     of: tuple[Input, ...]
 
 
-Input = Records | Ids | Left | Values | Computed
+Input = Records | Ids | Rules | Beside | Left | Values | Computed
 
 
 @dataclass(frozen=True, eq=False, repr=False)

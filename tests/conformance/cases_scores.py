@@ -6,9 +6,11 @@ from functools import partial
 from typing import Any
 
 from conformance import error_reference as errors
+from conformance import release_reference as release
 from conformance import score_reference as scores
-from conformance.case import Case, Inputs
+from conformance.case import Case, Inputs, flat
 from tacit.choreo import Holder, Roster
+from tacit.protocols.scores.release_figures import release_figures, release_limits
 
 
 def counts_case(name: str, *, classes: int = 2, sites: str = "", **how: Any) -> Case:
@@ -70,6 +72,20 @@ def labeller_case(name: str, held: str, whole: Any, play: Any, check: Any) -> Ca
     return Case(name, inputs, play, check)
 
 
+def release_case(name: str, idle: int = 0, **how: Any) -> Case:
+    def inputs(roster: Roster) -> Inputs:
+        return {"attacked": (Holder, release.found_by(roster[Holder], idle=idle))}
+
+    return Case(f"release_figures{name}", inputs, partial(flat(release_figures), **how), release.check_figures)
+
+
+def limits_case() -> Case:
+    def inputs(roster: Roster) -> Inputs:
+        return {"rules": (Holder, {p: {"membership_auc": 0.5 + k / 10} for k, p in enumerate(roster[Holder])})}
+
+    return Case("release_limits", inputs, release_limits, release.check_limits)
+
+
 CASES: tuple[Case, ...] = (
     counts_case("2_classes"),
     counts_case("3_classes_ring", classes=3, method="ring"),
@@ -83,6 +99,9 @@ CASES: tuple[Case, ...] = (
     labeller_case("labeller_errors", "answered", errors.pooled(), errors.play_errors_alone, errors.check_errors),
     shuffled_case("classes", numbers=False),
     shuffled_case("numbers_ring", numbers=True, method="ring"),
+    release_case(""),
+    release_case("_few_ring", idle=1, method="ring"),
+    limits_case(),
     labeller_case(
         "labeller_shuffled",
         "shuffled",

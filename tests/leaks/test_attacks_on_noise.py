@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer
 
-from tacit import SecureELMClassifier
+from tacit import PanSVC, SecureELMClassifier
+from tacit.attacks.attribute_inference import attribute_inference
 from tacit.attacks.elm_leverage import tell_apart
 from tacit.attacks.membership_inference import membership_inference
 from tacit.attacks.repeated_release import try_releases
@@ -63,3 +65,18 @@ def test_twins_of_an_elm_with_epsilon_tell_members_hardly_better_than_chance(tab
     found = membership_inference(target_twins(twins))
     assert found.auc < 0.54  # without epsilon it is above 0.56
     assert found.true_positives < 0.03
+    guessed = attribute_inference(target_twins(twins), X[:400], y[:400])
+    assert guessed.advantage < 0.07  # of the best of eight columns, by chance
+
+
+@pytest.mark.slow
+def test_values_of_members_of_an_overfitted_model_are_guessed_and_with_epsilon_they_are_not(table) -> None:
+    X, y = table[0][:120, :10], table[1][:120]
+    greedy = PanSVC(landmark_source="fourier", landmarks=200, gamma=0.7, C=1e4, min_count=1, accept_risk=True, tol=0.1)
+    quiet = clone(greedy).set_params(epsilon=1.0, delta=1e-3, classes=(0, 1), min_count="auto")
+    advantage = {}
+    for name, model in (("off", greedy), ("on", quiet)):
+        twins = train_twins(train_between(model, PARTIES, "horizontal"), X, y, count=6)
+        advantage[name] = attribute_inference(target_twins(twins), X, y).advantage
+    assert advantage["off"] > 0.15
+    assert advantage["on"] < 0.12  # of the best of eight columns, by chance

@@ -26,7 +26,7 @@ from tacit.attacks.membership_inference import COUNTS, expect
 from tacit.attacks.study import Point, Points
 from tacit.attacks.twins import Target, measure_sureness, target_twins, train_twins
 
-COLUMNS, VALUES, RECORDS = 8, 5, 80  # that are tried: more of them change no figure by much
+COLUMNS, VALUES, RECORDS, TARGETS = 8, 5, 80, 16  # that are tried: more of them change no figure by much
 
 
 @dataclass(frozen=True)
@@ -40,19 +40,38 @@ class Attribute:
 def attribute_inference(targets: Sequence[Target], X: F64, y: Array, seed: int = 0) -> Attribute:
     """Attack all targets on some records, column by column; what is judged is all of them together."""
     rng = np.random.default_rng(seed)
-    rows, varied = rng.permutation(len(X))[:RECORDS], np.flatnonzero(np.ptp(X, axis=0) > 0)
-    tried = [Attribute(int(j), _attack_column(targets, X, y, rows, int(j))) for j in rng.permutation(varied)[:COLUMNS]]
+    rows, varied = rng.permutation(len(X))[: count_tried(targets)], np.flatnonzero(np.ptp(X, axis=0) > 0)
+    columns = rng.permutation(varied)[:COLUMNS]
+    tried = [
+        Attribute(int(j), _advantage(*counts))
+        for j, counts in zip(columns, count_guesses(targets, X, y, columns, rows), strict=True)
+    ]
     return max(tried, key=lambda each: each.advantage, default=Attribute(-1, 0.0))
 
 
-def _attack_column(targets: Sequence[Target], X: F64, y: Array, rows: I64, column: int) -> float:
-    """Return by how much better the values of a column are guessed of members than of others."""
+def count_tried(targets: Sequence[Target]) -> int:
+    """Return on how many records guesses are tried: the fewer targets there are, the more of each."""
+    return RECORDS * TARGETS // max(1, len(targets))
+
+
+def count_guesses(targets: Sequence[Target], X: F64, y: Array, columns: I64, rows: I64) -> I64:
+    """Return for every column how many members are guessed, how many there are, and the same of others."""
+    found = [_attack_column(targets, X, y, rows, int(j)) for j in columns]
+    return np.array(found, dtype=np.int64).reshape(-1, 4)
+
+
+def _advantage(right: int, members: int, other_right: int, others: int) -> float:
+    return float(right / members - other_right / others) if members and others else 0.0
+
+
+def _attack_column(targets: Sequence[Target], X: F64, y: Array, rows: I64, column: int) -> tuple[int, int, int, int]:
+    """Return of how many members, and of how many others, the values of a column are guessed."""
     values = find_values(X[:, column])
     truth = np.abs(X[rows, column, None] - values).argmin(axis=1)
     surely = cache(partial(_vary, X=X[rows], y=y[rows], column=column, values=values))
     hit = np.array([_guess(target, rows, surely) == truth for target in targets])
     member = np.array([target.member[rows] for target in targets])
-    return float(hit[member].mean() - hit[~member].mean()) if member.any() and not member.all() else 0.0
+    return int(hit[member].sum()), int(member.sum()), int(hit[~member].sum()), int((~member).sum())
 
 
 def find_values(column: F64) -> F64:

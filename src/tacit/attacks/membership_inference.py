@@ -76,9 +76,16 @@ def expect(sure: F64, rows: Bools) -> tuple[F64, F64]:
 
 
 def find_true_positives(score: F64, member: Bools, false: float = FALSE) -> float:
-    """Return which share of the members scores above all but so small a share of the others."""
-    others = np.sort(score[~member])
-    return float(np.mean(score[member] > others[len(others) - 1 - int(false * len(others))]))
+    """Return which share of the members is found at so small a share of false alarms.
+
+    A record that is no member scores above the k-th highest of n others with probability k / (n + 1): between these
+    points the curve is straight, so that a guess finds that same small share of the members also where others are few.
+    """
+    others = np.sort(score[~member])[::-1]
+    inside = np.sort(score[member])
+    above = 1.0 - np.searchsorted(inside, others, side="right") / max(1, len(inside))
+    alarms = np.arange(1, len(others) + 1) / (len(others) + 1)
+    return float(np.interp(false, [0.0, *alarms, 1.0], [0.0, *above, 1.0]))
 
 
 def study(X: F64, y: I64) -> Points:

@@ -6,7 +6,8 @@
     membership, values   attacks with twins of the model: the same training on halves of the records, in simulation
 
 With records that were not in the training the model itself is attacked, and without them its twins are, one by all
-others, which tells as much about the training. Nothing is sent: all of it happens where the records are.
+others, which tells as much about the training. Nothing is sent: all of it happens where the records are. Between
+organisations every site does so on its own records (`base.release_between`).
 """
 
 from __future__ import annotations
@@ -60,15 +61,15 @@ class Releasable:
         check_is_fitted(self)
         found = check_release(self, _Records.of(X, y, others), limits or Limits(), twins)
         made: Any = self
-        for reported in (made, _last(made)):
+        for reported in (made, last_of(made)):
             reported.report_.release = found
         return found
 
     def _check_export(self) -> None:
         """Raise if the model was refused, or contains what no release check would let pass."""
-        earlier = getattr(getattr(_last(self), "report_", None), "release", None)
+        earlier = getattr(getattr(last_of(self), "report_", None), "release", None)
         if earlier is None:
-            earlier = Release(list(_look_inside(self, Limits())))
+            earlier = Release(list(look_inside(self, Limits())))
         earlier.check()
 
 
@@ -86,6 +87,11 @@ class _Records:
         if X is None:
             return None
         if isinstance(X, Federation):
+            if not X.holds_records:
+                raise LocalError(
+                    "the records of this federation are at their sites, and between organisations the gate comes before"
+                    " the model is sent: fit(federation.gated()), or [release] in the study's file"
+                )
             X, y, _ = X.pooled()
         if y is None:
             raise LocalError("release_check needs the labels of the records: give y as well")
@@ -118,7 +124,7 @@ def check_release(model: Any, records: _Records | None, limits: Limits, twins: i
     handle = getattr(model, "handle_", None)
     if handle is not None:
         raise LocalError(f"the model is {handle}: there is nothing here that could be released")
-    inside = list(_look_inside(model, limits, records))
+    inside = list(look_inside(model, limits, records))
     stored = inside[0].figure
     if stored:  # whoever has the file reads them: nothing is left to infer
         return Release(inside, "The file contains records, so no attack on answers was tried.")
@@ -126,18 +132,18 @@ def check_release(model: Any, records: _Records | None, limits: Limits, twins: i
     return Release([*inside, *attacked], how)
 
 
-def _look_inside(model: Any, limits: Limits, records: _Records | None = None) -> Iterator[Line]:
+def look_inside(model: Any, limits: Limits, records: _Records | None = None) -> Iterator[Line]:
     """Yield what the model itself contains."""
-    models = list(_list_models(model))
+    models = list(list_models(model))
     whose = {party: what for each in models for party, what in each.records_of().items()}
-    yield _at_most("stored records: sites", "stored_records", len(whose), limits, "; ".join(whose.values()))
+    yield at_most("stored records: sites", "stored_records", len(whose), limits, "; ".join(whose.values()))
     for each in models:
         centres = getattr(getattr(each, "map", None), "centres", np.empty(0))
         if len(centres):
             yield from _look_at_landmarks(model, each, centres, limits, records)
         if isinstance(each, GramModel) and each.dual.kernel == "rbf":
-            alone = share_alone(each.dual.coef, _join_support(each, _last(model).federation_), each.dual.gamma)
-            yield _at_most("outlying support vectors", "outlying", alone, limits)
+            alone = share_alone(each.dual.coef, _join_support(each, last_of(model).federation_), each.dual.gamma)
+            yield at_most("outlying support vectors", "outlying", alone, limits)
 
 
 def _look_at_landmarks(
@@ -149,7 +155,7 @@ def _look_at_landmarks(
         yield Line("landmarks of few records", "landmark_records", least, allowed, least < allowed)
     if records is not None:
         seen = model.prepare(records.own) if hasattr(model, "prepare") else records.own
-        yield _at_most("landmarks that are records", "landmarks_found", landmark_exposure(centres, seen).share, limits)
+        yield at_most("landmarks that are records", "landmarks_found", landmark_exposure(centres, seen).share, limits)
 
 
 def _join_support(model: GramModel, federation: Federation) -> F64:
@@ -167,7 +173,7 @@ def _attack(model: Any, records: _Records | None, limits: Limits, twins: int) ->
     """Return what attacks with twins find, and how they went."""
     targets = BRING if records is None else _find_targets(model, records, twins)
     if records is None or isinstance(targets, str):
-        missing = [_unmeasured(name, limit, limits, str(targets)) for limit, name in ATTACKS.items()]
+        missing = [unmeasured(name, limit, limits, str(targets)) for limit, name in ATTACKS.items()]
         return missing, "Only what the model contains was looked at."
     found, guessed = membership_inference(targets), attribute_inference(targets, records.X, records.y)
     column = model.federation_.features[guessed.column] if guessed.column >= 0 else ""
@@ -176,7 +182,7 @@ def _attack(model: Any, records: _Records | None, limits: Limits, twins: int) ->
         "true_positives": (found.true_positives, f"loss threshold {found.loss_true_positives:.3f}"),
         "attribute_advantage": (max(0.0, guessed.advantage), column),
     }
-    lines = [_at_most(name, limit, figures[limit][0], limits, figures[limit][1]) for limit, name in ATTACKS.items()]
+    lines = [at_most(name, limit, figures[limit][0], limits, figures[limit][1]) for limit, name in ATTACKS.items()]
     against = "the model itself was" if len(targets) == 1 else "each was, by all others,"
     return lines, f"{twins} twins were trained in simulation, and {against} attacked."
 
@@ -200,7 +206,7 @@ def _find_targets(model: Any, records: _Records, twins: int) -> list[Target] | s
 
 def _check_fit(model: Any, X: F64, y: Array) -> None:
     """Raise if these cannot be records that the model was trained on."""
-    columns, classes = model.federation_.n_features, getattr(_last(model), "classes_", None)
+    columns, classes = model.federation_.n_features, getattr(last_of(model), "classes_", None)
     if X.ndim != 2 or X.shape[1] != columns:  # noqa: PLR2004 - a table
         raise LocalError(f"the model has {columns} columns, and the records have the shape {X.shape}: bring its own")
     if len(y) != len(X):
@@ -210,24 +216,26 @@ def _check_fit(model: Any, X: F64, y: Array) -> None:
         raise LocalError(f"label {odd} is none of the model's classes, {', '.join(map(str, classes))}: correct it")
 
 
-def _at_most(name: str, limit: str, figure: float, limits: Limits, note: str = "") -> Line:
+def at_most(name: str, limit: str, figure: float, limits: Limits, note: str = "") -> Line:
+    """Return the line of a figure that is refused above its limit."""
     allowed = getattr(limits, limit)
     return Line(name, limit, float(figure), allowed, figure > allowed, note)
 
 
-def _unmeasured(name: str, limit: str, limits: Limits, why: str) -> Line:
+def unmeasured(name: str, limit: str, limits: Limits, why: str) -> Line:
+    """Return the line of a figure that is missing."""
     return Line(name, limit, None, getattr(limits, limit), not limits.unmeasured, why)
 
 
-def _list_models(fitted: Any) -> Iterator[Any]:
+def list_models(fitted: Any) -> Iterator[Any]:
     """Yield what a model file holds of every step; steps of other packages say nothing of records."""
     for step in [step for _, step in fitted.steps] if hasattr(fitted, "steps") else [fitted]:
-        model = getattr(_last(step), "model_", None)
+        model = getattr(last_of(step), "model_", None)
         if hasattr(model, "records_of"):
             yield model
 
 
-def _last(model: Any) -> Any:
+def last_of(model: Any) -> Any:
     """Return the estimator whose model is released: of a pipeline the last step, of a search the best candidate."""
     while hasattr(model, "steps") or hasattr(model, "best_estimator_"):
         model = model.steps[-1][1] if hasattr(model, "steps") else model.best_estimator_

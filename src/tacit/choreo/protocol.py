@@ -37,12 +37,12 @@ Figure = Annotated[int, msgspec.Meta(ge=0, le=MOST)]
 class Brought:
     """Who brings an input of a job, and from where.
 
-    Its table, the same to judge a model by, the records of it that the job holds out, the table's ids, or what an
-    earlier job left there.
+    Its table, the same to judge a model by, the records of it that the job holds out, the table's ids, what its policy
+    says of models, or what an earlier job left there.
     """
 
     role: Role
-    source: Literal["table", "judged", "held out", "ids", "earlier"] = "table"
+    source: Literal["table", "judged", "held out", "ids", "policy", "earlier"] = "table"
 
 
 TABLE: Mapping[str, Brought] = {"data": Brought(Holder)}

@@ -18,7 +18,7 @@ from tacit.federation.memory import Memory
 from tacit.federation.part import Part
 from tacit.protocols.sums.atoms import Past
 from tacit.registry import PROTOCOLS, RUNTIMES, Inputs, Outcome, kind_of
-from tacit.request import Computed, Ids, Input, Left, Records, Request, Values
+from tacit.request import Beside, Computed, Ids, Input, Left, Records, Request, Rules, Values
 
 if TYPE_CHECKING:
     from tacit.federation.federation import Federation
@@ -205,6 +205,10 @@ class Here(Backend):
         match brought:
             case Records():
                 return self._remember(federation)
+            case Beside(federation=other):
+                return self._remember(other)
+            case Rules():  # there is no policy where all parties are in one process
+                return {party: {} for party in federation.parts}
             case Values(entries=entries):
                 return entries
             case Computed(role=role, step=step, of=of):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Annotated
 
@@ -28,6 +28,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     true_positives: share of the members that it finds at 1 % false alarms.
     attribute_advantage: how many more members than others have a value of theirs guessed.
     unmeasured: whether a figure may be missing.
+    required: whether the site takes part only in studies that measure all this before their analyst gets the model.
     """
 
     stored_records: Annotated[int, msgspec.Meta(ge=0)] = 0
@@ -38,6 +39,17 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     true_positives: Share = 0.05
     attribute_advantage: Share = 0.1
     unmeasured: bool = False
+    required: bool = False
+
+
+AT_LEAST = ("landmark_records",)  # limits below which a figure may not be
+
+
+def find_strictest(all_limits: Iterable[Limits]) -> Limits:
+    """Return what all of them allow."""
+    found = list(all_limits) or [Limits()]
+    names = Limits.__struct_fields__
+    return Limits(**{name: (max if name in AT_LEAST else min)(getattr(each, name) for each in found) for name in names})
 
 
 @dataclass(frozen=True)
@@ -71,23 +83,38 @@ class Release:
         """The lines for which the model is not released; none if it may be."""
         return [line for line in self.lines if line.refused]
 
+    @property
+    def why(self) -> str:
+        """Why the model is not released, in one line; nothing if it may be."""
+        if not self.refused:
+            return ""
+        said = "; ".join(map(_tell, self.refused))
+        limits = ", ".join(dict.fromkeys(line.limit for line in self.refused))
+        return (
+            f"the model is not released, {said}; train it with less to give away, or let the policy's [release] say"
+            f" otherwise ({limits})"
+        )
+
     def check(self) -> None:
         """Raise if the model is not to be given away."""
-        for line in self.refused:
-            found = NOT_MEASURED if line.figure is None else f"{line.figure:.3g}, and {line.allowed:g} is allowed"
-            raise LocalError(
-                f"the model is not released, {clean(line.name)}: {found}; train it with less to give away, or let the"
-                f" policy's [release] say otherwise ({line.limit})"
-            )
+        if self.refused:
+            raise LocalError(self.why)
 
     def __str__(self) -> str:
         return "\n".join(": ".join(filter(None, (row[0], " ".join(row[1:])))) for row in list_lines(self))
+
+
+def _tell(line: Line) -> str:
+    """Return why a line is refused."""
+    found = f"{NOT_MEASURED}, {clean(line.note)}" if line.figure is None else f"{line.figure:.3g}"
+    allowed = "" if line.figure is None else f", and {line.allowed:g} is allowed"
+    return f"{clean(line.name)}: {found}{allowed}"
 
 
 def list_lines(found: Release) -> Iterator[tuple[str, str, str, str]]:
     """Yield the rows of the table as words."""
     for line in found.lines:
         said = "" if line.figure is None else f"{line.figure:.3g}"
-        side = "at least" if line.limit == "landmark_records" else "at most"
+        side = "at least" if line.limit in AT_LEAST else "at most"
         about = f" ({line.note})" if line.note and line.figure is not None else ""
         yield f"{line.name}{about}", said, f"{side} {line.allowed:g}", line.verdict

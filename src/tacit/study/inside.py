@@ -25,7 +25,7 @@ from tacit.federation.backend import Backend, Described
 from tacit.federation.part import Part
 from tacit.progress import find_step
 from tacit.registry import Outcome, declared
-from tacit.request import Computed, Ids, Input, Left, Records, Request
+from tacit.request import Beside, Computed, Ids, Input, Left, Records, Request, Rules
 
 
 @dataclass(frozen=True, repr=False)
@@ -57,7 +57,7 @@ class InRun(Backend):
 
     live: the run. data: the records, as prepared so far. played: what was asked for so far, by all copies of this
     backend. prepare: what becomes of a request before it is played. earlier: what each role has of a study that this
-    run asks.
+    run asks. rules: what each holder's policy lets a model give away; None: what is usual.
     """
 
     live: Run
@@ -65,6 +65,7 @@ class InRun(Backend):
     played: list[Played] = field(default_factory=list)
     prepare: Prepare = play_as_asked
     earlier: Mapping[Role, At[Any]] = field(default_factory=dict)
+    rules: At[Any] | None = None
     name: str = "run"
     prepares: ClassVar[bool] = True
     in_one_run: ClassVar[bool] = True
@@ -123,6 +124,10 @@ class InRun(Backend):
         match brought:
             case Records():
                 return self._remember()
+            case Beside(federation=other):
+                return other.backend.collect(Records())  # type: ignore[no-any-return]  # another one of this run
+            case Rules():
+                return self.live.local(Holder, have_usual_rules) if self.rules is None else self.rules
             case Computed(role=role, step=step, of=of):
                 return self.live.local(role, step, self.live.who(role), *map(self._bring, of))
             case Left(of=str(where), name=name) if "." in where:
@@ -144,6 +149,11 @@ class InRun(Backend):
         if self.live.kept is None:
             return self.data
         return self.live.local(Holder, with_past, self.data, self.live.kept)
+
+
+def have_usual_rules() -> dict[str, Any]:
+    """Return no rules of one's own."""
+    return {}
 
 
 def take_share(earlier: Any, name: str) -> Any:

@@ -63,9 +63,9 @@ def rehearse_study(
     played: list[Played] = []
 
     @choreography(opens={Everyone: (NAMES, STEPS)})
-    def study(run: Run, /, data: At[Part], judge: At[Part], **asked: Any) -> Any:  # named like the real one
+    def study(run: Run, /, data: At[Part], judge: At[Part], rules: At[Any], **asked: Any) -> Any:  # as the real one
         asked.pop(HOLDOUT, None)
-        return conduct(run, data, judge, prepare=shrink, played=played, **asked)
+        return conduct(run, data, judge, rules, prepare=shrink, played=played, **asked)
 
     inputs = invent_tables(Stage(roster, ROWS, params, part_of), kinds)
     with watching("rehearsal", verbose=False):  # who waits for the real one is not told of this one's steps
@@ -98,7 +98,7 @@ def invent_tables(stage: Stage, kinds: Mapping[str, str] = UNKNOWN) -> Inputs:
             "dates": tuple(name for name in names if columns[name].date),
         }
         held[party] = part_of(X, y if labeller in (None, party) else None, None, names, owned, **raw)
-    return {"data": (Holder, held), "judge": (Holder, held)}
+    return {"data": (Holder, held), "judge": (Holder, held), "rules": (Holder, {party: {} for party in holders})}
 
 
 @dataclass(frozen=True)
@@ -223,6 +223,9 @@ def _learns_numbers(steps: Sequence[Step]) -> bool:
 OF_HOLDOUT = Parameter(HOLDOUT, Number(0, 0.9), "which share of its records each site holds out, to judge by")
 EVALUATE = Parameter("evaluate", Either((Nothing(), PlainTable())), "how the model is judged on them", opens=True)
 DESCRIBE = Parameter("describe", Either((Nothing(), PlainTable())), "how the table is described first", opens=True)
+RELEASE = Parameter(
+    "release", Either((Nothing(), PlainTable())), "how sites attack the model before the analyst gets it", opens=True
+)
 CLASS_NAMES = Parameter(
     "class_names",
     Either((Nothing(), Items(LABEL, 1, CLASSES))),
@@ -233,7 +236,7 @@ OF_STEPS = Parameter("steps", Either((Nothing(), StepsKind())), "the steps of th
 FITTED = "fitted pipeline"  # what a study leaves at its sites, to be asked about new records
 STUDY = Declaration(
     study,
-    {**TABLE, "judge": Brought(Holder, "held out")},
+    {**TABLE, "judge": Brought(Holder, "held out"), "rules": Brought(Holder, "policy")},
     Rehearsal(invent_tables, lambda _: {}, estimate, plan=plan_study, steps=estimate_steps),
     leaves=(FITTED,),
     takes_gaps=True,
@@ -243,6 +246,7 @@ STUDY = Declaration(
         OF_HOLDOUT,
         EVALUATE,
         DESCRIBE,
+        RELEASE,
         CLASS_NAMES,
     ),
 )

@@ -14,6 +14,7 @@ from tacit.federation.part import Part, part_of
 from tacit.registry import execute_together
 from tacit.study.asking import ANSWERS as TOLD
 from tacit.study.asking import RECALLED, EarlierStudy, answer, judge, recall, study_answers, study_scores
+from tacit.study.gate import GATE
 from tacit.study.inside import Played
 from tacit.study.rehearsed import (
     EVALUATE,
@@ -80,7 +81,7 @@ def as_fitted(roster: Roster) -> Roster:
 
 def keep_study(result: Mapping[str, Any]) -> Callable[[str], EarlierStudy]:
     """Return what each party keeps of the result of a study, where all parties are in this process."""
-    shares = {name: entries for name, entries in result.items() if name not in ("told", "ended")}
+    shares = {name: entries for name, entries in result.items() if name not in ("told", "ended", GATE)}
 
     def keep(party: str) -> EarlierStudy:
         held = {name: entries[party] for name, entries in shares.items() if party in entries}

@@ -19,6 +19,7 @@ from tacit.pipeline import Pipeline
 from tacit.registry import Outcome, read_result
 from tacit.report.disclosures import unite
 from tacit.request import Request
+from tacit.study.gate import check_released
 from tacit.study.names import SEED
 from tacit.study.steps import read_pipeline
 from tacit.study.study import Ended, Told, federate, fit_and_judge
@@ -112,7 +113,7 @@ def refit(asked: Mapping[str, Any], roster: Roster, known: Known) -> Pipeline:
     backend, partition = Replayed(known, known.runtime), asked["partition"]
     federation = federate(roster, known.told, partition, backend)
     made = read_pipeline(asked.get("steps") or (), asked[SEED])
-    fit_and_judge(made, federation, federation, asked.get("evaluate"), asked.get("describe"))
+    fit_and_judge(made, federation, federation, asked.get("evaluate"), asked.get("describe"), asked.get("release"))
     add_own(made, known.rows)
     if len(backend.asked) != len(known.ended):
         raise PeerError(UNFIT)
@@ -121,6 +122,7 @@ def refit(asked: Mapping[str, Any], roster: Roster, known: Known) -> Pipeline:
 
 def pipeline_of(asked: Mapping[str, Any], roster: Roster, done: Outcome, *, runtime: str = Described.name) -> Pipeline:
     """Return the fitted pipeline of a study by its outcome; `asked` are the parameters of its request."""
+    check_released(done.result)
     told, ended = done.result["told"], done.result["ended"]
     took: Any = {"seconds": done.seconds, "job": done.job, "until": done.until, "runtime": runtime}
     return refit(asked, roster, Known(told, ended, done.ledger.rows, done.ledger.opens, done.history, **took))

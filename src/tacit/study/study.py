@@ -10,6 +10,7 @@ is the input of the next step.
     2. a look at the table (`protocols.columns.overview`), if it is asked for; a study may be nothing else
        the steps, one after the other, on the records to learn from
     3. the evaluation, on the records that each site holds out, if it is asked for
+       the release gate, if it is asked for: sites attack the model, and tell what their policies allow
     4. what everybody knows of each request, which is all that an analyst needs to have the fitted pipeline
 
 Roles. Holder: records. Labeller: labels, where the split is not by rows. Coordinator: of all steps.
@@ -53,6 +54,7 @@ from tacit.pipeline import Pipeline
 from tacit.progress import begin_step, watching
 from tacit.protocols.class_names import check_class_names, frequent_classes
 from tacit.protocols.part import Label, Names
+from tacit.study.gate import GATE, Gate, check_gate
 from tacit.study.inside import InRun, Played, Prepare, play_as_asked
 from tacit.study.steps import Step, learns_classes, read_pipeline
 
@@ -60,7 +62,8 @@ NAMES = Fact("study.columns", "holder", "size", "column", "the names and kinds o
 STEPS = Fact("study.steps", "holders", "model", "all", "what the steps of the study open, each by lines of its own")
 HELD_OUT = "held-out records"  # how an evaluation calls them
 LOOKING = "description"  # how the first step is called, by which the table is described
-JUDGING = "evaluation"  # how the last step is called, by which the model is judged
+JUDGING = "evaluation"  # how the step is called by which the model is judged
+CHECKING = "release"  # how the last step is called, by which the model is attacked
 CLASSES = Fact(
     "study.classes",
     "holder",
@@ -110,6 +113,7 @@ def study(
     run: Run,
     data: At[Part],
     judge: At[Part],
+    rules: At[Any] | None = None,
     *,
     seed: int,
     partition: Partition,
@@ -117,24 +121,27 @@ def study(
     holdout: float = 0.0,
     evaluate: Mapping[str, Any] | None = None,
     describe: Mapping[str, Any] | None = None,
+    release: Mapping[str, Any] | None = None,
     class_names: tuple[Label, ...] | None = None,
 ) -> dict[str, Any]:
     """Play the steps; return what is public of each, and what each party holds of it."""
     del holdout  # by which each site has told `data` and `judge` apart
-    asked: Any = {"steps": steps, "seed": seed, "evaluate": evaluate, "describe": describe, "class_names": class_names}
-    return conduct(run, data, judge, partition=partition, **asked)
+    asked: Any = {"steps": steps, "seed": seed, "evaluate": evaluate, "describe": describe, "release": release}
+    return conduct(run, data, judge, rules, partition=partition, class_names=class_names, **asked)
 
 
 def conduct(
     run: Run,
     data: At[Part],
     judge: At[Part],
+    rules: At[Any] | None = None,
     *,
     seed: int,
     partition: Partition,
     steps: Sequence[Step] | None = None,
     evaluate: Mapping[str, Any] | None = None,
     describe: Mapping[str, Any] | None = None,
+    release: Mapping[str, Any] | None = None,
     class_names: tuple[Label, ...] | None = None,
     prepare: Prepare = play_as_asked,
     played: list[Played] | None = None,
@@ -145,14 +152,15 @@ def conduct(
     pipeline = read_pipeline(steps or (), seed)
     if class_names is None and partition == "horizontal" and learns_classes(pipeline):
         agree_on_classes(run, data)
-    live = InRun(run, data, [] if played is None else played, prepare)
+    live = InRun(run, data, [] if played is None else played, prepare, rules=rules)
     learning = federate(run.roster, told, partition, live)
     judging = federate(run.roster, told, partition, dataclasses.replace(live, data=judge))
     with write_concerns_only():
-        fit_and_judge(pipeline, learning, judging, evaluate, describe)
+        fit_and_judge(pipeline, learning, judging, evaluate, describe, release)
     ended = tuple(Ended(p.request.name, to_wire(p.public), p.rows, p.notes) for p in live.played)
     held = {f"{k}.{name}": at for k, p in enumerate(live.played) for name, at in p.left.items()}
-    return {"told": told, "ended": ended, **held}
+    gate = {} if release is None else {GATE: Gate.of(pipeline.report_.release)}
+    return {"told": told, "ended": ended, **gate, **held}
 
 
 def check_asker(roster: Roster, partition: Partition) -> None:
@@ -167,20 +175,21 @@ def fit_and_judge(
     judging: Federation,
     evaluate: Mapping[str, Any] | None,
     describe: Mapping[str, Any] | None = None,
+    release: Mapping[str, Any] | None = None,
 ) -> Pipeline:
-    """Return a pipeline, fitted and judged: at every site, and once more where the result is read.
+    """Return a pipeline, fitted, judged and checked: at every site, and once more where the result is read.
 
     A look at the table comes before all of it; where there are no steps, it is all there is.
     """
     if describe is None and not pipeline.steps:
         raise LocalError("the study has no steps and describes nothing: add [[step]], or [describe]")
-    if evaluate is not None and not pipeline.steps:
-        raise LocalError("the study has no steps, so there is no model to evaluate: add [[step]], or drop [evaluate]")
-    if not any(getattr(step, "RAW", False) or getattr(step, "categories", None) for _, step in pipeline.steps):
-        for _, step in pipeline.steps[:1]:  # before anything is told of columns that no step can use
-            check_numbers(learning, type(step).__name__)
+    for name, asked in (("evaluate", evaluate), ("release", release)):
+        if asked is not None and not pipeline.steps:
+            raise LocalError(f"the study has no steps, so there is no model to {name}: add [[step]], or drop [{name}]")
+    _check_kinds(pipeline, learning)
     looking = [] if describe is None else [LOOKING]
-    names = [*looking, *(name for name, _ in pipeline.steps), *([] if evaluate is None else [JUDGING])]
+    after = [name for name, asked in ((JUDGING, evaluate), (CHECKING, release)) if asked is not None]
+    names = [*looking, *(name for name, _ in pipeline.steps), *after]
     with watching("study") as watch, watch.in_steps(names):
         overview = None
         if describe is not None:
@@ -194,7 +203,17 @@ def fit_and_judge(
         if evaluate is not None:
             begin_step(JUDGING)
             judge_model(pipeline, judging, **{"name": HELD_OUT, **evaluate})
+        if release is not None:
+            begin_step(CHECKING)
+            check_gate(pipeline, learning, judging, release)
     return pipeline
+
+
+def _check_kinds(pipeline: Pipeline, learning: Federation) -> None:
+    """Raise, before anything is told of columns, if there are some that no step can use."""
+    if not any(getattr(step, "RAW", False) or getattr(step, "categories", None) for _, step in pipeline.steps):
+        for _, step in pipeline.steps[:1]:
+            check_numbers(learning, type(step).__name__)
 
 
 def agree_on_columns(

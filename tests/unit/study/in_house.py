@@ -30,6 +30,7 @@ from tacit.crypto.pads.entropy import RootEntropy
 from tacit.errors import PeerError
 from tacit.registry import PROTOCOLS, play
 from tacit.runtimes.together import Together
+from tacit.study.gate import withhold
 
 CLEARING = "clearing"
 
@@ -80,7 +81,7 @@ class Sites:
         settings = SimpleNamespace(state=self.state("analyst"))
         analyst: Any = SimpleNamespace(settings=settings, identity=SimpleNamespace(name="analyst"))
         roles: Any = {"coordinator": CLEARING, "labeller": terms.labeller}
-        backend = InHouse(analyst, terms, self)
+        backend = InHouse(analyst, terms, sites=self)
         return Connected.described(parties, partition=partition, columns=terms.columns, backend=backend, **roles)
 
     def play(self, job: Any) -> Any:
@@ -101,7 +102,8 @@ class Sites:
                 folder.keep_result(own, told, self.tables[name].describe_use(job, own, public))
                 folder.finished = Finished(job=job.id, site=name, attempt=1, ok=True)
         self.jobs.append(job)
-        sent = decode_as(PublicResult, encode(told).join())
+        kept_back = withhold(public)
+        sent = decode_as(PublicResult, encode(told if kept_back is None else PublicResult.of(kept_back)).join())
         folder_of(self.state("analyst"), job.id).keep_public(sent)
         news = msgspec.convert({"job": job.id, "state": "finished", "seconds": 1.0}, News)
         return outcome_of(job, news, Fetched(sent, tuple(run.ledger.rows)))
@@ -119,6 +121,8 @@ class Sites:
     def _bring(self, name: str, job: Any, wanted: str, source: str) -> Any:
         if source == "earlier":
             return grounds_of(self.state(name), job).share(wanted)
+        if source == "policy":
+            return msgspec.structs.asdict(Policy.from_toml(self.root / "policy.toml").release)
         return self.tables[name].part(job, held_out=source == "held out")
 
     def answers(self, name: str, job: str) -> Any:

@@ -30,7 +30,7 @@ from tacit.consortium.jobs.rehearsal import takes
 from tacit.consortium.jobs.requests import THRESHOLD, Asked, protocols_of, requests_of, sums_of
 from tacit.consortium.jobs.values import chosen_values, is_default
 from tacit.errors import LocalError, TacitError
-from tacit.registry import kind_of, parameter_of
+from tacit.registry import declared, kind_of, parameter_of
 from tacit.study.names import HOLDOUT
 
 # fields of a job that decide what is opened of whose data
@@ -344,6 +344,25 @@ def _budget(c: Case) -> Iterator[Problem]:
         yield Problem("budget", text) if alone else Problem(DATA, UNFIT, text)
 
 
+def _gate(c: Case) -> Iterator[Problem]:
+    """Refuse a job whose public model goes to its analyst unmeasured, if the policy asks for the release gate."""
+    if c.policy.release.required and not c.job.arguments.get("release") and _makes_public_model(c.job):
+        rule = f"policy {c.policy.file}: release.required = true, and the job has no release gate"
+        yield Problem("release", f"{rule}: propose a study with [release]")
+
+
+def _makes_public_model(job: Job) -> bool:
+    """Return whether a job trains a model of which no site keeps a share: a study with steps, or a protocol."""
+    asked = [declared(each.protocol) for each in requests_of(job)]
+    if kind_of(job.protocol) != "records" or any(each.leaves for each in asked):
+        return False
+    if takes(job.protocol).keys() >= {HOLDOUT}:
+        return bool(job.arguments.get("steps"))
+    return not declared(job.protocol).builds_on and any(
+        fact.kind == "model" for fact in told_to(read_template(job.disclosure), "anyone")
+    )
+
+
 def _never(c: Case) -> Iterator[Problem]:
     try:
         lines = read_template(c.job.disclosure)
@@ -390,5 +409,5 @@ def _unlike_earlier(c: Case) -> Iterator[Problem]:
 
 Rule = Callable[[Case], Iterator[Problem]]
 OF_THE_JOB: tuple[Rule, ...] = (_expiry, _taking_part, _lists, _limits, _risk, _absence, _parameters)
-OF_THE_DATASET: tuple[Rule, ...] = (_columns, _identified, _as_trained, _predictions, _budget, _never)
+OF_THE_DATASET: tuple[Rule, ...] = (_columns, _identified, _as_trained, _predictions, _budget, _gate, _never)
 LAST_RULES: tuple[Rule, ...] = (_alone, _honest, _unlike_earlier)

@@ -121,7 +121,17 @@ def _study(job: Job) -> Lines:
         *steps,
         *([("held out", held)] if may_hold_out(job) else []),
         *([("judged by", show_step(judged) or "counts")] if judged is not None else []),
+        *([("released", _gate(job))] if job.arguments.get("release") is not None else []),
     ]
+
+
+def _gate(job: Job) -> str:
+    """Return what becomes of the model before its analyst gets it."""
+    from tacit.study.steps import show_step  # noqa: PLC0415 - as above
+
+    how = show_step(job.arguments["release"])
+    told = f"each site attacks the model on its own records{f', with {how}' if how else ''}"
+    return f"{told}; the analyst gets it unless a policy's [release] allows less"
 
 
 def may_hold_out(job: Job) -> bool:

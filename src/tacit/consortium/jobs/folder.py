@@ -46,6 +46,7 @@ from tacit.files import write_whole
 T = TypeVar("T", bound=msgspec.Struct)
 S = TypeVar("S", bound=Struct)
 PUBLIC = "public.bin"  # the file of what everybody knows of a result
+SENT = "sent.bin"  # and of what the analyst is sent of it, where that is less
 PURGED = ".purged-"  # how the names of folders begin that are being removed
 LATEST = ("ended.json", "finished.json", "answer.json", "proposal.json")  # what a job is as old as
 
@@ -132,8 +133,15 @@ class Folder:
         (self.path / name).mkdir(parents=True, exist_ok=True)
         self.write(f"{name}/{site}.json", data)
 
-    def keep_result(self, own: Any, public: PublicResult, used: Used | None = None) -> None:
-        """Keep this site's share and what it used of its table, for itself only, and what everybody knows."""
+    def keep_result(
+        self, own: Any, public: PublicResult, used: Used | None = None, sent: PublicResult | None = None
+    ) -> None:
+        """Keep this site's share and what it used of its table, for itself only, and what everybody knows.
+
+        sent: what the analyst may have of that, if not all of it.
+        """
+        if sent is not None:
+            self.write(SENT, encode(sent).join())
         write_whole(self.path / "result.bin", encode(own).join(), "the result", private=True)
         if used is not None:
             write_whole(self.path / "used.json", msgspec.json.encode(used), "what was used", private=True)

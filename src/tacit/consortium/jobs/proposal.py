@@ -122,6 +122,7 @@ class JobFile(Offer, frozen=True, kw_only=True):
     holdout: float = 0.0
     evaluate: dict[str, Any] | None = None
     describe: dict[str, Any] | None = None
+    release: dict[str, Any] | None = None
 
 
 def job_of_file(path: Path, *, submitter: str, state: Path | None = None, now: datetime | None = None) -> Job:
@@ -164,6 +165,8 @@ def _ask(file: JobFile) -> tuple[str, Partition, dict[str, Any]]:
     if _is_study(file):
         steps = tuple({name: _read_pairs(value) for name, value in step.items()} for step in file.step)
         return _ask_study(file, steps, file.partition or "horizontal")
+    if file.release is not None:
+        raise LocalError("[release] is the last step of a study: name an estimator or steps, and no protocol")
     if file.evaluate is not None:
         params["evaluate"] = file.evaluate
     if file.partition is None:
@@ -189,7 +192,7 @@ def _ask_estimator(file: JobFile, name: str, params: dict[str, Any]) -> tuple[st
         return _ask_study(file, (step,), file.partition or "horizontal")
     made: Federated = make_learner(kinds[1], name, params, "[params]", file.partition)
     request = made.request(_describe(file, made.partition_))
-    if made.is_step(request) or file.evaluate is not None or file.holdout:
+    if made.is_step(request) or file.evaluate is not None or file.holdout or file.release is not None:
         return _ask_study(file, (step,), made.partition_)
     return request.name, made.partition_, dict(request.params)
 
@@ -201,7 +204,8 @@ def _ask_study(
     _describe(file, partition)
     seed = draw_seed() if file.seed is None else file.seed
     asked = {SEED: seed, HOLDOUT: file.holdout, "evaluate": file.evaluate, **({"steps": steps} if steps else {})}
-    return STUDY, partition, asked if file.describe is None else {**asked, "describe": file.describe}
+    chosen = {name: value for name in ("describe", "release") if (value := getattr(file, name)) is not None}
+    return STUDY, partition, asked | chosen
 
 
 def _describe(file: JobFile, partition: Partition) -> Federation:

@@ -13,6 +13,7 @@ from typing import Any, Self
 
 import msgspec
 
+from tacit.base.release import TWINS
 from tacit.choreo import Ledger, Row, decode_as
 from tacit.choreo.ledger import read_opened
 from tacit.choreo.progress import Listener
@@ -209,6 +210,7 @@ class Remote(Described):
 
     analyst: Analyst
     study: Study
+    release: Mapping[str, Any] | None = None
 
     def run(self, federation: Federation, request: Request) -> Outcome:
         """Propose, wait for everybody's consent, and come back with what is public."""
@@ -220,7 +222,8 @@ class Remote(Described):
 
     def rehearse(self, federation: Federation, model: Any) -> Preview:
         """Return what the job of a model would open and cost; it is made, and not proposed."""
-        job = self._job(federation, study_of(federation, model))
+        request = study_of(federation, model)
+        job = self._job(federation, request if self.release is None else request.with_params(release=self.release))
         asked = model, job.protocol, job.arguments, job.roster, job.records, concerns(job)
         return make_preview(*asked, timing_of(self.analyst.settings.state).say_time)
 
@@ -234,6 +237,7 @@ class Remote(Described):
     def conduct(self, federation: Federation, pipeline: Any) -> Any:
         """Have the sites fit a pipeline as one study, and return it, fitted by what they tell of it."""
         asked = {"steps": write_steps(pipeline), SEED: draw_seed(), "partition": federation.partition}
+        asked |= {} if self.release is None else {"release": dict(self.release)}
         done = federation.run(Request(STUDY, {"data": Records()}, asked))
         return pipeline_of(asked, federation.roster, done)
 
@@ -292,6 +296,15 @@ class Connected(Federation):
     def on(self, dataset: str, *, rows: Mapping[str, int] | None = None) -> Connected:
         """Return the same sites with another dataset of theirs, such as new records; `rows` says how many each has."""
         return self._with(None, dataset=dataset, rows=dict(rows or {}), builds_on=())
+
+    def gated(self, *, twins: int = TWINS) -> Connected:
+        """Return the same sites with a release gate: `fit` has them attack the model before it is sent here.
+
+        A model that gives away more than the policies of the sites allow stays with them, and `fit` raises
+        `NotReleasedError`, whose `release` is the table. Each site trains so many twins on its own records
+        (docs/release.md).
+        """
+        return dataclasses.replace(self, backend=dataclasses.replace(self.backend, release={"twins": twins}))
 
     def aligned(self, *, min_records: int = ENOUGH) -> Connected:
         """Return the records that all parties have, in one order, by a job of its own: later jobs build on it."""

@@ -36,7 +36,7 @@ from tacit.consortium.jobs.answers import (
     one_line,
     read,
 )
-from tacit.consortium.jobs.folder import Folder, folder_of, folders, state_of
+from tacit.consortium.jobs.folder import PUBLIC, SENT, Folder, folder_of, folders, state_of
 from tacit.consortium.jobs.grounds import GroundsError, grounds_of
 from tacit.consortium.jobs.job import Job
 from tacit.consortium.jobs.preflight import combine, local_checks, render, report_of
@@ -449,8 +449,9 @@ class Clearing(Site):
 
     @staticmethod
     def _result(folder: Folder, name: str, start: int) -> tuple[int, bytes]:
-        """Return the size of a file that a run left, and a piece of it."""
-        path = folder.path / name
+        """Return the size of a file that a run left, and a piece of it; of a refused model, what is sent instead."""
+        instead = folder.path / SENT
+        path = instead if name == PUBLIC and instead.exists() else folder.path / name
         if not path.exists():
             raise LocalError(f"job {folder.id} has no {name} here any more: have it run anew")
         with path.open("rb") as file:

@@ -21,6 +21,7 @@ from tacit.federation.backend import Described
 from tacit.pipeline import Pipeline
 from tacit.protocols.parameters import COLUMNS
 from tacit.registry import Outcome, declared, kind_of
+from tacit.study.gate import NotReleasedError
 from tacit.study.names import STUDY
 from tacit.study.replay import pipeline_of
 from tacit.study.steps import read_pipeline
@@ -56,6 +57,8 @@ def reading_model(job: Job) -> Iterator[None]:
     """Say of whom a model is that cannot be read."""
     try:
         yield
+    except NotReleasedError:
+        raise
     except (PeerError, *WRONG):
         unreadable = f"{job.roles.coordinator} sent a model that cannot be read"
         raise PeerError(f"{unreadable}: does it run this version?") from None

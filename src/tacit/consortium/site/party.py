@@ -6,6 +6,9 @@ import dataclasses
 import logging
 import threading
 from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
 
 from tacit.consortium.consent.asked import FITS, Asked
 from tacit.consortium.consent.decision import (
@@ -436,6 +439,10 @@ class Party(Site):
             return Answer.of(job, record, self.identity)
         log.info("job %s: an approval was taken back", job.id[:8])
         return self._refusal(job, "approvers", "an approval was taken back before the start: ask that party")
+
+    def rules(self) -> dict[str, Any]:
+        """Return how much the policy lets a model give away."""
+        return msgspec.structs.asdict(self.policy.release)
 
     def admit(self, job: Job, casting: Casting = EVERYBODY) -> None:
         """Enter the job in the register, which refuses what would single somebody out."""

@@ -52,6 +52,7 @@ from tacit.runtimes.apart import StoppedError
 from tacit.runtimes.nats.courier import NatsCourier
 from tacit.runtimes.nats.durable import OF_RECORDS, Durable, Limits
 from tacit.runtimes.nats.network import Broker, InterruptedRunError
+from tacit.study.gate import withhold
 
 log = logging.getLogger("tacit")
 Brought = tuple[Any, Mapping[str, Any]]  # a role, and what this site brings for it
@@ -96,6 +97,10 @@ class Runs:
         """Raise if what the job builds on may no longer be used; a party also enters the job in its register."""
         del casting
         grounds_of(self.state, job, datetime.now(UTC))
+
+    def rules(self) -> dict[str, Any]:
+        """Return how much this site lets a model give away, where it is not as usual; only a party has a policy."""
+        return {}
 
     def find_summed(self, folder: Folder) -> Casts:
         """Return without whom the runs of a job were in which something of records has moved here."""
@@ -274,7 +279,9 @@ class Runs:
                     self._compare_and_admit(run, job, casting_of(folder.job, start, folder.casts, summed))
                     own, public = split(play(run, job.protocol, self._inputs(folder, job), job.arguments), self.name)
                     used = self.tables.describe_use(job, own, public)
-                    folder.keep_result(own, PublicResult.of(public, run.history), used)
+                    kept_back = withhold(public)
+                    sent = None if kept_back is None else PublicResult.of(kept_back)
+                    folder.keep_result(own, PublicResult.of(public, run.history), used, sent)
                 except InterruptedRunError:
                     raise
                 except BaseException as error:
@@ -305,6 +312,8 @@ class Runs:
             return grounds.share(name)
         if source == "held out":
             return self.tables.part(job, held_out=True)
+        if source == "policy":
+            return self.rules()
         return self.tables.ids(job) if source == "ids" else self.recall(folder, job)
 
     def _progress(self, job: Job, progress: Progress) -> None:

@@ -1,0 +1,219 @@
+"""The release gate between organisations: before an analyst is sent a model, every site attacks it on its own records.
+
+    what the model contains    needs no record, so everybody finds the same
+    membership, values         each site trains twins on its own records, in simulation and alone; figures are summed
+                               under masks, and published over all sites (`protocols.scores.release_figures`)
+    limits                     those of every site's policy; the strictest counts
+
+Where a study holds records out, each site attacks the model itself, with those as others; without them twins are
+attacked, each by all others. A model with differential privacy is not attacked: figures of its records would be
+outcomes that nobody paid for. In their place stands what its epsilon promises, whatever the attack.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from tacit.arrays import F64, I64
+from tacit.attacks.attribute_inference import COLUMNS, count_guesses, count_tried
+from tacit.attacks.landmark_exposure import landmark_exposure
+from tacit.attacks.membership_inference import FALSE, membership_inference
+from tacit.attacks.twins import Target, target_model, target_twins, train_between, train_twins
+from tacit.base.release import ATTACKS, TWINS, at_most, last_of, list_models, look_inside, unmeasured
+from tacit.base.shared import write_concerns_only
+from tacit.choreo import Holder, once
+from tacit.choreo.declaration import Number, wrong_value
+from tacit.errors import LocalError, PeerError
+from tacit.federation import Federation
+from tacit.federation.part import Part
+from tacit.numeric.privacy.accountant import epsilon_of, most_found, mu_of
+from tacit.progress import watching
+from tacit.protocols.scores.release_figures import FEWEST, GUESSES, SHARES, Attacked, Attacks
+from tacit.report.outcome import add_outcome
+from tacit.report.release import Limits, Line, Release, find_strictest
+from tacit.request import Beside, Computed, Records, Request, Rules
+
+MEMBERS, OTHERS = 50, 20  # records of a site below which its figures tell nothing
+PARTIES = 3  # between whom twins are trained: how many there are changes no sum
+PROMISE = "promise of epsilon: members found at 1 % false alarms, by whatever attack"
+TWIN_COUNTS = Number(4, 1000, whole=True)
+
+
+def check_between(pipeline: Any, learning: Federation, judging: Federation, *, twins: int = TWINS) -> Release:
+    """Have the sites attack the model of a fitted pipeline; write what came out into its report, and return it.
+
+    Args:
+        pipeline: what was fitted on `learning`; its last step is public.
+        learning: the records of the training, between the sites that hold them.
+        judging: records that the sites held out of it; perhaps none.
+        twins: how many models each site trains to attack with.
+    """
+    model, step = last_of(pipeline), pipeline.steps[-1][1]
+    _check(model, learning, twins)
+    told = learning.run(Request("release_limits", {"rules": Rules()}))
+    limits = find_strictest(map(_read_limits, told.result.values()))
+    outcomes, inside = [told], list(look_inside(pipeline, limits))
+    if _list_noisy(pipeline):
+        lines, how = [promise_of(pipeline, limits)], "The model has differential privacy: no figure of records is made."
+    else:
+        prepared, beside = pipeline.prepare(learning), Beside(pipeline.prepare(judging))
+        asked = partial(attack_own_records, model, twins)
+        attacked = Computed(Holder, once(asked), (Records(), beside))
+        protection = {"method": model.secure_sum, "segments": model.segments} if hasattr(model, "secure_sum") else {}
+        outcomes.append(prepared.run(Request("release_figures", {"attacked": attacked}, protection)))
+        found: Attacks = outcomes[-1].result
+        lines, how = list(_list_lines(model, found, limits)), _describe(found, len(learning.parts), twins)
+    gate = Release([*inside, *lines], how)
+    for outcome in outcomes:
+        add_outcome(step.report_, outcome)
+    for reported in (step, model):
+        reported.report_.release = gate
+    pipeline.combine_reports()
+    return gate
+
+
+def _check(model: Any, federation: Federation, twins: int) -> None:
+    """Raise if there is nothing that could be released, or that sites could attack."""
+    if not TWIN_COUNTS.allows(twins):
+        raise wrong_value("twins", "[release]", TWIN_COUNTS.words, twins)
+    if federation.partition != "horizontal" or not hasattr(model, "public_model") or model.public_model() is None:
+        raise LocalError(
+            f"[release] is for a public model of records that sites hold by rows, and a {type(model).__name__} is none"
+            " here: leave it out"
+        )
+
+
+def _read_limits(told: Mapping[str, Any]) -> Limits:
+    try:
+        return msgspec.convert(dict(told), Limits)
+    except msgspec.ValidationError as error:
+        raise PeerError(f"a site told limits that are none ({error}): do all sites run the same version?") from None
+
+
+# What differential privacy promises
+
+
+def _list_noisy(pipeline: Any) -> list[tuple[float, float]]:
+    """Return epsilon and delta of every step that has them."""
+    steps = [last_of(step) for _, step in pipeline.steps]
+    return [(step.epsilon, step.delta) for step in steps if getattr(step, "epsilon", None) is not None]
+
+
+def promise_of(pipeline: Any, limits: Limits) -> Line:
+    """Return what epsilon of all steps promises; nothing where a step before the model has no noise."""
+    spent = _list_noisy(pipeline)
+    plain = [name for name, step in pipeline.steps if getattr(last_of(step), "epsilon", None) is None]
+    if plain:
+        return unmeasured(PROMISE, "true_positives", limits, f"epsilon does not cover the steps {', '.join(plain)}")
+    mu = math.sqrt(sum(mu_of(*each) ** 2 for each in spent))
+    delta = spent[-1][1]
+    said = f"epsilon = {epsilon_of(mu, delta):.3g}, delta = {delta:g}, for one record"
+    return at_most(PROMISE, "true_positives", round(most_found(mu, FALSE), 3), limits, said)
+
+
+# What the sums say
+
+
+def _list_lines(model: Any, found: Attacks, limits: Limits) -> Iterator[Line]:
+    """Yield the lines of the table that need records."""
+    centres = _find_centres(model)
+    if len(centres):
+        share = min(1.0, found.landmarks / len(centres))
+        yield at_most("landmarks that are records", "landmarks_found", share, limits)
+    if found.sites < FEWEST:
+        few = f"at fewer than {FEWEST} sites are there {MEMBERS} records of the training to train twins on"
+        yield from (unmeasured(name, limit, limits, few) for limit, name in ATTACKS.items())
+        return
+    told = dict(zip(SHARES, map(float, found.shares), strict=True))
+    tried = _choose_columns(model.n_features_in_)
+    column = model.federation_.features[tried[found.column]] if found.column >= 0 else ""
+    figures = {
+        "membership_auc": (max(told["area"], told["loss_area"]), f"loss threshold {told['loss_area']:.3f}"),
+        "true_positives": (max(told["found"], told["loss_found"]), f"loss threshold {told['loss_found']:.3f}"),
+        "attribute_advantage": (max(0.0, found.advantage), column),
+    }
+    for limit, name in ATTACKS.items():
+        yield at_most(name, limit, figures[limit][0], limits, figures[limit][1])
+
+
+def _describe(found: Attacks, sites: int, twins: int) -> str:
+    against = "the model itself was attacked" if found.direct else "each was attacked by all others"
+    seen = f"{found.sites} of {sites} sites trained {twins} twins each on their own records, and {against}"
+    return f"{seen}: on {found.members} members and {found.others} others. Only sums over all sites were opened."
+
+
+# Steps at the sites
+
+
+def attack_own_records(model: Any, twins: int, party: str, part: Part, held: Part) -> Attacked:
+    """Return how well a site's attacks on a model go on its own records; nothing of them is sent by this step."""
+    del party
+    columns = _choose_columns(part.X.shape[1])
+    landmarks = _count_exposed(_find_centres(model), part.X)
+    nothing = Attacked(
+        measured=False, direct=False, members=0, others=0, landmarks=landmarks,
+        shares=np.zeros(len(SHARES)), guesses=np.zeros((len(columns), GUESSES)),
+    )  # fmt: skip
+    if part.y is None or len(part.X) < MEMBERS or 0 < len(held.X) < OTHERS:
+        return nothing
+    direct = len(held.X) > 0 and held.y is not None
+    X = np.vstack([part.X, held.X]) if direct else part.X
+    y = np.concatenate([part.y, held.y]) if direct and held.y is not None else part.y
+    try:
+        targets = _find_targets(model, X, y, len(part.X), twins, direct=direct)
+    except LocalError:  # such as a half that has too few records of a class: what it says stays here
+        return nothing
+    found = membership_inference(targets)
+    members = sum(int(target.member.sum()) for target in targets)
+    rows = np.random.default_rng(0).permutation(len(X))[: count_tried(targets)]
+    return Attacked(
+        measured=True,
+        direct=direct,
+        members=members,
+        others=len(targets) * len(X) - members,
+        shares=np.array([found.auc, found.loss_auc, found.true_positives, found.loss_true_positives]),
+        guesses=count_guesses(targets, X, y, columns, rows).astype(np.float64),
+        landmarks=landmarks,
+    )
+
+
+def _find_targets(model: Any, X: F64, y: Any, members: int, twins: int, *, direct: bool) -> Sequence[Target]:
+    """Return what a site attacks: the model itself where it has other records, else twins of it."""
+    parties = tuple(model.federation_.parts)[:PARTIES]
+    train = train_between(model, parties, "horizontal", allow_missing=bool(np.isnan(X).any()))
+    member = np.arange(len(X)) < members
+    share = min(0.75, float(member.mean())) if direct else 0.5
+    with write_concerns_only(), watching("twins", verbose=False):
+        made = train_twins(train, X, y, count=twins, share=share)
+    return target_model(_without_names(model), X, y, member, made) if direct else target_twins(made)
+
+
+def _without_names(model: Any) -> Any:
+    """Return a copy of a fitted model that takes records without names of columns, which a site has in its order."""
+    unnamed = copy.copy(model)
+    vars(unnamed).pop("feature_names_in_", None)
+    return unnamed
+
+
+def _choose_columns(count: int) -> I64:
+    """Return which columns are guessed: everywhere the same."""
+    return np.sort(np.random.default_rng(0).permutation(count)[:COLUMNS])
+
+
+def _find_centres(model: Any) -> F64:
+    found = [getattr(getattr(each, "map", None), "centres", np.empty((0, 0))) for each in list_models(model)]
+    return next((centres for centres in found if len(centres)), np.empty((0, 0)))
+
+
+def _count_exposed(centres: F64, X: F64) -> int:
+    """Return how many landmarks are records of the site."""
+    if not len(centres) or not len(X):
+        return 0
+    return round(landmark_exposure(centres, X).share * len(centres))
