@@ -37,12 +37,12 @@ def test_no_page_asks_another_host_for_anything(site):
 class Page(HTMLParser):
     """What a page links to, and the places on it that others can link to."""
 
-    def __init__(self, path):
+    def __init__(self, path) -> None:
         super().__init__()
         self.links, self.places = [], set()
         self.feed(path.read_text(encoding="utf-8"))
 
-    def handle_starttag(self, tag, attrs):
+    def handle_starttag(self, _, attrs):
         found = dict(attrs)
         self.places |= {found["id"]} if "id" in found else set()
         self.links += [found[name] for name in ("href", "src") if found.get(name)]
