@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import cProfile
+import pstats
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -22,6 +24,18 @@ SIZES = ((100, 10), (200, 10), (500, 20), (1000, 30))
 # operations a second of python-paillier (phe) at 2048 bits on one core: encryption, a multiple by 16 bits, addition,
 # decryption
 UNPACKED = (105, 11_000, 127_000, 364)
+
+
+PARTS = {  # of one product, by functions of SEAL
+    "transforms of plaintexts": ("transform_to_ntt",),
+    "products of a ciphertext and a plaintext": ("multiply_plain",),
+    "sums of ciphertexts": ("add_inplace",),
+    "encryptions": ("encrypt", "encrypt_symmetric"),
+    "back from transforms, switched down, decrypted": (
+        "transform_from_ntt_inplace", "mod_switch_to_inplace", "decrypt"
+    ),
+}  # fmt: skip
+REST = "the rest: entries placed, plaintexts handed over as bytes, masks, Python"
 
 
 @dataclass(frozen=True)
@@ -48,6 +62,7 @@ def figures(quick: bool) -> Iterator[Figure | Table]:  # noqa: FBT001 - the one 
         (f"{m} x {n}", f"{x.seconds:.2f}", f"{x.up / 1e6:.1f}", f"{x.down / 1e6:.1f}") for (m, n), x in found.items()
     )
     yield Table("secure product with bfv, entries up to 2^20", ("A and B", "CPU s", "MB up", "MB down"), rows)
+    yield _parts(*SIZES[-1])
 
 
 def multiply(m: int, n: int, by: str, *, others: int | None = None, **settings: int) -> Product:
@@ -64,6 +79,18 @@ def multiply(m: int, n: int, by: str, *, others: int | None = None, **settings: 
     total = ring.centred(ring.total([next(iter(entries_of(s).values())) for s in shares]))
     up, down = (next(row.bytes or 0 for row in run.ledger if row.type == kind) for kind in ("Upload", "Reply"))
     return Product(seconds, up, down, np.array_equal(total, A @ B.T))
+
+
+def _parts(m: int, n: int) -> Table:
+    """Measure where the time of one product goes, by what is called of SEAL."""
+    profile = cProfile.Profile(time.process_time)
+    profile.runcall(multiply, m, n, "bfv")
+    stats = pstats.Stats(profile)
+    calls = {name: (times, own) for (_, _, name), (_, times, own, *_) in stats.stats.items()}
+    found = {part: [calls[f"<built-in method _sealapi_cpp.{name}>"] for name in names] for part, names in PARTS.items()}
+    rest = stats.total_tt - sum(own for part in found.values() for _, own in part)
+    rows = [(part, str(done[0][0]), f"{sum(own for _, own in done):.2f}") for part, done in found.items()]
+    return Table(f"{m} x {n}, bfv: where the time goes", ("part", "times", "CPU s"), (*rows, (REST, "", f"{rest:.2f}")))
 
 
 def _square(done: Product) -> Figure:
