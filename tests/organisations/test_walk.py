@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tomllib
 import warnings
 from pathlib import Path
 
@@ -18,6 +19,7 @@ import pytest
 import tacit
 from organisations.row_sites import started
 from organisations.test_study import rows_with_gaps, study
+from tacit.consortium.site.settings import Study
 
 pytest.importorskip("nats")
 pytestmark = pytest.mark.filterwarnings("ignore:X does not have valid feature names")  # the sites' columns have some
@@ -79,8 +81,9 @@ def test_a_person_who_follows_the_page_has_three_sites_running_the_study(tmp_pat
 
 def test_the_text_of_the_study_runs_between_organisations(tmp_path, monkeypatch):
     rows = rows_with_gaps()
-    (kind, first), *_ = blocks_under("docs/study.md", "Between organisations")
+    (_, whom), (kind, first), *_ = blocks_under("docs/study.md", "Between organisations")
     assert kind == "python"
+    assert {*tomllib.loads(whom)["study"]} <= {*Study.__struct_fields__}
     pipeline = study()
     names = {"steps": pipeline.steps[:-1], "search": pipeline.steps[-1][1]}
     with started(rows, tmp_path) as sites, warnings.catch_warnings():

@@ -21,7 +21,7 @@ from tacit.consortium.jobs.public_result import to_plain
 from tacit.consortium.site.analyst import Analyst, Fetched
 from tacit.consortium.site.coordinator import News
 from tacit.consortium.site.fitted import leaves_shares, makes_no_model
-from tacit.consortium.site.telling import WAITING, describe_end, describe_progress, leaving
+from tacit.consortium.site.telling import WAITING, describe_end, describe_progress, describe_remedy, leaving
 from tacit.errors import PeerError
 from tacit.registry import kind_of
 from tacit.report.words import cost_of, count, listing
@@ -63,8 +63,7 @@ def follow(analyst: Analyst, job: Job, *, after: int = 0, wait: bool, as_json: b
     if as_json:
         _print_json(job, news, result, files)
     if result is None:
-        again = f"; once that is settled: tacit resume {job.id[:8]}" if news.state == "stopped" else ""
-        raise PeerError(f"{describe_end(job, news)}{again}")
+        raise PeerError(f"{describe_end(job, news)}{describe_remedy(news, f'tacit resume {job.id[:8]}')}")
     if not as_json:
         _print_end(job, news, result.public.values, files)
 

@@ -116,7 +116,7 @@ class Sites:
         if found.verdict != "accept":
             raise PeerError(f"{name} refuses: {found.reason} {found.problems}")
         asked = question_of(job, held, grounds, policy)
-        register.admit(job, named_columns(job, name, held), name, held.rows, policy.minimum_rows, now, asked)
+        register.admit(job, named_columns(job, name, held), name, held.rows, policy.minimum_change, now, asked)
 
     def _bring(self, name: str, job: Any, wanted: str, source: str) -> Any:
         if source == "earlier":

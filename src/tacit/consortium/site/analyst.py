@@ -36,7 +36,7 @@ from tacit.consortium.site import connected_models
 from tacit.consortium.site.coordinator import News
 from tacit.consortium.site.fitted import fit_from
 from tacit.consortium.site.settings import AnalystSettings, Study
-from tacit.consortium.site.telling import describe_end, leaving, progress_of
+from tacit.consortium.site.telling import describe_end, describe_remedy, leaving, progress_of
 from tacit.consortium.timing import note_round_trip, timing_of
 from tacit.errors import LocalError, PeerError
 from tacit.federation import Federation
@@ -337,8 +337,7 @@ def await_outcome(analyst: Analyst, job: Job, tell: Listener | None, *, after: i
                 tell(progress_of(news))
         if news is not None and news.state == "finished":
             return outcome_of(job, news, analyst.result(job))
-    settled = f"; once that is settled: {again}" if news is not None and news.state == "stopped" else ""
-    raise PeerError(f"{describe_end(job, news)}{settled}")
+    raise PeerError(f"{describe_end(job, news)}{describe_remedy(news, again)}")
 
 
 def outcome_of(job: Job, news: News, result: Fetched) -> Outcome:

@@ -65,6 +65,13 @@ def describe_end(job: Job, news: News | None) -> str:
     return f"job {job.id} {ended}: {'; '.join(clean(reason) for reason in news.reasons)}"
 
 
+def describe_remedy(news: News | None, again: str) -> str:
+    """Return how a run that stopped is taken up again; one whose records have changed since is not."""
+    if news is None or news.state != "stopped":
+        return ""
+    return f"; once that is settled: {again}; if records or the job had to change for it, propose it anew"
+
+
 @contextmanager
 def leaving(job: Job, again: str) -> Iterator[None]:
     """Say to whoever stops waiting (Ctrl-C) that the job goes on, and how it is taken up again."""
