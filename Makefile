@@ -55,6 +55,7 @@ docs: $(TESTS)
 
 # pages that are made by asking the code; minutes
 generated: $(TESTS)
+	cp src/tacit/consortium/site/examples/*.toml deploy/examples/
 	$(BIN)/python docs/make_states.py
 	$(BIN)/python docs/make_disclosures.py
 	$(BIN)/python docs/make_matrix.py

@@ -34,6 +34,7 @@ SUITES = (
     "pan_classes",
     "pan_speed",
     "pan_scale",
+    "streaming",
     "gpu",
     "pan_selection",
     "atoms",

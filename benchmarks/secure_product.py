@@ -50,15 +50,15 @@ def figures(quick: bool) -> Iterator[Figure | Table]:  # noqa: FBT001 - the one 
     yield Table("secure product with bfv, entries up to 2^20", ("A and B", "CPU s", "MB up", "MB down"), rows)
 
 
-def multiply(m: int, n: int, by: str, **settings: int) -> Product:
-    """Compute A B' for random matrices of m x n."""
-    rng = np.random.default_rng(0)
-    A, B = (rng.integers(-BOUND, BOUND + 1, (m, n)) for _ in range(2))
+def multiply(m: int, n: int, by: str, *, others: int | None = None, **settings: int) -> Product:
+    """Compute A B' for random matrices of m x n and others x n, by default as many."""
+    rng, k = np.random.default_rng(0), others or m
+    A, B = (rng.integers(-BOUND, BOUND + 1, (rows, n)) for rows in (m, k))
     roster = Roster({Holder: ("p1", "p2")})
     start = time.process_time()
     with Together(roster, job=b"bench", entropy=RootEntropy(roster.parties, b"bench")) as run:
         a, b = run.hold(P, {"p1": A}), run.hold(Q, {"p2": B})
-        shares = secure_product(run, a, b, p=P, q=Q, shape=(m, m, n), by=by, **settings)
+        shares = secure_product(run, a, b, p=P, q=Q, shape=(m, k, n), by=by, **settings)
     seconds = time.process_time() - start
     ring = Ring(1 << settings.get("bits", BITS))
     total = ring.centred(ring.total([next(iter(entries_of(s).values())) for s in shares]))

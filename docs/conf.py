@@ -16,7 +16,10 @@ from sphinx.util.nodes import make_refnode
 import tacit
 
 ROOT = Path(__file__).parent.parent
-sys.path.insert(0, str(Path(__file__).parent))  # the directive `measured` lies beside
+sys.path.insert(0, str(Path(__file__).parent))  # what makes pages lies beside
+
+import learnt  # noqa: E402
+import reference  # noqa: E402
 
 project = "tacit"
 author = "The tacit developers"
@@ -54,46 +57,24 @@ html_theme_options = {
 def setup(app: Any) -> None:
     """Write the reference, and show what links of the repository lead to outside the site."""
     app.add_lexer("mermaid", TextLexer)
-    app.connect("builder-inited", write_reference)
-    app.connect("autodoc-skip-member", skip_foreign)
+    app.connect("builder-inited", write_pages)
+    app.connect("autodoc-skip-member", skip_inner)
     app.connect("doctree-read", lead_inside)
 
 
-def write_reference(app: Any) -> None:
-    """Write a page for every public name, and one that lists them by room, from `tacit.__all__`."""
-    folder = Path(app.srcdir) / "api"
-    folder.mkdir(exist_ok=True)
-    rooms: dict[str, list[str]] = {}
-    for name in sorted(tacit.__all__):
-        found = getattr(tacit, name)
-        if name.startswith("_") or inspect.ismodule(found):
-            continue
-        kind = "autoexception" if _is_error(found) else "autoclass" if inspect.isclass(found) else "autofunction"
-        page = f"# {name}\n\n```{{eval-rst}}\n.. currentmodule:: tacit\n.. {kind}:: {name}\n```\n"
-        _write(folder / f"{name}.md", page)
-        rooms.setdefault(found.__module__.split(".")[1], []).append(name)
-    lists = (
-        f"## {room}\n\n```{{toctree}}\n:maxdepth: 1\n\n" + "\n".join(names) + "\n```\n"
-        for room, names in sorted(rooms.items())
-    )
-    _write(folder / "index.md", "# API reference\n\n" + "\n".join(lists))
+def write_pages(app: Any) -> None:
+    """Write the pages that are made of the code: the reference, and what each method opens."""
+    reference.write_pages(Path(app.srcdir) / "api")
+    learnt.write_pages(Path(app.srcdir) / "learnt")
 
 
-def _is_error(found: object) -> bool:
-    return inspect.isclass(found) and issubclass(found, Exception)
-
-
-def _write(path: Path, text: str) -> None:
-    """Write a page unless it says so already: Sphinx reads anew what changed."""
-    if not path.exists() or path.read_text() != text:
-        path.write_text(text)
-
-
-def skip_foreign(app: Any, what: str, name: str, found: Any, skip: bool, options: Any) -> bool | None:  # noqa: FBT001 - Sphinx's
-    """Leave methods that scikit-learn documents to scikit-learn."""
-    del app, what, name, skip, options
+def skip_inner(app: Any, what: str, name: str, found: Any, skip: bool, options: Any) -> bool | None:  # noqa: FBT001 - Sphinx's
+    """Leave out what scikit-learn documents, and what only other parts of tacit call."""
+    del skip, options
     module = getattr(inspect.unwrap(found) if callable(found) else found, "__module__", None)
-    return None if module is None or module.startswith("tacit") else True
+    foreign = module is not None and not module.startswith("tacit")
+    owner = getattr(tacit, Path(app.env.docname).name, None) if what == "class" else None
+    return True if foreign or (inspect.isclass(owner) and not reference.is_shown(owner, name)) else None
 
 
 def lead_inside(app: Any, tree: nodes.document) -> None:

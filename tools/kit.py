@@ -22,7 +22,7 @@ import zipfile
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-EXTRAS = "nats,page,sql,export,he"  # what a party may need; Spark and GPUs are no matter of one site's desk
+EXTRAS = "party"  # Spark and GPUs are no matter of one site's desk
 EPOCH = (1980, 1, 1, 0, 0, 0)
 
 

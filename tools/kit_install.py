@@ -21,7 +21,7 @@ def main() -> None:
     """Check, then install."""
     asked = argparse.ArgumentParser(description=__doc__.partition(":")[0])
     asked.add_argument("folder", type=Path, help="where the environment is made, for example /opt/tacit")
-    asked.add_argument("--extras", default="nats,page", help="what this machine needs beyond the library")
+    asked.add_argument("--extras", default="party", help="what this machine needs beyond the library")
     chosen = asked.parse_args()
     check()
     venv.create(chosen.folder, with_pip=True)

@@ -39,17 +39,18 @@ def describe(project: Any, root: Path) -> dict[str, Any]:
         "bomFormat": "CycloneDX",
         "specVersion": "1.6",
         "version": 1,
-        "metadata": {"component": _part(project.name, project.version, "library") | {"bom-ref": "tacit"}},
+        "metadata": {"component": _part(project.name, project.version, "generic") | {"bom-ref": "tacit"}},
         "components": [
-            _part(name, parts[name], "library") | {"bom-ref": name, "scope": _scope(name in required)}
+            _part(name, parts[name], "pypi") | {"bom-ref": name, "scope": _scope(name in required)}
             for name in sorted(parts)
         ],
         "dependencies": [{"ref": "tacit", "dependsOn": sorted(required)}],
     }
 
 
-def _part(name: str, version: str, kind: str) -> dict[str, str]:
-    return {"type": kind, "name": name, "version": version, "purl": f"pkg:pypi/{name}@{version}"}
+def _part(name: str, version: str, index: str) -> dict[str, str]:
+    """Return a part by its package URL; tacit itself is on no index, where another project has its name."""
+    return {"type": "library", "name": name, "version": version, "purl": f"pkg:{index}/{name}@{version}"}
 
 
 def _scope(required: bool) -> str:  # noqa: FBT001 - a word for a truth

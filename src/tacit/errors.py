@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import sys
+import sysconfig
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, distribution
 from importlib.util import find_spec
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
+from urllib.parse import urlsplit
 
 
 class TacitError(Exception):
@@ -57,29 +59,66 @@ class MissingExtraError(TacitError, ImportError):
 
 def install_command(extra: str) -> str:
     """Return a command that adds an extra to this very installation, in whichever folder it is typed."""
-    interpreter = shlex.quote(sys.executable)
+    source, interpreter = " ".join(_describe_source(extra)), _quote(sys.executable)
+    if _is_managed():  # pip refuses to change such a Python (PEP 668): an environment on top of it sees what is there
+        above = f"{interpreter} -m venv --system-site-packages tacit-{extra}"
+        return f"{above} && tacit-{extra}/bin/python -m pip install {source}"
     pip = f"{interpreter} -m pip install" if find_spec("pip") else f"uv pip install --python {interpreter}"
-    return f"{pip} {_describe_source(extra)}"
+    return f"{pip} {source}"
 
 
-def _describe_source(extra: str) -> str:
-    """Return what pip is to install: from where this installation came, which a clone or a wheel tells (PEP 610)."""
+def _describe_source(extra: str) -> list[str]:
+    """Return what pip is to install: from where this installation came, which a clone or a wheel tells (PEP 610).
+
+    One that does not tell came from a system's package, or an index of its own. There the parts of the extra are named,
+    and never tacit: on the public index another project has that name.
+    """
     try:
         told = json.loads(distribution("tacit").read_text("direct_url.json") or "{}")
     except PackageNotFoundError:
         told = {"url": Path(__file__).parents[2].as_uri(), "dir_info": {"editable": True}}
     url = str(told.get("url", ""))
+    if not url:
+        return [_quote(each) for each in _list_parts(extra)]
     if "dir_info" not in told:
-        return shlex.quote(f"tacit[{extra}] @ {url}" if url else f"tacit[{extra}]")
-    folder = shlex.quote(f"{unquote(urlsplit(url).path)}[{extra}]")
-    return f"-e {folder}" if told["dir_info"].get("editable") else folder
+        return [_quote(f"tacit[{extra}] @ {url}")]
+    from urllib.request import url2pathname  # noqa: PLC0415 - takes long, and only who lacks an extra needs it
+
+    folder = _quote(f"{url2pathname(urlsplit(url).path)}[{extra}]")
+    return ["-e", folder] if told["dir_info"].get("editable") else [folder]
+
+
+def _list_parts(extra: str) -> list[str]:
+    """Return the requirements of an extra, as the metadata of this installation has them."""
+    condition = re.compile(rf"""\s*(?:and\s+)?extra\s*==\s*['"]{extra}['"]""")
+    found = [each for each in distribution("tacit").requires or () if condition.search(each)]
+    return [condition.sub("", each).rstrip("; ").replace("'", '"') for each in found]
+
+
+def _is_managed() -> bool:
+    """Return whether the system's packages own this Python, and no environment stands on it."""
+    stdlib = Path(sysconfig.get_path("stdlib"))
+    return sys.prefix == sys.base_prefix and (stdlib / "EXTERNALLY-MANAGED").is_file()
+
+
+def _quote(word: str) -> str:
+    """Return a word as the shell of this system takes it."""
+    if sys.platform != "win32":
+        return shlex.quote(word)
+    return '"' + word.replace('"', "'") + '"' if re.search(r"[\s<>&|^;,()]", word) else word
+
+
+def printable(text: object) -> str:
+    """Return one printable line. Names come from others: control and bidi characters could redraw a terminal."""
+    line = " ".join(str(text).split())
+    return "".join(c if c.isprintable() else "\ufffd" for c in line)
 
 
 @contextmanager
 def short_warnings() -> Iterator[None]:
     """Have a warning written as one line, without the line of code that it comes from."""
     before = warnings.formatwarning
-    warnings.formatwarning = lambda message, category, *_args, **_named: f"{category.__name__}: {message}\n"
+    warnings.formatwarning = lambda message, category, *_args, **_named: f"{category.__name__}: {printable(message)}\n"
     try:
         yield
     finally:

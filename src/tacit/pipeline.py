@@ -15,6 +15,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from tacit.arrays import Array
+from tacit.base.plain import federate_frame
 from tacit.base.release import Releasable
 from tacit.base.saved import SavedPipeline, check_steps, save
 from tacit.base.shares import divide_budget, write_total
@@ -34,7 +35,8 @@ UNUSED = (None, "passthrough")  # scikit-learn's words for a step that does noth
 class Pipeline(Releasable, sklearn_pipeline.Pipeline):  # type: ignore[misc]  # scikit-learn is untyped
     """scikit-learn's Pipeline, with a report of all its steps and a model file.
 
-    A `Federation` passes from step to step, transformed at each of its parties; plain arrays do as in scikit-learn.
+    A `Federation` passes from step to step, transformed at each of its parties; plain arrays do as in scikit-learn. A
+    plain frame is split once, as the last step would split it, and its names, texts and dates pass from step to step.
     Every step is a run of its own.
 
     Args:
@@ -88,7 +90,7 @@ class Pipeline(Releasable, sklearn_pipeline.Pipeline):  # type: ignore[misc]  # 
             fitted = X.backend.conduct(X, self) if isinstance(X, Federation) else None
             if fitted is None:
                 with watch.in_steps([name for name, _ in self.steps]):
-                    super().fit(X, y, **params)
+                    super().fit(*self._federate(X, y, params), **params)
             else:
                 return self.take(fitted)
         self.combine_reports()
@@ -134,6 +136,15 @@ class Pipeline(Releasable, sklearn_pipeline.Pipeline):  # type: ignore[misc]  # 
         check_is_fitted(self)
         found = X.backend.score(X, self) if isinstance(X, Federation) and y is None else None
         return float(super().score(X, y, sample_weight, **params)) if found is None else float(found)
+
+    def _federate(self, X: Any, y: Any, params: dict[str, Any]) -> tuple[Any, Any]:
+        """Return a plain frame and its labels as a federation, which weights of the last step then belong to."""
+        steps, weights = [step for _, step in self._used()], f"{self.steps[-1][0]}__sample_weight"
+        federation = federate_frame(steps, X, y, params.get(weights))
+        if federation is None:
+            return X, y
+        params.pop(weights, None)
+        return federation, None
 
     def _ask_elsewhere(self, X: Any) -> Answers | None:
         """Return where the answers about records of sites are; None if they come back to this process."""

@@ -18,6 +18,7 @@ from tacit.crypto.pads.entropy import RootEntropy
 from tacit.numeric.ring.words import Ring
 from tacit.numeric.shares.clipping import Window
 from tacit.protocols.blind.cells import square_each
+from tacit.protocols.shares import clip as clip_gate
 from tacit.protocols.shares import gates
 from tacit.protocols.shares.clip import clip
 from tacit.protocols.shares.dealing import Dealt, agree_with_dealer
@@ -149,8 +150,8 @@ class Columns(Digits):
 
 
 def matrix_view(x, y):
-    """How often the first holder sees which draws of its own and which openings; and the product."""
-    seen, left = np.zeros((Q,) * 4, np.int64), set()
+    """How often each holder sees which draws of its own, which dealt words and which openings; and the product."""
+    seen, left = {"p1": np.zeros((Q,) * 4, np.int64), "p2": np.zeros((Q,) * 5, np.int64)}, set()
     for own in range(Q):
         for other in range(Q):
             entropy = Columns((own, other))
@@ -162,7 +163,9 @@ def matrix_view(x, y):
                 found = entries_of(multiply_matrices(run, dealing, X, Y, Crossed(Q**3, 1, 1)))
             left |= set((sum(found.values()) % np.uint64(Q)).tolist())
             opened = run.seen["p1"][-1]
-            np.add.at(seen, (COLUMN % Q, own, opened[:-1], opened[-1]), 1)
+            np.add.at(seen["p1"], (COLUMN % Q, own, opened[:-1], opened[-1]), 1)
+            dealt, opened = run.seen["p2"]
+            np.add.at(seen["p2"], (COLUMN // Q % Q, other, dealt, opened[:-1], opened[-1]), 1)
     return seen, left
 
 
@@ -171,49 +174,126 @@ def test_of_a_product_of_matrices_a_holder_sees_uniform_words_whatever_the_other
     for x, y in (((3, 9), (1, 5)), ((3, 0), (1, 15))):
         seen, left = matrix_view(x, y)
         assert left == {sum(x) * sum(y) % Q}
-        assert set(seen.ravel().tolist()) == {Q**5 // Q**4}
+        assert set(seen["p1"].ravel().tolist()) == {Q**5 // Q**4}
+        assert set(seen["p2"].ravel().tolist()) == {1}
 
 
 # clipping
 
-WINDOW = Window(4, 3, 0)
-MASKS = 64  # values of six masked bits
-DRAWN = np.arange(Q * Q * MASKS, dtype=np.uint64)  # r of either holder, and the second one's masks of the bits
+WINDOWS = {"one digit": Window(4, 3, 0), "two digits": Window(4, 3, 0, lower=1)}
 
 
 class Arranged(Digits):
-    """Every r of both holders and every mask of the second; what else the first one draws is independent, and zero."""
+    """Of one holder every r and all masks of bits; the other's r is one word, and what else is drawn is zero.
+
+    What the first holder draws of what is made is a pad on what the second one is dealt.
+    """
+
+    def __init__(self, window, hidden, own) -> None:
+        self.r, self.bits = (each.ravel() for each in np.mgrid[0:Q, 0 : 1 << window.bits].astype(np.uint64))
+        super().__init__(self.r.size)
+        self.hidden, self.known = hidden, np.full(self.size, own, np.uint64)
 
     def words(self, party, key, count):
-        if party in PARTIES:
-            self.owner[key] = party
+        del party
         if key not in self.drawn:
-            first = not self.drawn  # the dealer draws for all holders, in their order
-            own = [DRAWN % Q] if first else [DRAWN // Q % Q, DRAWN // (Q * Q)]
+            name = PARTIES[len(self.drawn)]  # the dealer draws for all holders, in their order
+            own = [self.r, self.bits] if name == self.hidden else [self.known]
             self.drawn[key] = np.concatenate([*own, np.zeros(count - sum(map(len, own)), np.uint64)])
         return self.drawn[key]
 
 
-def clip_view(v1, v2):
-    """How often the first holder sees which r of its own, c and masked bits; and what is clipped."""
-    with Tapped(
-        Roster({Holder: PARTIES, Coordinator: ("dealer",)}), job=b"leak test", entropy=Arranged(DRAWN.size)
-    ) as run:
+def clip_view(window, viewer, own, values):
+    """How many openings and bits a holder sees whose r is `own`, of all that the other one draws; what is clipped."""
+    hidden = PARTIES[viewer == PARTIES[0]]
+    entropy = Arranged(window, hidden, own)
+    with Tapped(Roster({Holder: PARTIES, Coordinator: ("dealer",)}), job=b"leak test", entropy=entropy) as run:
         run.seen = {}
-        dealing = agree_with_dealer(run, ring=Ring(Q))
-        held = run.hold(Holder, {p: np.full(DRAWN.size, v, np.uint64) for p, v in zip(PARTIES, (v1, v2), strict=True)})
-        clipped, _ = clip(run, dealing, held, WINDOW, size=DRAWN.size)
+        dealing, size = agree_with_dealer(run, ring=Ring(Q)), entropy.size
+        held = run.hold(Holder, {p: np.full(size, v, np.uint64) for p, v in zip(PARTIES, values, strict=True)})
+        clipped, _ = clip(run, dealing, held, window, size=size)
         found = sum(entries_of(clipped).values()) % np.uint64(Q)
-    _, c, bits = run.seen["p1"]  # the first message deals nothing
-    return Counter(zip((DRAWN % Q).tolist(), c.tolist(), bits.tolist(), strict=True)), set(found.tolist())
+    _, c, bits = run.seen[viewer]  # the first message is what is dealt
+    read = sum(part.astype(np.uint64) << np.uint64(8 * j) for j, part in enumerate(bits.reshape(-1, size)))
+    return np.unique(c + Q * read).size, size, set(np.unique(found).tolist())
 
 
-def test_of_clipping_a_holder_sees_uniform_words_and_bits_whatever_the_other_one_has():
-    views = [clip_view(3, other) for other in (0, 13, 14, 15)]  # 3, 0, 1 and 2 together
-    assert [left for _, left in views] == [{1}, {0}, {1}, {1}]
-    for seen, _ in views:
-        assert set(seen.values()) == {1}
-        assert len(seen) == DRAWN.size
+@pytest.mark.parametrize("digits", WINDOWS)
+@pytest.mark.parametrize("viewer", PARTIES)
+def test_of_clipping_a_holder_sees_uniform_words_and_bits_whatever_the_other_one_has(viewer, digits):
+    for own in (0, 6, 13) if digits == "one digit" else (6,):
+        for other, clipped in ((0, 1), (13, 0), (14, 1), (15, 1)):  # 3, 0, 1 and 2 together
+            values = (3, other) if viewer == "p1" else (other, 3)
+            seen, size, left = clip_view(WINDOWS[digits], viewer, own, values)
+            assert left == {clipped}
+            assert seen == size == Q << WINDOWS[digits].bits
+
+
+def open_bits(c, dealt, window, first):
+    return clip_gate.look_up(c, dealt.tables[0], window, first=first).astype(np.uint8)
+
+
+def test_a_clip_that_opens_its_bits_without_their_masks_is_noticed(monkeypatch):
+    monkeypatch.setattr(clip_gate, "look_up_masked", open_bits)
+    seen, size, _ = clip_view(WINDOWS["one digit"], "p1", 6, (3, 14))
+    assert seen < size
+
+
+# coalitions: of three holders any two together, in rings that are small enough for what three of them draw
+
+
+class Three(Digits):
+    """As `Digits`, for three holders and a ring of so many elements."""
+
+    def __init__(self, size, ring) -> None:
+        RootEntropy.__init__(self, ["p1", "p2", "p3", "dealer"], b"leak test")
+        self.size, self.ring, self.drawn, self.owner = size, ring, {}, {}
+
+    def words(self, party, key, count):
+        if party != "dealer":
+            self.owner[key] = party
+        if key not in self.drawn:
+            first = sum(len(each) for each in self.drawn.values())
+            entry = np.arange(self.size, dtype=np.uint64)
+            digits = [entry // np.uint64(self.ring ** (first + i)) % self.ring for i in range(count // self.size)]
+            self.drawn[key] = np.array(digits, dtype=np.uint64)
+        return self.drawn[key].ravel()
+
+
+def pair_view(gate, ring, drawn, pair, *shares):
+    """What two of three holders see together, each view as often as it is seen, in order."""
+    names, size = ("p1", "p2", "p3"), ring**drawn
+    entropy = Three(size, ring)
+    with Tapped(Roster({Holder: names, Coordinator: ("dealer",)}), job=b"leak test", entropy=entropy) as run:
+        run.seen = {}
+        dealing = agree_with_dealer(run, ring=Ring(ring))
+        held = [
+            run.hold(Holder, {p: np.full(size, v, np.uint64) for p, v in zip(names, x, strict=True)}) for x in shares
+        ]
+        gate(run, dealing, *held, size=size)
+    own = [line for key, lines in entropy.drawn.items() if entropy.owner[key] in pair for line in lines]
+    assert sum(len(each) for each in entropy.drawn.values()) == drawn
+    received = [line for p in pair for words in run.seen[p] if words.size for line in words.reshape(-1, size)]
+    coded = np.zeros(size, dtype=np.uint64)
+    for line in (*own, *received):
+        coded = coded * np.uint64(ring) + line
+    return np.sort(coded)
+
+
+@pytest.mark.parametrize(
+    ("gate", "ring", "drawn"),
+    [(multiply, 4, 8), (square_each, 8, 5), pytest.param(cut, 8, 7, marks=pytest.mark.slow)],
+)
+@pytest.mark.parametrize("pair", [("p1", "p2"), ("p1", "p3"), ("p2", "p3")])
+def test_what_two_of_three_holders_see_together_does_not_depend_on_the_third_ones_shares(pair, gate, ring, drawn):
+    hidden = next(i for i, p in enumerate(("p1", "p2", "p3")) if p not in pair)
+    seen = []
+    for third in (0, 1, 3):
+        x = [2, 1, 3]
+        x[hidden] = third
+        seen.append(pair_view(gate, ring, drawn, pair, *([x, x] if gate is multiply else [x])))
+    np.testing.assert_array_equal(seen[0], seen[1])
+    np.testing.assert_array_equal(seen[0], seen[2])
 
 
 def test_shares_anew_tell_the_value_and_nobodys_part_of_it():

@@ -9,6 +9,7 @@ import argparse
 import hashlib
 import logging
 import time
+from collections.abc import Sequence
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
@@ -20,22 +21,23 @@ from tacit.consortium.site.common import Site
 from tacit.consortium.site.daemon import run_coordinator, run_party, stop_on_signals
 from tacit.consortium.site.settings import CoordinatorSettings, PartySettings
 from tacit.errors import LocalError
-from tacit.runtimes.nats.courier import NatsCourier
+from tacit.runtimes.nats.posting import Letter, Post
 
 playing = ContextVar("playing", default=False)  # not while a site rehearses a job
 
 
 def write_down(file: Path) -> None:
     """Append the number of every message and the digest of its bytes, before they leave."""
-    deliver = NatsCourier._deliver
+    deliver = Post.deliver
 
-    async def told(self: NatsCourier, receiver: str, data: bytes, number: str | None = None) -> None:
-        if number is not None:
-            with file.open("a") as out:
-                out.write(f"{number}\t{hashlib.sha256(data).hexdigest()}\n")
-        await deliver(self, receiver, data, number)
+    async def told(self: Post, letters: Sequence[Letter]) -> None:
+        with file.open("a") as out:
+            for letter in letters:
+                if letter.number is not None:
+                    out.write(f"{letter.number}\t{hashlib.sha256(letter.data).hexdigest()}\n")
+        await deliver(self, letters)
 
-    NatsCourier._deliver = told  # type: ignore[method-assign]
+    Post.deliver = told  # type: ignore[method-assign]
 
 
 def disturb(noise: float, pace: float, *, fails: bool) -> None:

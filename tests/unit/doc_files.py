@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from sklearn.datasets import load_breast_cancer
 
 FOUR = ("north", "south", "east", "west")
 ROWS = 240  # at each site
@@ -68,8 +69,15 @@ def write_shop(folder: Path) -> None:
         write(folder, f"{company}.csv", whole.rename(columns={"ill": "claim"})[own])
 
 
+def write_tumours(folder: Path) -> None:
+    """Write new records with the columns of scikit-learn's breast-cancer table, as plain arrays have them."""
+    X, _ = load_breast_cancer(return_X_y=True)
+    write(folder, "new.csv", pd.DataFrame(X[:20], columns=[f"x{k}" for k in range(X.shape[1])]))
+
+
 PAGES: dict[str, Callable[[Path], None]] = {
     "docs/quick_start.md": write_shop,
+    "docs/exporting.md": write_tumours,
     "docs/study.md": write_study,
     "docs/describing.md": write_study,
     "docs/preparing.md": partial(write_rows, columns=("age", "chol", "sex", "thal"), missing=0.05),

@@ -22,7 +22,9 @@ from typer.testing import CliRunner
 from tacit.cli.app import app
 
 ROOT = Path(__file__).parents[2]
-WRITTEN = [page for page in (ROOT / "docs").rglob("*.md") if "api" not in page.parts]  # the build writes those
+WRITTEN = [
+    page for page in (ROOT / "docs").rglob("*.md") if not {"api", "learnt"} & {*page.parts}
+]  # the build writes those
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *WRITTEN, *(ROOT / "deploy").glob("*.md")])
 FENCE = re.compile(
     r"^(?:<!-- (?P<mark>not run[^\n]*) -->\n)?```(?P<kind>\w*|\{[^\n]*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL
@@ -136,7 +138,7 @@ def test_a_page_does_what_it_says(page, tmp_path, monkeypatch):
 def run(block: Block, names: dict[str, Any]) -> None:
     if block.kind == "python":
         above = "\n" * (block.line - 1)  # so that a traceback has the line of the page
-        exec(compile(above + block.text, block.page, "exec"), names)  # noqa: S102 - our own pages
+        exec(compile(above + block.text, block.page, "exec", dont_inherit=True), names)  # noqa: S102 - our own pages
     for words in commands_of(block) if block.kind == "sh" else ():
         assert words[0] == "tacit", f"{block}: {words[0]} is not run here: say why in a line before the block"
         done = CliRunner().invoke(app, words[1:], prog_name="tacit", catch_exceptions=False, input="y\n" * 3)

@@ -18,7 +18,9 @@ from tacit.choreo.ledger import read_template
 
 ROOT = Path(__file__).parent.parent.parent
 PACKAGE = ROOT / "src" / "tacit"
-WRITTEN = [page for page in (ROOT / "docs").rglob("*.md") if "api" not in page.parts]  # the build writes those
+WRITTEN = [
+    page for page in (ROOT / "docs").rglob("*.md") if not {"api", "learnt"} & {*page.parts}
+]  # the build writes those
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *WRITTEN])
 LINK = re.compile(r"\]\((?!https?:|mailto:|#)([^)#\s]+)")
 ARCHITECTURE = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")

@@ -56,3 +56,8 @@ def test_federations_are_made_on_the_front_door():
 def test_a_plain_import_waits_for_no_other_package():
     code = "import tacit, sys; dir(tacit); sys.exit(any(name in sys.modules for name in ('numpy', 'sklearn', 'nats')))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0  # noqa: S603 - our own
+
+
+def test_a_site_loads_no_library_that_draws():
+    code = "import tacit.consortium.site.daemon, sys; sys.exit('matplotlib' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0  # noqa: S603 - our own

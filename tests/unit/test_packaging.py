@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -42,6 +43,46 @@ def test_every_requirement_is_in_the_lock():
     extras = PROJECT["optional-dependencies"]
     asked = {Requirement(each).name.lower() for extra in set(extras) - {"gpu"} for each in extras[extra]}
     assert (asked | {Requirement(each).name for each in PROJECT["dependencies"]}) - locked == {"tacit"}
+
+
+def test_the_image_of_a_party_has_a_base_by_its_digest_and_all_that_a_party_needs():
+    text = read("deploy/Containerfile")
+    assert re.search(r"^ARG BASE=\S+:\S+@sha256:[0-9a-f]{64}$", text, re.MULTILINE)
+    assert "'/src[party]'" in text
+    party = Requirement(PROJECT["optional-dependencies"]["party"][0])
+    assert {"nats", "page", "sql", "he"} <= party.extras
+
+
+def container_tool():
+    """Return the command of a container tool that works here, or None."""
+    for tool in filter(shutil.which, ("podman", "docker")):
+        if subprocess.run([tool, "info"], capture_output=True, check=False).returncode == 0:  # noqa: S603 - it was found
+            return tool
+    return None
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+def test_the_image_of_a_party_is_built_and_trains():
+    tool = container_tool()
+    if tool is None:
+        pytest.skip("no container tool works here")
+    subprocess.run([tool, "build", "-t", "tacit-test", "-f", "deploy/Containerfile", "."], cwd=ROOT, check=True)  # noqa: S603
+    smoke = ["-v", f"{ROOT / 'tools' / 'smoke.py'}:/smoke.py:ro", "--entrypoint", "python", "tacit-test", "/smoke.py"]
+    told = subprocess.run([tool, "run", "--rm", *smoke], capture_output=True, text=True, check=True)  # noqa: S603
+    assert f"tacit {PROJECT['version']} on Python" in told.stdout
+
+
+def test_the_image_is_built_from_files_that_make_a_wheel():
+    copied = re.findall(r"^COPY (.+) /src/\S*$", read("deploy/Containerfile"), re.MULTILINE)
+    assert [name for line in copied for name in line.split() if not (ROOT / name).exists()] == []
+    built = tomllib.loads(read("pyproject.toml"))
+    needed = {
+        PROJECT["readme"],
+        *PROJECT["license-files"],
+        built["tool"]["hatch"]["build"]["targets"]["wheel"]["hooks"]["custom"]["path"],
+    }
+    assert needed <= {name for line in copied for name in line.split()}
 
 
 def test_the_lock_names_no_host():

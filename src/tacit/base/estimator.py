@@ -409,7 +409,7 @@ def _find_targets(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any]:
     """Return targets and weights: the given ones, or those that a federation holds; raise before asking in vain."""
     if not isinstance(X, Federation) or y is not None:
         return y, sample_weight
-    _, y, weight = X.pooled()
+    y, weight = X.targets()
     if y is None:
         raise LocalError("score compares answers with labels, and the federation has none here: give it labels")
     return y, weight

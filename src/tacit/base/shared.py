@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -14,6 +15,7 @@ import numpy as np
 from tacit.base.parameters import draw_seed, parameterized
 from tacit.errors import LocalError
 from tacit.federation import Federation
+from tacit.federation.backend import Here
 from tacit.federation.plan import Partition
 from tacit.progress import Watch, watching
 from tacit.report import Report
@@ -51,11 +53,20 @@ class Simulation(Watched):
     runtime: str = "together"
     random_state: Any = None
 
-    def _simulate(self, *table: Any, partition: Partition, **options: Any) -> Federation:
-        """Return a federation of plain records, under the names that their columns have."""
+    def imagine(self, *table: Any, partition: Partition, **options: Any) -> Federation:
+        """Return plain records split between parties that are imagined."""
         federation = Federation.simulate(
             *table, parties=self.n_parties, partition=partition, seed=self._seed(), runtime=self.runtime, **options
         )
+        return dataclasses.replace(federation, backend=Here(self.runtime, imagined=True))
+
+    def splitter(self) -> Simulation | None:
+        """Return the estimator by whose parameters plain records are split: this one."""
+        return self
+
+    def _simulate(self, *table: Any, partition: Partition, **options: Any) -> Federation:
+        """Return a federation of plain records, under the names that their columns have."""
+        federation = self.imagine(*table, partition=partition, **options)
         named = getattr(self, "feature_names_in_", None)
         return federation if named is None else federation.rename_features(tuple(named))
 

@@ -10,6 +10,8 @@ from typing import Any, Generic, NoReturn, TypeVar
 from tacit.choreo.message import Record
 from tacit.errors import ChoreographyError
 
+PLAIN = frozenset({bool, bytes, float, int, str})  # in which nothing can be hidden
+
 T_co = TypeVar("T_co", covariant=True)  # nothing is ever written into an `At`
 
 
@@ -115,7 +117,8 @@ def find_held(value: Any) -> Iterator[At[Any]]:
         yield from find_held(carried_values(value))
     elif isinstance(value, (tuple, list, set, frozenset)):
         for part in value:
-            yield from find_held(part)
+            if type(part) not in PLAIN:
+                yield from find_held(part)
     elif isinstance(value, dict):
         yield from find_held(list(value.values()))
     elif dataclasses.is_dataclass(value) and not isinstance(value, (type, Record)):

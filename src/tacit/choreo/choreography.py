@@ -35,13 +35,17 @@ def choreography(
             )
 
         facts = {key: declare_facts(what, play.__module__) for key, what in opens.items()}
+        by_parameter = any(isinstance(key, str) for key in opens)
 
         @functools.wraps(play)
         def called(run: Run, *args: P.args, **kwargs: P.kwargs) -> T:
-            bound = signature.bind(run, *args, **kwargs)
-            bound.apply_defaults()
+            given: Mapping[str, Any] = {}
+            if by_parameter:
+                bound = signature.bind(run, *args, **kwargs)
+                bound.apply_defaults()
+                given = bound.arguments
             for key, what in facts.items():
-                run.open(Opened(name, _role(key, bound.arguments), what))
+                run.open(Opened(name, _role(key, given), what))
             with run.within(name) as keep:
                 result = play(run, *args, **kwargs)
                 keep(result)

@@ -14,6 +14,7 @@ import hashlib
 import itertools
 import math
 import struct
+import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -35,6 +36,7 @@ ARRAYS, DIMENSIONS = 1 << 12, 32
 LONG = 1 << 10  # strings and bytes from here on are buffers
 DTYPES = frozenset({"|b1", "|i1", "|u1", "<i2", "<u2", "<i4", "<u4", "<i8", "<u8", "<f4", "<f8"})
 BYTES = np.dtype("|u1")
+_SEALED: weakref.WeakSet[Record] = weakref.WeakSet()  # pools of many records pass through many steps unchanged
 
 R = TypeVar("R", bound=Record)
 
@@ -131,10 +133,15 @@ def seal_arrays(value: Any, who: str, *, kept: bool = False) -> Any:
             {seal_arrays(k, who): seal_arrays(v, who, kept=kept) for k, v in value.items()}
         )
     if isinstance(value, Record):
+        if kept and value in _SEALED:
+            return value
         texts = kept and isinstance(value, State)
         fields = [getattr(value, name) for name in value.field_names()]
         sealed = (_freeze(v) if texts and _is_texts(v) else seal_arrays(v, who, kept=kept) for v in fields)
-        return type(value)(*sealed)
+        made = type(value)(*sealed)
+        if kept:
+            _SEALED.add(made)
+        return made
     if _is_scalar(value):
         return value.item() if isinstance(value, np.generic) else value
     kind = f"an array of {value.dtype}" if type(value) is np.ndarray else f"a {type(value).__name__}"

@@ -6,7 +6,10 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any, NamedTuple
+
+import msgspec
 
 from tacit.cards import fold_away, make_card, make_table
 from tacit.choreo.fact import Facts, prose_of, read_names, write_names
@@ -36,13 +39,28 @@ class Row:
 
     def plain(self) -> tuple[Any, ...]:
         """Return the fields as the codec can write them, facts by their names; `from_plain` reads them back."""
-        return tuple(write_names(self.tells) if name == "tells" else getattr(self, name) for name in self.__slots__)
+        *before, tells, shapes, size, digest = FIELDS(self)
+        return (*before, write_names(tells), shapes, size, digest)
 
     @classmethod
     def from_plain(cls, values: Iterable[Any]) -> Row:
         """Return the row that `plain` wrote."""
         fields = dict(zip(cls.__slots__, values, strict=True))
         return cls(**{**fields, "tells": read_names(fields["tells"])})
+
+
+FIELDS = attrgetter(*Row.__slots__)
+PLAIN = tuple[str, str, str, str, str, str, str, tuple[Shape, ...] | None, int | None, str | None]
+
+
+def write_rows(rows: Iterable[Row]) -> bytes:
+    """Return rows as bytes, at once: a journal writes some in every round, and the codec looks at each value."""
+    return msgspec.msgpack.encode([row.plain() for row in rows])
+
+
+def read_rows(data: bytes) -> list[Row]:
+    """Return the rows that `write_rows` wrote."""
+    return [Row.from_plain(row) for row in msgspec.msgpack.decode(data, type=list[PLAIN])]
 
 
 @dataclass(frozen=True, slots=True)

@@ -183,7 +183,8 @@ class Declaration:
     what a known attack turns into records whatever its parameters are; empty if no attack is known. takes_gaps: whether
     records may lack values. orders_columns: whether by rows it puts everybody's columns in one order itself.
     parameters: its own, beside those that protocols share. asks: whether it asks a model about new records, where that
-    does not follow from what a job brings.
+    does not follow from what a job brings. streams: the values that parameters must have so that records may lie on
+    disk, of which it then reads blocks; None if it needs all of them in memory.
     """
 
     play: Callable[..., Any]
@@ -201,6 +202,7 @@ class Declaration:
     orders_columns: bool = False
     parameters: tuple[Parameter, ...] = ()
     asks: bool = False
+    streams: Params | None = None
 
     def __post_init__(self) -> None:
         unknown = [name for name in self.brings if name not in inspect.signature(self.play).parameters]

@@ -60,14 +60,15 @@ class Roster:
 
     def __getitem__(self, role: Role) -> tuple[str, ...]:
         """Return the parties of a role, in public order."""
+        found = self.roles.get(role)
+        if found is not None:
+            return found
         if role.party is not None and role.party in self.parties:
             return (role.party,)
         if role == Everyone:
             return self.parties
-        if role not in self.roles:
-            known = ", ".join(r.name for r in self.roles)
-            raise ChoreographyError(f"nobody takes the role {role} in this run (roles: {known})")
-        return self.roles[role]
+        known = ", ".join(r.name for r in self.roles)
+        raise ChoreographyError(f"nobody takes the role {role} in this run (roles: {known})")
 
     @property
     def absent(self) -> tuple[str, ...]:

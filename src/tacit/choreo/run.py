@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from tacit.choreo.at import At, Carry, Scope, carried_values, entries_of, find_held, lift
+from tacit.choreo.at import PLAIN, At, Carry, Scope, carried_values, entries_of, find_held, lift
 from tacit.choreo.codec import Frames, decode_as, encode
 from tacit.choreo.fact import Fact, prose_of
 from tacit.choreo.ledger import Ledger, Opened, Row, line_of_message, line_of_opened
@@ -341,7 +341,7 @@ class Run(ABC):
     def _check(self, value: object, owners: Sequence[str], where: str) -> None:
         """Raise if an owner lacks the value; every party gets the same error, since owners are public."""
         if not isinstance(value, At):
-            if any(True for _ in find_held(value)):
+            if type(value) not in PLAIN and any(True for _ in find_held(value)):
                 raise ChoreographyError(
                     f"{where} uses a value hidden in a {type(value).__name__}: pass it as an argument of its own"
                 )

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 import typer
 
-from tacit.errors import TacitError, short_warnings
+from tacit.errors import TacitError, printable, short_warnings
 
 REFUSED = 2
 INTERRUPTED = 130  # 128 + SIGINT, as shells expect
@@ -22,7 +22,7 @@ WORDS = (
     (r"allow_two_parties=True", "--allow-two-parties"),
     (r"leave the column out \(drop=\['([^']*)'\] of a file\)", r"leave it out with --drop \1"),
     (r" of drop=", " of --drop"),
-    (r" \(raw=True lets a TableVectorizer do it[^)]*\)", ""),
+    (r" \(raw=True lets a TableVectorizer do it[^)]*\)", " (tacit train --prepare does it)"),
     (r" \(allow_missing=True lets FederatedImputer do it\)", " (tacit train --prepare does it)"),
     (r"let it join another site, or lower min_rows", "let it join another site, or train with --no-prepare"),
     (r"leave the column out, or lower min_count", "leave the column out with --drop, or train with --no-prepare"),
@@ -31,7 +31,7 @@ WORDS = (
     (r"labeller=", "--labeller"),
     (r"accept_risk=True", "--accept-risk"),
     (r"a smaller min_records", "a smaller --min-records"),
-    (r"(leave it out with --drop (\S+))", r"\1, or align the files of all parties by it with --id \2"),
+    (r"(leave it out with --drop (\S+))", r"\1, or align the files of several parties by it with --id \2"),
 )
 
 
@@ -52,9 +52,7 @@ def one_line() -> Iterator[None]:
 
 def in_options(text: str) -> str:
     """Return a library's error in one line, its remedies as options of the command line."""
-    from tacit.report.words import clean  # noqa: PLC0415 - takes time to import: only who is refused waits
-
-    line = clean(text)  # it may quote a file that somebody else wrote
+    line = printable(text)  # it may quote a file that somebody else wrote
     for said, option in WORDS:
         line = re.sub(said, option, line)
     return line

@@ -1,7 +1,8 @@
-"""What `tacit train` does to columns before it trains: gaps filled, one scale for all."""
+"""What `tacit train` does to columns before it trains: gaps filled, texts and dates as numbers, one scale for all."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -14,7 +15,11 @@ if TYPE_CHECKING:  # what the front door gives is loaded when it is used, which 
 
 WIDE = 1e3  # times as wide a column must be as another for a warning
 ENOUGH = 3  # parties, so that none can take its own part off a sum and have another's
-DOES = {"gaps": "gaps, if any, filled by the mean", "scale": "columns brought to mean 0 and variance 1"}
+DOES = {
+    "gaps": "gaps, if any, filled by the mean",
+    "scale": "columns brought to mean 0 and variance 1",
+    "table": "texts and dates as numbers, ids left out, gaps filled by the mean, columns of mean 0 and variance 1",
+}
 
 
 class Scales(NamedTuple):
@@ -25,22 +30,27 @@ class Scales(NamedTuple):
     times: float
 
 
-def prepare_steps() -> dict[str, Any]:
+def prepare_steps(federation: Federation, keep: Sequence[str]) -> dict[str, Any]:
     """Return the steps before the training, by name; filling opens nothing that scaling does not open too."""
+    if federation.kinds:  # texts or dates
+        return {"table": tacit.TableVectorizer(keep=tuple(keep))}
     return {"gaps": tacit.FederatedImputer(), "scale": tacit.FederatedScaler()}
 
 
 def is_safe(partition: str, parties: int) -> bool:
-    """Return whether preparing opens nothing but sums over all of three or more parties.
+    """Return whether preparing opens nothing but sums over all of three or more parties, and texts that many share.
 
     Over columns each owner prepares its own, and nothing is sent.
     """
     return partition == "vertical" or parties >= ENOUGH
 
 
-def with_preparation(model: Any) -> Pipeline:
-    """Return a pipeline of what prepares the columns, and the model, whose name there is "model"."""
-    return tacit.Pipeline([*prepare_steps().items(), ("model", model)])
+def with_preparation(model: Any, federation: Federation, keep: Sequence[str] = ()) -> Pipeline:
+    """Return a pipeline of what prepares the columns, and the model, whose name there is "model".
+
+    keep: columns of numbers that are no ids, whatever they look like.
+    """
+    return tacit.Pipeline([*prepare_steps(federation, keep).items(), ("model", model)])
 
 
 def steps_of(model: Any) -> list[Any]:

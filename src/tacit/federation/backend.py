@@ -33,6 +33,7 @@ class Backend(ABC):
     keeps_shares: whether each party keeps what it ends with beyond the run, to bring it along again.
     prepares: whether records can be given other columns, so that later requests are about these.
     in_one_run: whether its requests are parts of one run: what they leave is no other run's to bring along.
+    imagined: whether an estimator split plain records between parties, which then need no protection from each other.
     """
 
     name: str
@@ -41,6 +42,7 @@ class Backend(ABC):
     returns_shares: ClassVar[bool] = False
     prepares: ClassVar[bool] = False
     in_one_run: ClassVar[bool] = False
+    imagined: bool = False
 
     @abstractmethod
     def run(self, federation: Federation, request: Request) -> Outcome:
@@ -153,6 +155,7 @@ class Here(Backend):
 
     name: str = "together"
     memory: Memory = field(default_factory=Memory, compare=False, repr=False)
+    imagined: bool = False
     holds_records: ClassVar[bool] = True
     returns_shares: ClassVar[bool] = True
     prepares: ClassVar[bool] = True
@@ -167,6 +170,8 @@ class Here(Backend):
 
     def run(self, federation: Federation, request: Request) -> Outcome:
         """Play the protocol with every party's own records, and what earlier runs opened of them."""
+        if federation.streamed:
+            check_streamed(request)
         if kind_of(request.name) != "answers":
             self.memory.admit(federation.parts, by_class=federation.partition == "horizontal")
         held: Inputs = {n: (each.role, self._entries(federation, n, each)) for n, each in request.inputs.items()}
@@ -225,6 +230,25 @@ class Here(Backend):
             return federation.parts
         begun = {p: self.memory.begin(p, part) for p, part in federation.parts.items()}
         return {p: replace(part, past=begun[p]) for p, part in federation.parts.items()}
+
+
+def check_streamed(request: Request) -> None:
+    """Refuse a request that needs all records in memory, where they lie on disk."""
+    if not any(isinstance(brought, Records) for brought in request.inputs.values()):
+        return
+    known = PROTOCOLS.get(request.name)
+    if known is None or known.streams is None:
+        able = ", ".join(name for name, each in PROTOCOLS.items() if each.streams is not None)
+        raise LocalError(
+            f"{request.name} needs all records in memory, and these were read with stream=True: leave that out, or use"
+            f" what reads blocks of them ({able})"
+        )
+    for name, value in known.streams.items():
+        if request.params.get(name, value) != value:
+            raise LocalError(
+                f"{request.name} needs all records in memory with {name}={request.params[name]!r}, and these were read"
+                f" with stream=True: set {name}={value!r}, or leave stream=True out"
+            )
 
 
 class Described(Backend):

@@ -67,6 +67,15 @@ def check_whole(n: int, d: int) -> None:
             raise LocalError(f"Found array with 0 {what}(s) (shape=({n}, {d})) while a minimum of 1 is required")
 
 
+def check_streamable(partition: str, **others: object) -> None:
+    """Refuse to read in batches what only makes sense as a whole."""
+    if partition != "horizontal":
+        raise LocalError(f"stream=True reads rows in batches, and this is a {partition} split: leave it out")
+    given = [name for name, value in others.items() if value]
+    if given:
+        raise LocalError(f"stream=True carries numbers only, and {given[0]} is for others: leave one of them out")
+
+
 def check_weight(table: Table) -> None:
     """Refuse weights where no labels are held."""
     if table.weight is not None and table.y is None:

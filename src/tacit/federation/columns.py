@@ -14,6 +14,7 @@ from tacit.federation.federation import Federation
 from tacit.federation.frames import Texts
 from tacit.federation.part import Part, freeze, part_of
 from tacit.request import Input
+from tacit.scratch import ROWS, blocks, is_on_disk, map_blocks
 
 # a column for each new one, the numbers of these, and what else a party holds for it -> the new columns
 Make = Callable[..., F64]
@@ -37,7 +38,12 @@ def remake_columns(
         owned = None if part.owned is None else part.owned[:, at]
         own = tuple(features[i] for i in new)
         texts = {name: own_texts for name, own_texts in part.texts.items() if name in kinds}
-        made = make(part.X[:, at], new, *kept)
+        # value by value, and so block by block as well
+        made = (
+            map_blocks(part.X, ROWS, lambda block: make(block[:, at], new, *kept), len(new))
+            if is_on_disk(part.X)
+            else make(part.X[:, at], new, *kept)
+        )
         new_part = part_of(made, part.y, part.weight, own, owned, texts=texts, dates=part.dates)
         return dataclasses.replace(new_part, past=part.past)  # of the same rows
 
@@ -107,7 +113,7 @@ def check_prepared(federation: Federation, who: str, *, gaps: bool = False) -> N
 
 def check_whole(name: str, part: Part) -> None:
     """Refuse missing values in a party's part."""
-    missing = np.isnan(part.X).sum(axis=0)
+    missing = sum((np.isnan(block).sum(axis=0) for _, block in blocks(part.X, ROWS)), np.zeros(part.X.shape[1], int))
     if missing.any():
         j = int(missing.argmax())
         column = f"column '{part.features[j]}' of party '{name}' has {missing[j]} missing values"

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from tacit.arrays import F64, I64, U8, Array
 from tacit.choreo import Asker, Coordinator, Holder, Labeller, Roster
 from tacit.choreo.progress import Listener
-from tacit.federation import checks, join, slices
+from tacit.federation import checks, join, slices, streams
 from tacit.federation.backend import Backend, Here
 from tacit.federation.card import render_federation
 from tacit.federation.deal import Choice, Deal
@@ -28,6 +28,7 @@ from tacit.progress import listen_to
 from tacit.protocols.align.alignment import ENOUGH
 from tacit.registry import Outcome
 from tacit.request import Input, Protocol, Request
+from tacit.scratch import is_on_disk, release
 
 T = TypeVar("T", bound=np.generic)
 
@@ -206,6 +207,8 @@ class Federation:
         id: str | None = None,  # noqa: A002 - what people call the column
         min_records: int = ENOUGH,
         progress: Listener | None = None,
+        stream: bool = False,
+        memory: str | int = "2GB",
     ) -> Federation:
         """Read one file per party (CSV, Parquet or LIBSVM); the file names' stems name the parties.
 
@@ -229,6 +232,10 @@ class Federation:
                 have are kept.
             min_records: with id: how many records must be common before any id opens.
             progress: called as runs go on, the alignment's first.
+            stream: horizontal: read Parquet files, or folders of them, in batches into scratch files (TMPDIR), so that
+                tables may be larger than memory; `PanSVC`, `ConsensusSVC(kernel="linear")` and ELMs train on them.
+            memory: with stream: how much of it a training may take, in bytes or as "2GB"; rows that need more are
+                refused.
         """
         files = [Path(p) for p in ([paths] if isinstance(paths, (str, Path)) else paths)]
         names = checks.check_names([f.stem for f in files] if names is None else names, len(files))
@@ -236,7 +243,12 @@ class Federation:
             check_alignable(partition, None)
         reading: dict[str, Any] = {"n_features": n_features, "ids": id}
         reading |= {"allow_missing": allow_missing, "categories": categories, "raw": raw}
-        tables = join.read_tables(dict(zip(names, files, strict=True)), partition, label, drop, **reading)
+        by_party = dict(zip(names, files, strict=True))
+        if stream:
+            checks.check_streamable(partition, allow_missing=allow_missing, raw=raw, n_features=n_features)
+            tables = streams.read_streams(by_party, label, drop, categories, memory)
+        else:
+            tables = join.read_tables(by_party, partition, label, drop, **reading)
         return cls.from_parts(
             list(tables.values()),
             partition=partition,
@@ -330,6 +342,11 @@ class Federation:
         return self.backend.holds_records
 
     @property
+    def streamed(self) -> bool:
+        """Whether records lie on disk, and are read block by block."""
+        return any(is_on_disk(part.X) for part in self.parts.values())
+
+    @property
     def roster(self) -> Roster:
         """Who takes which role. In a horizontal split every holder has labels, and the first asks."""
         holders, asker = tuple(self.parts), self.labeller or next(iter(self.parts))
@@ -392,7 +409,9 @@ class Federation:
     @property
     def n_rows(self) -> int:
         """Records of all parties together."""
-        return extent(self.rows.values())
+        count = extent(self.rows.values())
+        release(tuple(self.rows.values()))
+        return count
 
     @property
     def n_features(self) -> int:
@@ -467,7 +486,7 @@ class Federation:
     def without_records(self) -> Federation:
         """Return who holds which features, and nothing else: what a model keeps of the federation it was fitted on."""
         empty = {p: part_of(part.X[:0], None, None, part.features) for p, part in self.parts.items()}
-        rows = {p: r[:0] for p, r in self.rows.items()}
+        rows = {p: r[:0].copy() for p, r in self.rows.items()}
         backend = self.backend.without_records().forget()
         bare = dataclasses.replace(self, progress=None, alignment=None, ids={}, choices=())
         return dataclasses.replace(bare, parts=empty, rows=rows, backend=backend)
@@ -477,7 +496,11 @@ class Federation:
         X = np.zeros((self.n_rows, self.n_features))
         for name, part in self.parts.items():
             X[np.ix_(self.rows[name], self.columns[name])] += part.X  # in an arbitrary split others' cells are zero
-        return X, self._gather("y"), self._gather("weight")
+        return X, *self.targets()
+
+    def targets(self) -> tuple[Array | None, F64 | None]:
+        """Return the labels and weights of all records in one place: to judge answers by."""
+        return self._gather("y"), self._gather("weight")
 
     def _gather(self, name: str) -> Array | None:
         held = {party: getattr(part, name) for party, part in self.parts.items() if getattr(part, name) is not None}

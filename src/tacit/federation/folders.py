@@ -7,7 +7,7 @@ programs leave them there.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -38,19 +38,42 @@ def stamps_of(folder: Path) -> Stamps:
 def read_folder(folder: Path, limit: Limit | None = None) -> Any:
     """Return all rows of a folder as an Arrow table; its files must have one schema."""
     before = stamps_of(folder)
-    if not before:
-        raise LocalError(f"folder {folder} has no {' or '.join(SUFFIXES)} file: correct the path, or fill it")
-    about = {name: _read(folder, name, parquet.read_metadata) for name in before}
-    _check_schemas(folder, about)
+    about = look_into(folder, before)
     _check_size(folder, about, limit)
     table = pa.concat_tables(_read(folder, name, _rows_of) for name in about)
+    counts = [file.num_rows for file in about.values()]
     for key, values in _partition_columns(folder, about).items():
-        if key in table.column_names:
-            raise LocalError(f"{folder.name} has {key!r} as a column and as a name of folders: rename one of them")
-        table = table.append_column(key, values)
+        table = table.append_column(key, _repeat(values, counts))
+    _check_unchanged(folder, before)
+    return table
+
+
+def look_into(folder: Path, names: Iterable[str]) -> dict[str, Any]:
+    """Return what the files of a folder say of themselves; they must have one schema."""
+    about = {name: _read(folder, name, parquet.read_metadata) for name in names}
+    if not about:
+        raise LocalError(f"folder {folder} has no {' or '.join(SUFFIXES)} file: correct the path, or fill it")
+    _check_schemas(folder, about)
+    return about
+
+
+def read_batches(folder: Path, about: Mapping[str, Any], cells: int) -> Iterator[Any]:
+    """Yield the rows of these files, in order, as Arrow tables of about so many cells."""
+    before, keys = stamps_of(folder), _partition_columns(folder, about)
+    for k, (name, file) in enumerate(about.items()):
+        rows = max(1, cells // max(1, file.num_columns))
+        with _read(folder, name, parquet.ParquetFile) as opened:
+            for batch in _read(folder, name, lambda _: opened.iter_batches(rows, use_threads=False)):  # noqa: B023 - used at once
+                table = pa.table({column: batch.column(column) for column in batch.schema.names})
+                for key, values in keys.items():
+                    table = table.append_column(key, _repeat(values[k : k + 1], [len(table)]))
+                yield table
+    _check_unchanged(folder, before)
+
+
+def _check_unchanged(folder: Path, before: Stamps) -> None:
     if stamps_of(folder) != before:
         raise LocalError(f"{folder.name} changed while it was read: write another folder, and move it there whole")
-    return table
 
 
 def _files(folder: Path) -> Iterator[Path]:
@@ -105,8 +128,8 @@ def _check_size(folder: Path, about: Mapping[str, Any], limit: Limit | None) -> 
         limit.check(sum(file.num_rows for file in files), size, folder.name)
 
 
-def _partition_columns(folder: Path, about: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the columns that names of folders give: whole numbers if all values are some, else texts."""
+def _partition_columns(folder: Path, about: Mapping[str, Any]) -> dict[str, list[Any]]:
+    """Return the columns that names of folders give, a value for every file."""
     named = {name: _partitions(name) for name in about}
     keys = list(next(iter(named.values())))
     for name, found in named.items():
@@ -115,8 +138,10 @@ def _partition_columns(folder: Path, about: Mapping[str, Any]) -> dict[str, Any]
                 f"{name} lies in folders of {', '.join(found) or 'no column'}, the first of {', '.join(keys) or 'none'}"
             )
             raise LocalError(f"{folder.name}: {lies}: put all files into folders of the same columns")
-    counts = [file.num_rows for file in about.values()]
-    return {key: _repeat([found[key] for found in named.values()], counts) for key in keys}
+    for key in keys:
+        if key in next(iter(about.values())).schema.names:
+            raise LocalError(f"{folder.name} has {key!r} as a column and as a name of folders: rename one of them")
+    return {key: _typed([found[key] for found in named.values()]) for key in keys}
 
 
 def _partitions(name: str) -> dict[str, str]:
@@ -124,11 +149,15 @@ def _partitions(name: str) -> dict[str, str]:
     return {unquote(key): unquote(value) for key, is_pair, value in pairs if is_pair}
 
 
-def _repeat(values: Sequence[str], counts: Sequence[int]) -> Any:
+def _typed(values: Sequence[str]) -> list[Any]:
+    """Return values that names of folders give: whole numbers if all of them are some, else texts."""
     known = [None if value == NO_VALUE else value for value in values]
     whole = all(value is None or value.removeprefix("-").isdecimal() for value in known)
     kind = pa.int64() if whole else pa.string()
-    typed = [None if value is None else int(value) if whole else value for value in known]
+    return [pa.scalar(None if value is None else int(value) if whole else value, kind) for value in known]
+
+
+def _repeat(values: Sequence[Any], counts: Sequence[int]) -> Any:
     return pa.chunked_array(
-        [pa.repeat(pa.scalar(value, kind), count) for value, count in zip(typed, counts, strict=True)], kind
+        [pa.repeat(value, count) for value, count in zip(values, counts, strict=True)], values[0].type
     )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -91,14 +92,37 @@ def stack(columns: Columns, n: int, name: str, categories: Categories | None = N
     return Stacked(X, texts, tuple(dates))
 
 
-def refuse_texts(data: object, who: str) -> None:
-    """Refuse a frame with columns of texts or dates, for who takes numbers only."""
+def declared_texts(frame: Any) -> dict[str, tuple[str, ...]]:
+    """Return the texts that a pandas frame declares itself: those of its categorical columns."""
+    found = {}
+    for label, kind in zip(frame.columns, frame.dtypes, strict=True) if hasattr(frame, "iloc") else ():
+        known = tuple(getattr(kind, "categories", ()))
+        if known and isinstance(label, str) and all(isinstance(text, str) for text in known):
+            found[label] = known
+    return found
+
+
+def with_texts(frame: Any, X: F64, names: Sequence[str], texts: Texts) -> Any:
+    """Return columns of numbers as a frame, those of texts with their texts: pandas' of pandas', else Arrow's."""
+    columns = dict(zip(names, X.T, strict=True))
+    codes = {name: np.where(np.isnan(columns[name]), -1, columns[name]).astype(np.int64) for name in texts}
+    if hasattr(frame, "iloc"):
+        pandas = import_module("pandas")
+        written = {name: pandas.Categorical.from_codes(codes[name], list(texts[name])) for name in texts}
+        return pandas.DataFrame({**columns, **written}, index=frame.index)
+    listed = {name: [texts[name][code] if code >= 0 else None for code in codes[name].tolist()] for name in texts}
+    return pa.table({**columns, **listed})
+
+
+def refuse_texts(data: object, who: str, *, declare: bool = False) -> None:
+    """Refuse a frame with columns of texts or dates, for who takes numbers only, or texts that were declared."""
     if not is_frame(data) or (hasattr(data, "dtypes") and all(getattr(t, "kind", "") in "iufb" for t in data.dtypes)):
         return
     for label, column in frame_columns(data, "X")[0].items():
         if _is_text(column.type) or _is_date(column.type):
             what = "texts" if _is_text(column.type) else "dates"
-            remedy = "put a TableVectorizer before it in a tacit.Pipeline, or leave the column out"
+            first = "declare its texts in categories=, or " if declare and what == "texts" else ""
+            remedy = f"{first}put a TableVectorizer before it in a tacit.Pipeline, or leave the column out"
             raise LocalError(f"column '{label}' of X holds {what}, which {who} cannot use: {remedy}")
 
 

@@ -15,6 +15,7 @@ from tacit.federation.part import Mask, Part, part_of
 from tacit.federation.plan import SPLITS, Plan, by_cells, by_columns, by_rows, consecutive, extent
 from tacit.federation.readers import read
 from tacit.federation.table import Table, as_table, with_labels
+from tacit.scratch import like, take_columns
 
 Tables = Mapping[str, Table]
 
@@ -75,7 +76,8 @@ def order_columns(table: Table, features: tuple[str, ...]) -> Table:
     """Return a table with its columns in this order; as it is, if it has others."""
     if table.features == features or set(table.features) != set(features):
         return table
-    return dataclasses.replace(table, X=table.X[:, [table.features.index(f) for f in features]], features=features)
+    at = [table.features.index(f) for f in features]
+    return dataclasses.replace(table, X=take_columns(table.X, at), features=features)
 
 
 def check_tables(tables: Tables, partition: str) -> None:
@@ -150,7 +152,8 @@ def plan_jointly(tables: Tables, partition: str) -> Plan:
     else:
         plan = by_cells({name: ~np.isnan(t.X) for name, t in tables.items()})
     checks.check_whole(extent(plan.rows.values()), extent(plan.columns.values()))
-    return plan
+    rows = {name: like(t.X, plan.rows[name]) for name, t in tables.items()}
+    return dataclasses.replace(plan, rows=rows)
 
 
 def join_parts(tables: Tables, plan: Plan, features: tuple[str, ...]) -> dict[str, Part]:

@@ -28,6 +28,7 @@ from tacit.federation.part import Part
 from tacit.numeric.groups.atoms import OUT, refine_cells, smallest_cell, tell_apart
 from tacit.numeric.groups.least_count import FLOOR
 from tacit.protocols.sums.atoms import Past, fingerprint, give_back, no_past, row_words, take_past
+from tacit.scratch import is_on_disk, like, make_array, release
 
 
 @dataclass
@@ -84,29 +85,32 @@ class Memory:
         """Return what a run on these rows has to know of earlier ones."""
         table, own = self._table(party, part), self._own(party, part)
         whole = table.frame is None or np.array_equal(table.frame, np.sort(own))
-        before = take_past(table.past, own, smallest_cell(table.layered, own), whole=whole)
+        before = like(part.X, take_past(table.past, own, smallest_cell(table.layered, own), whole=whole))
         table.ahead, table.written = None, False
         if not before.maps:
+            release((table, before))
             return before
         known, table.ahead = table.summed[own], row_words(part.X)
         same = table.features == part.features and np.array_equal(table.ahead[known], table.words[own][known])
-        return replace(before, seen=fingerprint(part, before.label >= 0) if same else "")
+        found = replace(before, seen=fingerprint(part, before.label >= 0) if same else "")
+        release((table, found))
+        return found
 
     def keep(self, party: str, part: Part, after: Past) -> None:
         """Write down what a run has opened of these rows."""
         table = self._table(party, part)
         table.past = give_back(table.past, self.rows[party], after) if party in self.rows else after
         if table.frame is None and after.summed.any():
-            table.frame = np.sort(self._own(party, part))
-        if table.ahead is None:
-            table.ahead = row_words(part.X)
+            table.frame = like(part.X, np.sort(self._own(party, part)))
         if not table.written:
             own = self._own(party, part)
-            table.words[own], table.summed[own], table.features = table.ahead, True, part.features
-            table.written = True
+            table.words[own] = row_words(part.X) if table.ahead is None else table.ahead
+            table.summed[own], table.features = True, part.features
+            table.ahead, table.written = None, True
         if after.layered:
-            table.layered = refine_cells(table.layered, self._own(party, part))
+            table.layered = like(part.X, refine_cells(table.layered, self._own(party, part)))
             table.past = replace(table.past, layered=False)
+        release(table)
 
     def admit(self, parts: Mapping[str, Part], *, by_class: bool) -> None:
         """Write down that a run uses these rows; refuse it by (1)."""
@@ -126,7 +130,8 @@ class Memory:
                     f" {party!r}, and what they open could be combined to these few: use the same records, or others"
                     " that differ by more; a simulation that compares runs begins anew with federation.forget()"
                 )
-        return after
+        release(table)
+        return like(part.X, after)
 
     def _own(self, party: str, part: Part) -> I64:
         return self.rows[party] if party in self.rows else np.arange(len(part.X))
@@ -137,6 +142,7 @@ class Memory:
             n = len(part.X)
             kind, unused = classes_of(part.y, n), np.full(n, OUT, dtype=np.int64)
             large = np.bincount(kind, minlength=1)[kind] >= FLOOR
-            seen = np.zeros(n, bool), np.zeros(n, dtype=np.uint64)
-            self.tables[party] = Table(no_past(n), np.where(large, kind, OUT), unused, unused, unused, *seen)
+            words = make_array((n,), np.uint64) if is_on_disk(part.X) else np.zeros(n, dtype=np.uint64)
+            known = like(part.X, (no_past(n), np.where(large, kind, OUT), unused, unused, unused))
+            self.tables[party] = Table(*known, np.zeros(n, bool), words)
         return self.tables[party]

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from tacit.arrays import F64, Array
 from tacit.choreo.message import State
 from tacit.protocols.sums.atoms import Past
+from tacit.scratch import is_on_disk
 
 Mask = NDArray[np.bool_]
 
@@ -44,8 +45,11 @@ class Part(State):
 
 
 def freeze(values: Array) -> Array:
-    """Return a C-contiguous copy that nobody can write to, so that a step cannot change its party's data."""
-    copy = np.array(values, order="C")
+    """Return a C-contiguous copy that nobody can write to, so that a step cannot change its party's data.
+
+    What lies on disk is its own copy.
+    """
+    copy = values.view() if values.size and is_on_disk(values) else np.array(values, order="C")
     copy.flags.writeable = False
     return copy
 

@@ -61,7 +61,7 @@ def read(
     have a decimal comma.
     """
     path = Path(path)
-    _check_file(path)
+    check_file(path)
     if path.suffix.lower() in LIBSVM:
         table = _read_libsvm(path, n_features, labelled=label is not None)
         _check_ids(ids, table.features, path.name)
@@ -107,7 +107,7 @@ def from_loaded(
 def read_frame(path: str | Path, *, ids: str | None = None) -> Any:
     """Return the columns of a CSV or Parquet file as an Arrow table, as they are; `ids` is one that must be there."""
     path = Path(path)
-    _check_file(path)
+    check_file(path)
     columns = _load(path)
     _check_ids(ids, columns, path.name)
     frame = pa.table(dict(columns))
@@ -117,7 +117,8 @@ def read_frame(path: str | Path, *, ids: str | None = None) -> Any:
     return frame
 
 
-def _check_file(path: Path) -> None:
+def check_file(path: Path) -> None:
+    """Refuse a path that is no file of a known kind, and no folder."""
     if path.is_dir():
         return
     if not path.is_file():

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tacit import scratch
 from tacit.arrays import I64
 from tacit.errors import LocalError
 from tacit.federation.checks import count_holders, describe_few
@@ -149,7 +150,7 @@ def cut_rows(part: Part, own: I64) -> Part:
     """Return a party's records with these numbers."""
 
     def cut(held: Any) -> Any:
-        return None if held is None else freeze(held[own])
+        return None if held is None else freeze(scratch.take_rows(held, own))
 
     own_cells: Any = {name: cut(getattr(part, name)) for name in ("X", "y", "weight", "owned")}
     return dataclasses.replace(part, past=None, **own_cells)
@@ -160,4 +161,6 @@ def cut_columns(part: Part, held: I64, wanted: I64) -> Part:
     at = [int(np.flatnonzero(held == j)[0]) for j in wanted]
     owned = None if part.owned is None else part.owned[:, at]
     raw: Any = {"texts": part.texts, "dates": part.dates}
-    return part_of(part.X[:, at], part.y, part.weight, tuple(part.features[i] for i in at), owned, **raw)
+    return part_of(
+        scratch.take_columns(part.X, at), part.y, part.weight, tuple(part.features[i] for i in at), owned, **raw
+    )

@@ -14,6 +14,7 @@ from tacit.choreo.message import Record
 from tacit.errors import LocalError
 from tacit.federation import frames
 from tacit.federation.frames import Categories, Columns, default_names, is_number, values
+from tacit.scratch import is_on_disk
 
 ABSENT = {"None", "nan", "<NA>", "NaT"}  # how gaps of several libraries print
 IMPUTE = "impute them first (allow_missing=True lets FederatedImputer do it), or leave out those rows or that column"
@@ -44,7 +45,8 @@ class Table(Record):
 
     def kind_of(self, label: str) -> str | None:
         """Return what a column holds: "number", "text" or "date"; None if it holds no value at all."""
-        if np.isnan(self.X[:, self.features.index(label)]).all():
+        column = self.X[:, self.features.index(label)]
+        if np.isnan(column[:1]).all() and np.isnan(column).all():  # most columns begin with a value
             return None
         return "text" if label in self.texts else "date" if label in self.dates else WANTED
 
@@ -115,6 +117,8 @@ def check_column(label: str, names: Iterable[str], name: str, remedy: str = "") 
 
 def check_finite(table: Table, *, allow_missing: bool = False) -> None:
     """Refuse NaN and infinity, in scikit-learn's words, naming the column and the first row."""
+    if is_on_disk(table.X):
+        return  # every batch of it was checked when it was read
     if not allow_missing:
         rule = "Input X contains NaN"
         _refuse_cells(table, np.isnan(table.X), rule, "missing", IMPUTE)

@@ -202,6 +202,10 @@ class FederatedSearch(Watched, MetaEstimatorMixin, BaseEstimator):  # type: igno
         found: str = render_search(title, self.best_params_, self.report_)
         return drawn + found
 
+    def splitter(self) -> Any:
+        """Return the estimator by whose parameters plain records are split."""
+        return self._learner()
+
     def _learner(self) -> Any:
         """Return a fresh copy of the estimator, which must offer what a search needs (`Searchable`)."""
         if not hasattr(self.estimator, "search_request"):

@@ -162,6 +162,11 @@ class FederatedSelector(Watched, Savable, SelectorMixin, BaseEstimator):  # type
         tags.input_tags.sparse = False
         return tags
 
+    def splitter(self) -> Any:
+        """Return the estimator by whose parameters plain records are split; None if it takes them as they are."""
+        learner = self._learner()
+        return None if isinstance(learner, SVC) else learner
+
     def _learner(self) -> Any:
         """Return a fresh copy of the estimator, which must be one whose features can be judged."""
         learner = PanSVC() if self.estimator is None else clone(self.estimator)

@@ -5,6 +5,8 @@ Over columns, each party's weights.
 
 from __future__ import annotations
 
+import numpy as np
+
 from tacit.arrays import F64
 from tacit.choreo import Coordinator, Holder, State
 from tacit.models.shapes import Shapes, among, check_map
@@ -14,6 +16,9 @@ from tacit.protocols.consensus.rest import RestOfKernel, rest_values
 from tacit.protocols.consensus.vertical import ColumnHead, ColumnShare
 from tacit.protocols.planes.feature_map import FeatureMap, map_records
 from tacit.request import Input, Left, Values
+from tacit.scratch import blocks
+
+BLOCK = 1 << 16  # records at a time
 
 
 class RowConsensus(State):
@@ -52,7 +57,8 @@ class RowConsensus(State):
 
     def common(self, X: F64) -> F64:
         """Return the decision values by what all parties know, a column per problem."""
-        values: F64 = map_records(self.map, X) @ self.w.T + self.b
+        found = [map_records(self.map, block) @ self.w.T for _, block in blocks(X, BLOCK)]
+        values: F64 = np.concatenate(found) + self.b if found else np.empty((0, len(self.b)))
         return values
 
     def decide(self, X: F64) -> F64:

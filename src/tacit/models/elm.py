@@ -12,6 +12,7 @@ from tacit.numeric.features.elm import ACTIVATIONS, BLOCK, hidden
 from tacit.protocols.elm.shape import Layer, layer_weights
 from tacit.protocols.elm.vertical import Master, NodeWeights
 from tacit.request import Input, Left, Values
+from tacit.scratch import blocks
 
 
 class ElmModel(State):
@@ -49,8 +50,8 @@ class ElmModel(State):
         on = device_of(device)
         W, b, beta = map(on.put, (*layer_weights(self.layer), self.beta))
         step = max(1, max(BLOCK, on.block) // self.layer.nodes)
-        blocks = (on.put(X[i : i + step]) for i in range(0, len(X), step))
-        found = [on.get(hidden(block, W, b, self.layer.activation, on.xp) @ beta) for block in blocks]
+        there = (on.put(block) for _, block in blocks(X, step))
+        found = [on.get(hidden(block, W, b, self.layer.activation, on.xp) @ beta) for block in there]
         values = np.concatenate(found) if found else np.empty((0, self.beta.shape[1]))
         return lowered(values, self.absent)
 

@@ -10,6 +10,7 @@ from tacit.models.shapes import MisfitError, Shapes, check_map
 from tacit.numeric.devices import device_of
 from tacit.numeric.svm.problems import OVO, OVR, Pairs, count_problems, problems, value_classes
 from tacit.protocols.planes.feature_map import FeatureMap, map_on
+from tacit.scratch import blocks
 
 BLOCK = 1 << 22  # entries of F at a time
 
@@ -45,7 +46,7 @@ class PanModel(State):
         """Return the value f of every record and problem, computed in blocks of records on a device."""
         on = device_of(device)
         step, w = max(1, max(BLOCK, on.block) // max(1, self.map.size)), on.put(np.ascontiguousarray(self.w.T))
-        found = [on.get(map_on(on, self.map, X[i : i + step], "float64") @ w) for i in range(0, len(X), step)]
+        found = [on.get(map_on(on, self.map, block, "float64") @ w) for _, block in blocks(X, step)]
         return np.concatenate(found) + self.b if found else np.empty((0, len(self.b)))
 
     def decide(self, X: F64, device: str = "cpu") -> F64:

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from tacit.arrays import Array
-from tacit.errors import LocalError
+from tacit.errors import LocalError, install_command
 
 Held = Any  # an array on a device: of NumPy, CuPy or PyTorch, which have no type in common
 T = TypeVar("T")
@@ -81,7 +81,7 @@ def find_gpu() -> Device:
         if torch.cuda.is_available():
             return by_torch(torch, "cuda")
     raise LocalError(
-        "device='cuda' needs a GPU, and CuPy or PyTorch that can use it: install tacit[gpu], or use device='cpu'"
+        f"device='cuda' needs a GPU, and CuPy or PyTorch that can use it: use device='cpu', or {install_command('gpu')}"
     )
 
 

@@ -72,6 +72,7 @@ def describe_policy(policy: Policy) -> Lines:
     yield "purposes", _any(policy.purposes)
     yield "legal bases", _any(policy.legal_bases)
     yield "at least", f"{policy.minimum_parties} data holders, and {policy.minimum_rows} of our records"
+    yield "between two jobs", f"none of our records may change, or {policy.minimum_change} of a class"
     yield (
         "at most",
         f"{policy.maximum_retention_days} days of retention; {policy.predictions} questions about new records",

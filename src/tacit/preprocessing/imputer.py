@@ -209,7 +209,7 @@ class FederatedImputer(PrivateTransformer):
         values = [given.get(name, 0.0) for name in columns]
         return np.array([_constant(v, name, federation.categories) for v, name in zip(values, columns, strict=True)])
 
-    def _concerns(self, result: Any, federation: Federation) -> list[str]:
+    def _compare_units(self, result: Any, federation: Federation) -> list[str]:
         """Warn of units by medians only: a mean alone does not tell a unit from a difference between sites."""
         return other_units(getattr(result, "median", None), self._groups(federation).get("median", ()))
 

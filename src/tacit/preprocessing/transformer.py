@@ -31,7 +31,7 @@ from tacit.choreo.declaration import Kind, Number, OneOf
 from tacit.errors import LocalError
 from tacit.federation import Federation, as_table
 from tacit.federation.columns import check_numbers, declare_texts, remake_columns
-from tacit.federation.frames import is_frame, refuse_texts
+from tacit.federation.frames import declared_texts, is_frame, refuse_texts, with_texts
 from tacit.federation.plan import Partition
 from tacit.models.prepared import KeptByOwners, is_text
 from tacit.protocols.columns.own_columns import OwnColumns, Statistics
@@ -78,8 +78,12 @@ class FederatedTransformer(Simulation, Savable, TransformerMixin, BaseEstimator)
         """Return what stays open to misuse."""
         return self.NOT_PROTECTED
 
-    def _concerns(self, result: Any, federation: Federation) -> list[str]:
-        """Return what to warn about: here, where a party's units seem to be others."""
+    def _notices(self) -> list[str]:
+        """Return what whoever fits it should know of what it found."""
+        return []
+
+    def _compare_units(self, result: Any, federation: Federation) -> list[str]:
+        """Return where a party's units seem to be others."""
         return other_units(result, federation.features)
 
     def check_parameters(self) -> None:
@@ -95,18 +99,13 @@ class FederatedTransformer(Simulation, Savable, TransformerMixin, BaseEstimator)
         """
         del y
         self.check_parameters()
-        if isinstance(X, Federation):
-            with self._watching():
-                if fit_elsewhere(self, X):
-                    return self
-                X = declare_texts(X, self._texts())
-                return self.receive(X, X.run(self.request(X)))
-        federation = self._federate_records(X)
-        request = self.request(federation)
-        if "min_rows" in request.params:
-            request = request.with_params(min_rows=1)  # imagined sites need no protection
+        if not isinstance(X, Federation):
+            X = self._federate_records(X)
         with self._watching():
-            return self._take(federation, federation.run(request))
+            if fit_elsewhere(self, X):
+                return self
+            X = declare_texts(X, self._texts())
+            return self.receive(X, X.run(self.request(X)))
 
     def request(self, federation: Federation) -> Request:
         """Return what `fit` would have the federation run; raises whatever it would refuse before anything is sent."""
@@ -115,12 +114,16 @@ class FederatedTransformer(Simulation, Savable, TransformerMixin, BaseEstimator)
             name = type(self).__name__
             raise LocalError(f"{name} cannot be fitted on records that are elsewhere: connect to their sites first")
         self._check_kinds(federation)
-        return self._request(federation)
+        request = self._request(federation)
+        unprotected = federation.backend.imagined and "min_rows" in request.params
+        return request.with_params(min_rows=1) if unprotected else request
 
     def receive(self, federation: Federation, outcome: Outcome) -> Self:
         """Become the fitted transformer that the outcome of the request makes."""
         self._take(federation, outcome)
-        warn_of(self.report_, self._concerns(outcome.result, federation))
+        # of rows that were dealt at random another unit is chance
+        units = [] if federation.backend.imagined else self._compare_units(outcome.result, federation)
+        warn_of(self.report_, [*self._notices(), *units])
         return self
 
     def _take(self, federation: Federation, outcome: Outcome) -> Self:
@@ -140,7 +143,10 @@ class FederatedTransformer(Simulation, Savable, TransformerMixin, BaseEstimator)
             X = self._known(X)
             return remake_columns(X, self.model_.sources, self._names_out(X.features), self._make, self._held())
         model = self._whole()
-        return model.apply(self._records(X, reset=False)[:, model.sources], np.arange(len(model.sources)))
+        made = model.apply(self._records(X, reset=False)[:, model.sources], np.arange(len(model.sources)))
+        names = self._names_out(self.federation_.features)
+        texts = {name: known for name, known in self.federation_.categories.items() if name in names}
+        return with_texts(X, made, names, texts) if texts and is_frame(X) else made
 
     def restore(self) -> None:
         """Set the attributes that follow from the model, if it is here."""
@@ -202,12 +208,16 @@ class FederatedTransformer(Simulation, Savable, TransformerMixin, BaseEstimator)
 
     def _federate_records(self, X: Any) -> Federation:
         federation = self._simulate(self._records(X, reset=True), partition=self.partition, allow_missing=True)
-        return dataclasses.replace(federation, categories=self._texts() if is_frame(X) else {})
+        return dataclasses.replace(federation, categories=self.texts_of(X))
 
     def _texts(self) -> dict[str, tuple[str, ...]]:
         """Return the texts that this transformer declares itself, by column."""
         declared: Mapping[str, Sequence[Any]] = getattr(self, "categories", None) or {}
         return {name: tuple(values) for name, values in declared.items() if is_text(values)}
+
+    def texts_of(self, X: Any) -> dict[str, tuple[str, ...]]:
+        """Return the texts that are declared for columns of plain records: here, or by the frame itself."""
+        return {**declared_texts(X), **self._texts()} if is_frame(X) else {}
 
     def _check_kinds(self, federation: Federation) -> None:
         """Refuse columns that are no numbers; a transformer of texts says otherwise."""
@@ -220,14 +230,22 @@ class FederatedTransformer(Simulation, Savable, TransformerMixin, BaseEstimator)
 
     def _records(self, X: Any, *, reset: bool) -> F64:
         """Return whole records as numbers."""
-        texts = self._texts() if reset else self.federation_.categories
+        texts = self.texts_of(X) if reset else self.federation_.categories
         if is_frame(X) and texts:
-            validate_data(self, X, reset=reset, skip_check_array=True)
+            self._check_names(X, reset=reset)
             return as_table(X, allow_missing=True, categories=texts).X
-        refuse_texts(X, type(self).__name__)
+        refuse_texts(X, type(self).__name__, declare=hasattr(self, "categories"))
         gaps: dict[str, Any] = {"ensure_all_finite": "allow-nan", "ensure_min_samples": 2 if reset else 1}
         records: F64 = validate_data(self, X, reset=reset, dtype=np.float64, **gaps)
         return records
+
+    def _check_names(self, X: Any, *, reset: bool) -> None:
+        """Compare the columns of a frame with those of fitting, which have names of their own, or were made before."""
+        if reset or hasattr(self, "feature_names_in_"):
+            validate_data(self, X, reset=reset, skip_check_array=True)
+        elif X.shape[1] != self.n_features_in_:
+            known = ", ".join(self.federation_.features)
+            raise LocalError(f"X has {X.shape[1]} columns, and {type(self).__name__} was fitted on {known}: give these")
 
     def _check_like(self, federation: Federation) -> None:
         mine = self.federation_

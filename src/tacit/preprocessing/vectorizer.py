@@ -218,7 +218,10 @@ class TableVectorizer(SummingTransformer):
         found = self._find(federation, result)
         new = [each for j in range(federation.n_features) for each in self._make_columns(j, federation.features, found)]
         if not new:
-            raise LocalError("TableVectorizer finds no column to learn from: all are left out; name some in keep=")
+            raise LocalError(
+                "TableVectorizer finds no column to learn from: all are left out; name some in keep= (tacit train"
+                " --keep)"
+            )
         numbers = np.array([each.numbers for each in new], dtype=np.float64).T.copy()
         return Vectorized(
             tuple(found.kinds.values()),
@@ -272,10 +275,12 @@ class TableVectorizer(SummingTransformer):
         self.report_.figures = {f"column {name}": explain(name, found) for name in federation.features}
         return self
 
-    def _concerns(self, result: Any, federation: Federation) -> list[str]:
+    def _notices(self) -> list[str]:
+        return [f"column '{name}' {why}" for name, why in self.dropped_.items() if name not in self.drop]
+
+    def _compare_units(self, result: Any, federation: Federation) -> list[str]:
         del federation
-        notices = [f"column '{name}' {why}" for name, why in self.dropped_.items() if name not in self.drop]
-        return [*notices, *other_units(result, getattr(result, "measured", ()))]
+        return other_units(result, getattr(result, "measured", ()))
 
     def _federate_records(self, X: Any) -> Federation:
         if not is_frame(X):
@@ -283,10 +288,15 @@ class TableVectorizer(SummingTransformer):
         validate_data(self, X, reset=True, skip_check_array=True)
         return self._simulate(X, partition=self.partition, raw=True, categories=self._texts())
 
+    def texts_of(self, X: Any) -> dict[str, tuple[str, ...]]:
+        """Return the texts that are declared for columns of plain records: here; it finds those of others."""
+        del X
+        return self._texts()
+
     def _records(self, X: Any, *, reset: bool) -> F64:
         if not is_frame(X):
             return super()._records(X, reset=reset)
-        validate_data(self, X, reset=reset, skip_check_array=True)
+        self._check_names(X, reset=reset)
         table = as_table(X, raw=True)
         return _translate(self._whole(), table, np.arange(len(table.features)), table.texts, "X")
 

@@ -6,19 +6,16 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from tacit.errors import printable
+
 if TYPE_CHECKING:
     from tacit.report.report import Report
 
 KILO = 1000
 MINUTE = 60
 HOUR = 3600
+clean = printable  # names come from others, in reports too
 DESCRIBE = "Describe"  # what a report calls a look at a table, by which nothing is trained
-
-
-def clean(text: object) -> str:
-    """Return one printable line. Names come from others: control and bidi characters could redraw a terminal."""
-    line = " ".join(str(text).split())
-    return "".join(c if c.isprintable() else "\ufffd" for c in line)
 
 
 def human_bytes(count: int) -> str:

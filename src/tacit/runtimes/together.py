@@ -16,6 +16,8 @@ from tacit.choreo.role import Roster
 from tacit.choreo.run import Pair, Run
 from tacit.errors import PeerError
 
+QUICK = 5e-4  # seconds of a step, below which handing it to threads takes longer than doing it for all parties here
+
 
 def count_cores() -> int:
     """Return how many cores this process may use."""
@@ -42,6 +44,7 @@ class Together(Run):
         super().__init__(roster, present=roster.parties, job=job, entropy=entropy, progress=progress, abreast=threads)
         self.cpu: defaultdict[str, float] = defaultdict(float)
         self._absent, self._keeper = absent, keep
+        self._took: dict[str, float] = {}  # seconds of a step when it was done last, by its name
         self._pool = ThreadPoolExecutor(max_workers=threads)
 
     def __enter__(self) -> Self:
@@ -51,19 +54,20 @@ class Together(Run):
         self._pool.shutdown()
 
     def _each(self, place: str, work: Mapping[str, Callable[[], Any]]) -> dict[str, Any]:
-        del place
-        if len(work) == 1:  # spare the thread
-            return {party: self._time(party, do) for party, do in work.items()}
-        futures = {party: self._pool.submit(self._time, party, do) for party, do in work.items()}
+        label = place.rpartition("/")[2].partition("#")[0]
+        if len(work) == 1 or self._took.get(label, QUICK) < QUICK:  # spare the threads
+            return {party: self._time(label, party, do) for party, do in work.items()}
+        futures = {party: self._pool.submit(self._time, label, party, do) for party, do in work.items()}
         return {party: future.result() for party, future in futures.items()}
 
-    def _time(self, party: str, do: Callable[[], Any]) -> Any:
+    def _time(self, label: str, party: str, do: Callable[[], Any]) -> Any:
         start = time.thread_time()
         try:
             with self.meter.counting(party):
                 return do()
         finally:
-            self.cpu[party] += time.thread_time() - start
+            self._took[label] = time.thread_time() - start
+            self.cpu[party] += self._took[label]
 
     def _keep(self, entries: Mapping[str, Any]) -> None:
         list(self._pool.map(self._keeper, entries, entries.values()))

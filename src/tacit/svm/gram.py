@@ -88,7 +88,7 @@ class GramSVC(GramMachine, SupportVectorClassifier, Searchable):
     def _request(self, federation: Federation) -> Request:
         if self.view == BLIND:
             if federation.holds_records:
-                warn_of_size(federation.n_rows, len(federation.parts), self.C)
+                warn_of_size(federation.n_rows, len(federation.parts), self.C, self.kernel)
             return Request("gram_blind", {"data": Records()}, self._arguments("gram_blind"))
         return super()._request(federation)
 

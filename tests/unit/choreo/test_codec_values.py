@@ -4,6 +4,7 @@ import collections
 import hashlib
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import hypothesis.extra.numpy as hnp
@@ -368,3 +369,13 @@ def test_texts_may_stand_in_a_state_that_its_party_keeps_and_in_nothing_that_is_
     for refused in (lambda: encode(kept), lambda: seal_arrays(held.labels, "a step", kept=True)):
         with pytest.raises(ChoreographyError, match="an array of <U4, which has no wire form"):
             refused()
+
+
+def test_a_record_that_was_checked_passes_later_steps_as_it_is_and_a_changed_one_is_checked_anew():
+    stroke = seal_arrays(Stroke(Point((0.0, 0.0), np.ones(2)), Point((1.0, 1.0), np.ones(2))), "a step", kept=True)
+    assert seal_arrays((stroke,), "a step", kept=True)[0] is stroke
+    moved = seal_arrays(replace(stroke, end=Point((2.0, 1.0), np.zeros(3))), "a step", kept=True)
+    assert moved.start is stroke.start
+    assert not moved.end.weight.flags.writeable
+    with pytest.raises(ChoreographyError, match="a object, which has no wire form"):
+        seal_arrays(replace(stroke, end=object()), "a step", kept=True)

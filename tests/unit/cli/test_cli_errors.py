@@ -2,6 +2,7 @@ import subprocess
 import sys
 
 import pytest
+from csv_tables import X, columns_of, write
 
 from tacit.base import classifiers
 
@@ -32,8 +33,8 @@ from tacit.base import classifiers
          "3 files are as many parties, but --parties says 4: leave it out"),
         (["bank.csv", "../{folder}/bank.csv", "life.csv"],
          "two parties are named 'bank': a file's name names its party, so rename one"),
-        (["site.csv"], "column 'site' of site.csv holds text, not numbers"),
-        (["site.csv"], "encode it as numbers, or leave it out with --drop site"),
+        (["site.csv", "--no-prepare"], "column 'site' of site.csv holds text, not numbers"),
+        (["site.csv", "--no-prepare"], "encode it as numbers (tacit train --prepare does it), or leave it out with"),
         (["whole.csv", "--parties", "0"], "Invalid value for '--parties'"),
         (["whole.csv", "--sed", "0"], "No such option: --sed"),
         ([], "(see: tacit train --help)"),
@@ -45,9 +46,18 @@ def test_training_refuses_in_one_line(refused, spoilt, args, words):
 
 def test_a_name_in_a_table_cannot_redraw_the_terminal(refused, spoilt):
     (spoilt / "evil.csv").write_text("a,si\x1b[2J\u202ete,label\n1,x,0\n2,y,1\n")
-    line = refused("train", "evil.csv")
+    line = refused("train", "evil.csv", "--no-prepare")
     assert "holds text, not numbers" in line
     assert line.rstrip("\n").isprintable()
+
+
+def test_nor_can_one_in_a_warning_about_a_column_that_is_left_out(spoilt):
+    write(spoilt / "evil.csv", columns_of(X) | {"si\x1b[2J\u202ete": [f"p{i}" for i in range(len(X))]})
+    done = subprocess.run(
+        [sys.executable, "-m", "tacit", "train", "evil.csv"], cwd=spoilt, capture_output=True, text=True, check=True
+    )
+    assert "is left out" in done.stderr
+    assert all(line.isprintable() for line in f"{done.stdout}{done.stderr}".splitlines())
 
 
 @pytest.mark.parametrize("option", ["--out", "--report"])

@@ -23,8 +23,16 @@ CASES = {
     ),
     "a third party": (("train", "bank.csv", "life.csv"), "add a party", ("train", *THREE)),
     "a text column": (
-        ("train", "site.csv"), "leave it out with --drop site",
-        ("train", "site.csv", "--drop", "site"),
+        ("train", "site.csv", "--no-prepare"), "leave it out with --drop site",
+        ("train", "site.csv", "--no-prepare", "--drop", "site"),
+    ),
+    "a text column, prepared": (
+        ("train", "site.csv", "--no-prepare"), "tacit train --prepare does it",
+        ("train", "site.csv", "--prepare"),
+    ),
+    "a text column of two parties": (
+        ("train", "site.csv", *BY_ROWS, "--parties", "2", "--set", "kernel=linear"), "tacit train --prepare does it",
+        ("train", "site.csv", *BY_ROWS, "--parties", "2", "--set", "kernel=linear", "--prepare"),
     ),
     "labels of two": (
         ("train", "bank.csv", "more.csv", "life.csv", "--label", "label"), "name it with --labeller",
@@ -59,8 +67,8 @@ CASES = {
         ("train", "ids.csv", "--drop", "patient"),
     ),
     "ids as features": (
-        ("train", "named.csv"), "leave it out with --drop patient",
-        ("train", "named.csv", "--drop", "patient"),
+        ("train", "named.csv", "--no-prepare"), "leave it out with --drop patient",
+        ("train", "named.csv", "--no-prepare", "--drop", "patient"),
     ),
     "a column that the model does not know": (
         ("predict", "model.tacit", "site.csv"), "--drop site",

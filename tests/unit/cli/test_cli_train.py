@@ -3,7 +3,7 @@ import sys
 
 import numpy as np
 import pytest
-from csv_tables import columns_of, write
+from csv_tables import X, Y, columns_of, write
 from sklearn.datasets import load_wine
 
 from tacit import load
@@ -67,6 +67,31 @@ def test_the_seed_decides_which_columns_go_to_whom(tacit, folder):
 def test_columns_that_are_no_features_are_dropped(tacit, spoilt):
     assert tacit("train", "site.csv", "--drop", "site").code == 0
     assert "site" not in load(spoilt / "model.tacit").federation_.features
+
+
+def write_dirty(folder):
+    """Write a file with texts, gaps, dates and ids, and the same in another order, with decimal commas."""
+    ids = {"patient": [f"p{i:03d}" for i in range(len(X))], "number": [i + 9000 for i in range(len(X))]}
+    texts = {"sex": np.where(Y > 0, "f", "m").tolist(), "seen": [f"2024-{1 + i % 12:02d}-15" for i in range(len(X))]}
+    dirty = {**ids, **texts, **columns_of(X)}
+    dirty["a"][3] = dirty["sex"][5] = dirty["seen"][7] = ""
+    write(folder / "dirty.csv", dirty)
+    rows = [line.split(",") for line in (folder / "dirty.csv").read_text().splitlines()]
+    (folder / "new.csv").write_text("\n".join(";".join(row[::-1]).replace(".", ",") for row in rows) + "\n")
+
+
+@pytest.mark.filterwarnings("ignore:column")
+def test_a_file_with_texts_gaps_dates_and_ids_is_trained_on_and_predicted(tacit, folder):
+    write_dirty(folder)
+    trained = tacit("train", "dirty.csv", "--set", "kernel=linear")
+    assert trained.code == 0
+    assert "texts and dates as numbers" in trained.out
+    assert set(load(folder / "model.tacit").steps[0][1].dropped_) == {"patient", "number"}
+    predicted = tacit("predict", "model.tacit", "new.csv", "--id", "patient", "--out", "said.csv")
+    assert "accuracy" in predicted.err
+    assert (folder / "said.csv").read_text().splitlines()[1].startswith("p000,")
+    assert tacit("train", "dirty.csv", "--keep", "number").code == 0
+    assert set(load(folder / "model.tacit").steps[0][1].dropped_) == {"patient"}
 
 
 def test_an_old_model_is_replaced(tacit, folder):

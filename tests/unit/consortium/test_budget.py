@@ -69,7 +69,7 @@ def site(tmp_path, register):
         case = rules.Case(proposal, policy, Holdings(OWN, rows), register, party="north", now=now)
         decision = rules.decide(case)
         if decision.verdict == "accept":
-            register.admit(proposal, OWN, "north", rows, policy.minimum_rows, now, budgets=policy.budget)
+            register.admit(proposal, OWN, "north", rows, policy.minimum_change, now, budgets=policy.budget)
         return decision
 
     return site

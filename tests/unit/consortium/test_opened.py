@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tacit.choreo import decode, encode
-from tacit.consortium.consent.difference import record_marks
+from tacit.consortium.consent.marks import record_marks
 from tacit.consortium.consent.opened import FILE, Opened
 from tacit.errors import LocalError
 from tacit.federation.part import part_of

@@ -173,7 +173,7 @@ def test_two_jobs_on_two_snapshots_that_differ_by_a_row_are_not_both_accepted(no
     assert (folder.answer.accepts, folder.answer.record.rule) == (False, "data")
     assert [
         line.found.partition(": ")[2].partition(":")[0] for line in party.asked.lines() if line.answer == "data"
-    ] == ["the job differs from an earlier one by fewer than 50 of this party's records"]
+    ] == ["the job differs from an earlier one by fewer than 5 of this party's records"]
     with pytest.raises(LocalError, match=f"differs from job {first.id} on cohort by fewer than"):
         party.admit(second)
 

@@ -286,7 +286,7 @@ def test_an_alignment_needs_ids_and_a_least_number_of_common_records(party):
 
 def test_answers_trainings_and_alignments_are_not_compared_with_each_other_but_each_with_its_kind(party):
     pytest.importorskip("rbcl")
-    admit = {"minimum_rows": 5, "now": NOW}
+    admit = {"least": 5, "now": NOW}
     party.register.admit(job("align", dataset="new"), ("age",), "north", party.facts(20).rows, **admit)
     party.register.admit(job(dataset="new"), ("age",), "north", party.facts(19).rows, **admit)
     asked = question(party.trained, dataset="new")

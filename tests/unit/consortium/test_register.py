@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tacit.consortium.consent.difference import Footprint, Rows, rows_of, too_close
+from tacit.consortium.consent.cells import find_few
+from tacit.consortium.consent.difference import Footprint, too_close
+from tacit.consortium.consent.marks import Rows, rows_of
 from tacit.consortium.consent.register import Register
 from tacit.consortium.jobs.proposal import propose
 from tacit.errors import LocalError
@@ -58,9 +60,9 @@ def register(tmp_path):
 
 @pytest.fixture
 def admit(register):
-    def admit(proposal, n=20, drop=(), change=(), own=OWN, *, ids=True, minimum_rows=5):
+    def admit(proposal, n=20, drop=(), change=(), own=OWN, *, ids=True, least=5):
         part, keep = table(n, drop, change)
-        return register.admit(proposal, own, "north", register.rows_of(part, keep if ids else None), minimum_rows, NOW)
+        return register.admit(proposal, own, "north", register.rows_of(part, keep if ids else None), least, NOW)
 
     return admit
 
@@ -300,6 +302,84 @@ def test_a_refusal_over_records_says_what_would_be_accepted(register, admit):
     assert close.remedy == "offer the very records of that one, or wait until 5 have changed, come or gone"
 
 
+# Records that come, go or are corrected between two jobs by rows
+
+
+@pytest.fixture
+def by_patients(register):
+    """Admit a job by rows on patients with ids; `ill` are those of one class, the others are healthy."""
+    numbers = iter(range(100))
+
+    def admit(patients, ill, corrected=(), least=5):
+        ids = sorted(patients)
+        X = np.array([[i, i * i + (0.5 if i in corrected else 0.0)] for i in ids], dtype=float)
+        part = part_of(X, np.array([int(i in ill) for i in ids]), None, OWN)
+        return register.admit(by_rows(next(numbers), OWN), OWN, "north", register.rows_of(part, ids), least, NOW)
+
+    return admit
+
+
+def test_ten_new_patients_are_accepted_where_five_of_each_class_came(register, by_patients):
+    ill = set(range(0, 100, 2))
+    by_patients(range(60), ill)
+    by_patients(range(70), ill)
+    by_patients(range(10, 70), ill)
+    assert len(register.entries()) == 3
+
+
+def test_a_patient_who_is_alone_of_a_class_among_those_who_came_is_not_given_away(by_patients):
+    ill = {*range(0, 60, 2), 61}
+    by_patients(range(60), ill)
+    with pytest.raises(LocalError, match="by fewer than 5 of this party's records of one class"):
+        by_patients(range(70), ill)
+
+
+def test_a_third_job_that_tells_a_few_patients_apart_is_refused(by_patients):
+    ill = set(range(0, 100, 2))
+    by_patients(range(60), ill)
+    by_patients(range(80), ill)
+    with pytest.raises(LocalError, match="by fewer than 5"):
+        by_patients(range(78), ill)  # the first two differ by 20, this one from the second by 2
+    with pytest.raises(LocalError, match="by fewer than 5"):
+        by_patients([*range(60), *range(62, 90)], ill)  # by 12 from the second, which have 2 of these alone
+
+
+def test_one_corrected_value_is_refused_and_enough_of_each_class_are_not(register, by_patients):
+    ill = set(range(0, 60, 2))
+    by_patients(range(60), ill)
+    with pytest.raises(LocalError, match="by fewer than 5"):
+        by_patients(range(60), ill, corrected={7})
+    with pytest.raises(LocalError, match="by fewer than 5"):
+        by_patients(range(60), ill ^ {7})  # another diagnosis
+    by_patients(range(60), ill, corrected=set(range(10)))
+    assert len(register.entries()) == 2
+
+
+def test_a_policy_may_ask_for_more_to_change(by_patients):
+    ill = set(range(0, 100, 2))
+    by_patients(range(60), ill, least=20)
+    with pytest.raises(LocalError, match="by fewer than 20"):
+        by_patients(range(70), ill, least=20)
+    by_patients(range(100), ill, least=20)
+
+
+def test_a_refusal_by_rows_says_what_would_be_accepted(register, by_patients):
+    by_patients(range(60), set(range(0, 60, 2)))
+    part = part_of(np.arange(118.0).reshape(59, 2), np.arange(59) % 2, None, OWN)
+    close, _ = register.objection(by_rows(9, OWN), OWN, "north", register.rows_of(part, range(59)), 5)
+    every = "5 of every class that changes have changed, come or gone"
+    assert close.remedy == f"offer the very records of that one, or wait until {every}"
+
+
+def test_classes_that_version_0_1_did_not_write_down_are_made_up_for_by_many_records(register, by_patients):
+    ill = set(range(0, 200, 2))
+    by_patients(range(60), ill)
+    as_version_0_1(register, "cohort")
+    with pytest.raises(LocalError, match="by fewer than 50"):
+        by_patients(range(80), ill)
+    by_patients(range(120), ill)
+
+
 # Registers of version 0.1: a file for each dataset, and no word of it in the lines
 
 
@@ -309,7 +389,7 @@ def as_version_0_1(register, name):
     contents = [json.loads(line.partition(b" ")[2]) for line in (head, *lines)]
     contents[0]["register"] = name
     for content in contents[1:]:
-        del content["dataset"], content["partition"]
+        del content["dataset"], content["partition"], content["classes"]
     texts = [json.dumps(content, separators=(",", ":")).encode() for content in contents]
     folder = register.path.parent
     register.path.unlink()
@@ -371,24 +451,42 @@ MARKS = st.frozensets(st.integers(0, 11).map(lambda i: bytes([i])), max_size=12)
 FOOTPRINTS = st.builds(lambda columns, rows: Footprint(columns, Rows(rows, rows, "")), COLUMNS, MARKS)
 
 
-def refused(before, after, minimum):
-    """The rule, record by record and holder by holder."""
-    rows_before, rows_after = before.rows.ids, after.rows.ids
-    if not any(r in rows_after for r in rows_before):
+def refused(before, after):
+    """The rule, holder by holder."""
+    if not any(r in after.rows.ids for r in before.rows.ids):
         return False
     named = [{p: c if c == "all" else sorted(c) for p, c in f.columns.items()} for f in (before, after)]
-    holders = sum(1 for p in "ABCDEFG" if named[0].get(p) != named[1].get(p))
-    rows = sum(1 for r in (bytes([i]) for i in range(12)) if (r in rows_before) != (r in rows_after))
-    return holders in (1, 2) or 1 <= rows <= minimum - 1
+    return sum(1 for p in "ABCDEFG" if named[0].get(p) != named[1].get(p)) in (1, 2)
 
 
 @settings(max_examples=300)
-@given(FOOTPRINTS, FOOTPRINTS, st.integers(1, 6))
-def test_the_rule_equals_counting_one_by_one(before, after, minimum):
-    assert bool(too_close(before, after, minimum)) == refused(before, after, minimum)
-    assert bool(too_close(before, after, minimum)) == bool(too_close(after, before, minimum))
+@given(FOOTPRINTS, FOOTPRINTS)
+def test_the_rule_equals_counting_one_by_one(before, after):
+    assert bool(too_close(before, after)) == refused(before, after)
+    assert bool(too_close(before, after)) == bool(too_close(after, before))
 
 
-@given(FOOTPRINTS, st.integers(1, 6))
-def test_nothing_is_too_close_to_itself(one, minimum):
-    assert too_close(one, one, minimum) is None
+@given(FOOTPRINTS)
+def test_nothing_is_too_close_to_itself(one):
+    assert too_close(one, one) is None
+
+
+def tells_few(before, after, least):
+    """Whether a job on `after` tells fewer than `least` records apart that it did not find apart, record by record."""
+    records = [bytes([i]) for i in range(12)]
+    uses = {r: tuple(r in rows for rows in before) for r in records}
+    if not any(r in after for r in records if any(uses[r])):
+        return False
+    together = [[r for r in records if uses[r] == cell and (r in after) == used] for cell in set(uses.values())
+                for used in (False, True)]  # fmt: skip
+    whole = [[r for r in records if uses[r] == cell] for cell in set(uses.values()) if any(cell)]
+    told = [cell for cell in together if cell and (any(uses[cell[0]]) or cell[0] in after)]
+    return any(len(cell) < least and cell not in whole for cell in told)
+
+
+@settings(max_examples=300)
+@given(st.lists(MARKS, min_size=1, max_size=4), MARKS, st.integers(1, 6))
+def test_the_rule_for_records_equals_counting_one_by_one(before, after, least):
+    jobs = [Rows(rows, rows, "") for rows in before]
+    found = find_few(jobs, Rows(after, after, ""), least, by_class=False)
+    assert (found is not None) == tells_few(before, after, least)

@@ -111,6 +111,8 @@ def test_gamma_outside_its_window_is_refused_where_the_exponential_is_taken_in_s
 def test_many_records_are_warned_of_with_the_time_that_they_take():
     with pytest.warns(UserWarning, match=r"4000 records in shares take about \d+ CPU minutes .*sample.*or use PanSVC"):
         warn_of_size(4000, 3, 10.0)
+    with pytest.warns(UserWarning, match=r"take about 1 CPU minutes"):  # no matrix of records is squared
+        warn_of_size(4000, 3, 10.0, "linear")
     warn_of_size(3000, 3, 10.0)
 
 

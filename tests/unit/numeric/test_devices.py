@@ -1,5 +1,6 @@
 """Devices: the same features, sums and models wherever arrays are; a GPU is stood in for by the bare standard."""
 
+import re
 import sys
 
 import array_api_strict
@@ -8,6 +9,7 @@ import pytest
 from sklearn.datasets import make_classification
 
 from tacit import LocalError, PanSVC, SecureELMClassifier
+from tacit.errors import install_command
 from tacit.numeric import devices
 from tacit.numeric.devices import CPU, Device, device_of
 from tacit.numeric.features import landmarks
@@ -124,7 +126,8 @@ def test_without_a_gpu_it_is_refused_before_anything_is_sent_and_the_remedy_work
     X, y = make_classification(n_samples=200, n_features=6, random_state=0)
     model = PanSVC(**svm, landmarks=10, device="cuda", n_parties=2)
     with pytest.raises(
-        LocalError, match=r"needs a GPU, and CuPy or PyTorch .*: install tacit\[gpu\], or use device='cpu'"
+        LocalError,
+        match=rf"needs a GPU, and CuPy or PyTorch .*: use device='cpu', or {re.escape(install_command('gpu'))}",
     ):
         model.fit(X, y)
     assert model.set_params(device="cpu").fit(X, y).score(X, y) > 0.5

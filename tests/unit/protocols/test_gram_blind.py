@@ -14,6 +14,7 @@ from tacit.choreo import Asker, Coordinator, Holder, Labeller, Roster, entries_o
 from tacit.consortium.jobs.rehearsal import disclosure_of
 from tacit.crypto.pads.entropy import RootEntropy
 from tacit.federation.part import part_of
+from tacit.numeric.shares.dual_plan import choose_rounds
 from tacit.protocols.blind.training import blind_predict, gram_blind
 from tacit.protocols.settings import AnyKernel
 from tacit.runtimes.together import Together
@@ -77,6 +78,7 @@ def test_answers_are_those_of_svc_on_the_pooled_records(partition):
     values, found, _ = train_and_ask(X[:110], y[:110], X[110:], partition, C=3.0)
     theirs = SVC(C=3.0, tol=1e-8).fit(X[:110], y[:110])
     assert found.gamma == pytest.approx(theirs._gamma, rel=1e-5)
+    assert found.iterations == choose_rounds(110, 3.0), "a public function of records and C"
     np.testing.assert_allclose(values[:, 0], theirs.decision_function(X[110:]), atol=0.02)
 
 

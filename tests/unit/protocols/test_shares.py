@@ -65,9 +65,9 @@ def test_truncation_is_off_by_less_than_one_and_by_nothing_on_average(shares, s)
     assert abs(off.mean()) < 0.05
 
 
-@pytest.mark.parametrize("before", [3, 8, 11, 13])
-def test_clipping(shares, before):
-    window = Window(64, before, 21)
+@pytest.mark.parametrize(("before", "lower"), [(3, 0), (8, 0), (11, 0), (3, 1), (13, 6), (20, 10)])
+def test_clipping(shares, before, lower):
+    window = Window(64, before, 21, lower=lower)
     most = 2.0 ** (before - 1) - 1.01
     v = np.concatenate(
         [RNG.uniform(-1, 2, 300), RNG.uniform(-most, most, 300), [0, 1, -1e-9, 1e-9, 1 - 1e-9, 1 + 1e-9]]

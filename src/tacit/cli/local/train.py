@@ -52,9 +52,14 @@ Prepare = Annotated[
     bool | None,
     Option(
         "--prepare/--no-prepare",
-        help="Fill gaps by the mean and bring columns to one scale first. By default over columns, where nothing is"
-        " sent for it; over rows of three parties or more, everyone learns mean and variance of each column.",
+        help="First fill gaps by the mean, make numbers of texts and dates, leave out ids beside these, and bring"
+        " columns to one scale. By default over columns, where nothing is sent for it; over rows of three parties or"
+        " more, everyone learns mean and variance of each column, and the texts that five records or more have.",
     ),
+]
+Keep = Annotated[
+    list[str] | None,
+    Option(metavar="COLUMN", help="With --prepare: a column of whole numbers that are no ids; repeatable."),
 ]
 Compare = Annotated[bool, Option("--compare", help="Train the centralised learner too and report the gap.")]
 ReportPage = Annotated[Path | None, Option(metavar="FILE", help="Write the report to this file, as a web page.")]
@@ -79,6 +84,7 @@ def train(
     min_records: MinRecords = 10,
     seed: Seed = 0,
     prepare: Prepare = None,
+    keep: Keep = None,
     compare: Compare = False,
     report: ReportPage = None,
     as_json: AsJson = False,
@@ -96,11 +102,11 @@ def train(
     _check_files(data, parties, id_column)
     if prepare is None:
         prepare = is_safe(partition, len(data) if len(data) > 1 else parties or PARTIES)
-    split: dict[str, Any] = {"partition": partition, "labeller": labeller, "allow_missing": prepare}
+    split: dict[str, Any] = {"partition": partition, "labeller": labeller, "raw": prepare}
     with steps(3) as bar:
         with bar.doing("reading"):
             if len(data) == 1:
-                whole = read(data[0], label, drop or (), allow_missing=prepare)
+                whole = read(data[0], label, drop or (), raw=prepare)
                 federation = Federation.simulate(whole, parties=parties or PARTIES, seed=seed, **split)
             else:
                 federation = Federation.from_files(
@@ -109,7 +115,7 @@ def train(
                 )  # fmt: skip
         with bar.doing("training"):
             if prepare:
-                model = with_preparation(model).fit(federation, model__compare=compare)
+                model = with_preparation(model, federation, keep or ()).fit(federation, model__compare=compare)
             else:
                 model.fit(federation, compare=compare)
         with bar.doing("scoring"):

@@ -14,6 +14,7 @@ from contextlib import closing
 from pathlib import Path
 
 from tacit.choreo import Roster, Row, decode
+from tacit.choreo.ledger import read_rows
 from tacit.consortium.audit.chain import Begin, canonical, write_audit
 from tacit.consortium.audit.comparison import STOPPED, UNCONFIRMED
 from tacit.consortium.jobs.answers import Start
@@ -60,7 +61,7 @@ def _pages(journal: Journal) -> Iterator[Row]:
     """Yield the ledger up to the last checkpoint."""
     for page in journal.rows():
         rows, _ = decode(page)
-        yield from (Row.from_plain(row) for row in rows)
+        yield from read_rows(rows)
 
 
 def _find_unconfirmed(journal: Journal, rows: Sequence[Row], me: str, roster: Roster) -> list[Row]:

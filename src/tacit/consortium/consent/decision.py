@@ -19,7 +19,7 @@ from tacit.choreo.declaration import show_short
 from tacit.choreo.fact import Fact
 from tacit.choreo.ledger import Line, read_template
 from tacit.consortium.consent.budget import find_shortage, price
-from tacit.consortium.consent.difference import Rows
+from tacit.consortium.consent.marks import Rows
 from tacit.consortium.consent.policy import READERS, Policy, Some
 from tacit.consortium.consent.register import Question, Register
 from tacit.consortium.consent.risks import refuse_risky
@@ -399,7 +399,7 @@ def _unlike_earlier(c: Case) -> Iterator[Problem]:
     if c.holdings is None:
         return
     own = named_columns(c.job, c.party, c.holdings)
-    found = c.register.objection(c.job, own, c.party, c.holdings.rows, c.policy.minimum_rows)
+    found = c.register.objection(c.job, own, c.party, c.holdings.rows, c.policy.minimum_change)
     if found:
         close, earlier = found
         which = f"the earlier one is job {earlier.id} of {earlier.at:%Y-%m-%d}"

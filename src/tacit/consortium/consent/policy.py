@@ -22,6 +22,7 @@ from tacit.consortium.jobs.job import Columns
 from tacit.consortium.site.settings import Table, convert, file_safe, toml_of
 from tacit.errors import LocalError
 from tacit.federation.checks import FEWEST
+from tacit.numeric.groups.least_count import FLOOR
 from tacit.protocols.sums.secure_sum import METHODS
 from tacit.registry import parameters_called
 from tacit.report.release import Limits
@@ -106,7 +107,9 @@ class Policy(Table, frozen=True, kw_only=True):
     disclosures: digests of the ledger templates that were read and approved, or "any"; others wait for people.
     never: facts that may not be opened, by reader (coordinator, holder, labeller, asker or anyone): kinds such as
         "record", kind and granularity such as "label:record", or identifiers such as "gram.support".
-    minimum_rows: of this party in a job; also by how many rows two jobs must differ.
+    minimum_rows: of this party in a job.
+    minimum_change: how many records of a class must come, go or be corrected between two jobs, if any do: what both
+        open can be combined to these.
     accept_risk: whether a job may set accept_risk, which lets a protocol open what a known attack makes use of.
     left_out: whether a job may go on without this party after sums with its records were opened: the difference is its
         own sums. Needed for jobs whose sums are "threshold", from which parties may stay away at any time.
@@ -126,6 +129,7 @@ class Policy(Table, frozen=True, kw_only=True):
     automatic: bool = False
     minimum_parties: Count = FEWEST
     minimum_rows: Count = 50
+    minimum_change: Count = FLOOR
     preflights_per_day: Count = 20
     predictions: Annotated[int, msgspec.Meta(ge=0)] = 100
     budget: dict[str, Allowance] = msgspec.field(default_factory=dict)

@@ -24,7 +24,9 @@ from typing import Any
 
 from tacit.consortium.consent import difference
 from tacit.consortium.consent.budget import find_shortage, price
-from tacit.consortium.consent.difference import Closeness, Footprint, Marks, Rows
+from tacit.consortium.consent.cells import choose_least, find_few
+from tacit.consortium.consent.difference import Closeness, Footprint
+from tacit.consortium.consent.marks import Marks, Rows, rows_of
 from tacit.consortium.consent.policy import Allowance
 from tacit.consortium.consent.register_file import LINES, RECORDS, Entry, RegisterFile
 from tacit.consortium.jobs.job import Columns, Job
@@ -68,8 +70,8 @@ class Register:
         """Mark the records of a part, with all its columns; by content alone where they have no ids."""
         with self._lock:
             self._site.begin()
-        earlier = {file.name: difference.rows_of(file.salt, part, ids) for file in self._earlier()}
-        return replace(difference.rows_of(self._site.salt, part, ids), earlier=earlier)
+        earlier = {file.name: rows_of(file.salt, part, ids) for file in self._earlier()}
+        return replace(rows_of(self._site.salt, part, ids), earlier=earlier)
 
     def objection(
         self,
@@ -77,26 +79,45 @@ class Register:
         own: Columns,
         party: str,
         rows: Rows,
-        minimum_rows: int,
+        least: int,
         instead_of: Collection[str] = (),
         apart_from: Mapping[str, Columns] | None = None,
     ) -> tuple[Closeness, Entry] | None:
-        """Return by what the job comes too close to an earlier one, and to which; `own` are this party's columns."""
+        """Return by what the job comes too close to an earlier one, and to which; `own` are this party's columns.
+
+        least: records that must differ, if any do.
+        """
         columns, kind, near = {**(apart_from or {}), **job.columns, party: own}, kind_of(job.protocol), []
         if kind not in COMPARED:
             return None
-        for file, entry in self._all():
-            if entry.job in (job.digest, *instead_of) or kind_of(entry.protocol) != kind:
-                continue
+        others = (job.digest, *instead_of)
+        known = [(file, e) for file, e in self._all() if e.job not in others and kind_of(e.protocol) == kind]
+        for file, entry in known:
             mine = _columns_by_holder(columns, party, job.partition)
             before, after = file.footprint(entry), Footprint(dict(mine), self._under(file, rows))
             before = replace(before, columns=dict(_columns_by_holder(entry.columns, party, entry.partition)))
-            reason = difference.too_close(before, after, minimum_rows)
+            reason = difference.too_close(before, after)
             if reason:
                 return reason, entry
             near += [entry] if difference.overlap(before, after) else []
+        if (few := self._find_few(known, job, rows, least)) is not None:
+            return few
         combined = _combine(job, columns, party, near)
         return None if combined is None else (combined, near[-1])
+
+    def _find_few(
+        self, known: Sequence[tuple[RegisterFile, Entry]], job: Job, rows: Rows, least: int
+    ) -> tuple[Closeness, Entry] | None:
+        """Return of which earlier job too few records differ here; files of version 0.1 mark them each in its way."""
+        by_class = job.partition == "horizontal"
+        for name, file in {file.name: file for file, _ in known}.items():
+            entries = [entry for each, entry in known if each.name == name]
+            earlier = [file.footprint(entry).rows for entry in entries]
+            needed = choose_least(earlier, least, by_class=by_class)
+            at = find_few(earlier, self._under(file, rows), needed, by_class=by_class)
+            if at is not None:
+                return _differ_by_few(needed, by_class=by_class), entries[at]
+        return None
 
     def count_left(self, question: Question) -> int:
         """About how many new records may still be asked, under all models that know of the same records."""
@@ -109,7 +130,7 @@ class Register:
         own: Columns,
         party: str,
         rows: Rows,
-        minimum_rows: int,
+        least: int,
         now: datetime,
         question: Question | None = None,
         instead_of: Collection[str] = (),
@@ -126,7 +147,7 @@ class Register:
             known = [entry for entry in self.entries() if entry.job == job.digest]
             if known:  # the run goes on after a restart
                 return known[0]
-            found = self.objection(job, own, party, rows, minimum_rows, instead_of, apart_from)
+            found = self.objection(job, own, party, rows, least, instead_of, apart_from)
             if found:
                 close, earlier = found
                 which = f"job {earlier.id} on {earlier.dataset}"
@@ -136,7 +157,7 @@ class Register:
                 raise LocalError(f"register: {short}")
             model, asked = ("", 0) if question is None else (question.model, self._check_quota(question))
             same: Any = {name: getattr(job, name) for name in ("id", "protocol", "parties", "dataset", "partition")}
-            marks = {"ids": self._site.keep(rows.ids), "contents": self._site.keep(rows.contents), "order": rows.order}
+            marks: Any = self._site.keep_rows(rows)
             opened: Any = {"opens": job.disclosure, "columns": {**job.columns, party: own}, "rows": len(rows), **marks}
             plays = tuple(name for name in protocols_of(job) if name != job.protocol)
             voids = tuple(sorted(instead_of))
@@ -191,6 +212,12 @@ class Register:
             own = marks.get(dataset, frozenset())
             found |= {other for other, theirs in marks.items() if not theirs.isdisjoint(own)}
         return found
+
+
+def _differ_by_few(least: int, *, by_class: bool) -> Closeness:
+    of, every = (" of one class", " of every class that changes") if by_class else ("", "")
+    remedy = f"offer the very records of that one, or wait until {least}{every} have changed, come or gone"
+    return Closeness(f"by fewer than {least} of this party's records{of}", of_records=True, remedy=remedy)
 
 
 def _share_records(one: Rows, other: Rows) -> bool:

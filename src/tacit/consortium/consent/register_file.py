@@ -19,7 +19,8 @@ from typing import TypeVar
 
 import msgspec
 
-from tacit.consortium.consent.difference import MARK, Footprint, Marks, Rows
+from tacit.consortium.consent.difference import Footprint
+from tacit.consortium.consent.marks import MARK, Marks, Rows
 from tacit.consortium.disk import append_line, whole_lines
 from tacit.consortium.jobs.job import Columns
 from tacit.errors import LocalError
@@ -30,13 +31,13 @@ S = TypeVar("S", bound=msgspec.Struct)
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One job's line. `ids` and `contents` name files of marks.
+    """One job's line. `ids` and `contents` name files of marks; `classes` those of each class, by a hash of its name.
 
     dataset: under which name the records were offered. Lines of version 0.1 lack it: there each dataset had a file of
     its own. partition: how the records were split. Lines of version 0.1 lack it. model: of a question, the dataset that
     the model was trained on. asked: about how many new records it is. plays: the protocols that a study played. voids:
     the digests of earlier lines whose runs ended before anything was opened, since this one began instead. cost: mu^2
-    of its differential privacy; 0 of a job without noise.
+    of its differential privacy; 0 of a job without noise. Lines of version 0.1 lack classes.
     """
 
     job: str
@@ -57,6 +58,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     plays: tuple[str, ...] = ()
     voids: tuple[str, ...] = ()
     cost: float = 0.0
+    classes: dict[str, tuple[str, str]] | None = None
 
 
 class Head(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -104,7 +106,13 @@ class RegisterFile:
         """Write a job down, where a torn line may have been."""
         append_line(self.path, _line(entry), "the register")
 
-    def keep(self, marks: Marks) -> str:
+    def keep_rows(self, rows: Rows) -> dict[str, object]:
+        """Write the marks of records into files, and return what a line says of them."""
+        ids, contents = self._keep(rows.ids), self._keep(rows.contents)
+        classes = {name: (self._keep(a), self._keep(b)) for name, (a, b) in (rows.classes or {}).items()}
+        return {"ids": ids, "contents": contents, "order": rows.order, "classes": classes}
+
+    def _keep(self, marks: Marks) -> str:
         """Write marks into a file, and return its name."""
         content = b"".join(sorted(marks))
         name = hashlib.sha256(content).hexdigest()
@@ -114,8 +122,14 @@ class RegisterFile:
 
     def footprint(self, entry: Entry) -> Footprint:
         """Return what the job of a line touched."""
-        ids, contents = (_read_marks(self._marks / name) for name in (entry.ids, entry.contents))
-        return Footprint(entry.columns, Rows(ids, contents, entry.order))
+        ids, contents = self._marks_in(entry.ids), self._marks_in(entry.contents)
+        if entry.classes is None:
+            return Footprint(entry.columns, Rows(ids, contents, entry.order))
+        classes = {name: (self._marks_in(a), self._marks_in(b)) for name, (a, b) in entry.classes.items()}
+        return Footprint(entry.columns, Rows(ids, contents, entry.order, classes))
+
+    def _marks_in(self, name: str) -> Marks:
+        return _read_marks(self._marks / name)
 
     def _read(self) -> tuple[Head, list[Entry]]:
         first, *lines = whole_lines(self.path, "the register") or [b""]
@@ -131,7 +145,7 @@ class RegisterFile:
         raise LocalError(f"line {number} of the register {self.path} is damaged: restore the file from a backup")
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=64)
 def _read_marks(file: Path) -> Marks:
     try:
         content = file.read_bytes()

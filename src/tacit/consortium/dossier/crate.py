@@ -154,7 +154,7 @@ def _people(case: Case) -> list[Entity]:
     asks["affiliation"] = _at("#consortium")
     consortium = {"@id": "#consortium", "@type": "Organization", "name": case.members.consortium}
     software: Entity = {"@id": "#software", "@type": "SoftwareApplication", "name": f"tacit {job.version}"}
-    software |= {"version": job.version, "url": f"pkg:pypi/tacit@{job.version}"}
+    software |= {"version": job.version, "url": f"pkg:generic/tacit@{job.version}"}
     software["provider"] = _at(_site(case.identity.name))
     return [project, asks, consortium, software, *sites]
 

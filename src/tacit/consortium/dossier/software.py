@@ -24,8 +24,8 @@ class Package:
 
     @property
     def reference(self) -> str:
-        """The package URL."""
-        return f"pkg:pypi/{_plain(self.name)}@{self.version}"
+        """The package URL; tacit has none on an index, where another project has its name."""
+        return f"pkg:{'generic' if self.name == OURS else 'pypi'}/{_plain(self.name)}@{self.version}"
 
 
 def list_software() -> dict[str, Any]:

@@ -42,6 +42,11 @@ def sync_folder(folder: Path) -> None:
         os.close(handle)
 
 
+def sync_file(handle: int) -> None:
+    """Bring a file's bytes to the disk, and of what is known about it as much as reading them needs."""
+    getattr(os, "fdatasync", os.fsync)(handle)
+
+
 class Bodies:
     """The files of one journal, in step with its transactions."""
 
@@ -77,6 +82,11 @@ class Bodies:
         """Remove the file of a body once the current transaction, which removes its row, is committed."""
         if body.data is None:
             self._old.append(self.folder / body.digest.hex())
+
+    @property
+    def drops(self) -> bool:
+        """Whether files go with the current transaction."""
+        return bool(self._old)
 
     def settle(self) -> None:
         """Bring the files' names to the disk, before the rows are committed."""

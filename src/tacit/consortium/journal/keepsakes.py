@@ -16,13 +16,14 @@ class Keepsakes(Entries):
     """Sealed entries. Memos and checkpoints are sealed too: seeds and private rows are in them."""
 
     def secret(self, name: str, make: Callable[[], bytes]) -> bytes:
-        """Return a secret, made at the first time and the same ever after."""
+        """Return a secret, made at the first time and the same ever after, also after a power cut."""
         with self.batch():
             found = self._store.first("SELECT sealed FROM secret WHERE name = ?", name)
             if found:
                 return self._vault.open(f"secret {name}", found[0])
             fresh = make()
             self._store.run("INSERT INTO secret VALUES (?, ?)", name, self._vault.seal(f"secret {name}", fresh))
+        self.sync()
         return fresh
 
     def memo(self, place: str) -> bytes | None:

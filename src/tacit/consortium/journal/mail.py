@@ -15,8 +15,10 @@ MAX_CHUNKS = 1 << 20
 SHOWN = 120  # characters of a place that a peer may have made up
 ENDS = "this ends the run"
 COMMITTED = "SELECT digest FROM outgoing WHERE receiver = ? AND place = ? ORDER BY chunk"
-UNPUBLISHED = "SELECT seq, place, receiver, chunk FROM outgoing WHERE NOT published ORDER BY seq"
-Unsent = tuple[str, str, int, bytes]
+CHUNKS = "SELECT seq, place, receiver, chunk, digest, data FROM outgoing"
+UNPUBLISHED = f"{CHUNKS} WHERE NOT published AND seq > ? ORDER BY seq LIMIT ?"
+RECEIVED = "SELECT of, digest, data FROM incoming WHERE sender = ? AND place = ? ORDER BY chunk"
+Unsent = tuple[int, str, str, int, bytes]
 
 
 class Mail(Entries):
@@ -36,7 +38,10 @@ class Mail(Entries):
     # Sending
 
     def outgoing(self, place: str, receiver: str) -> list[bytes] | None:
-        """Return the chunks committed for sending, which win over whatever a replay computes."""
+        """Return the chunks committed for sending, which win over whatever a replay computes.
+
+        They may leave after `sync`.
+        """
         sql = "SELECT digest, data FROM outgoing WHERE receiver = ? AND place = ? ORDER BY chunk"
         return [self._read(*row) for row in self._store.all(sql, receiver, place)] or None
 
@@ -57,14 +62,14 @@ class Mail(Entries):
         """Mark a chunk that the broker has, with the next commit: without the mark the same bytes leave twice."""
         self._marks.append((receiver, place, chunk))
 
-    def unpublished(self) -> Iterator[Unsent]:
-        """Yield what was committed and perhaps never left, in order of commit; each body is read when it is due."""
-        with self.batch():
-            self._write_marks()
-            waiting = self._store.all(UNPUBLISHED)
-        for seq, place, receiver, chunk in waiting:
-            body = self._store.first("SELECT digest, data FROM outgoing WHERE seq = ?", seq)
-            yield place, receiver, chunk, self._read(*body)
+    def unpublished(self, after: int, most: int) -> list[Unsent]:
+        """Return what perhaps never left: at most so many chunks after a number, each with its own number, in order.
+
+        They are on the disk by then, and may leave.
+        """
+        found = self._store.all(UNPUBLISHED, after, most)
+        self.sync()
+        return [(seq, place, receiver, chunk, self._read(*body)) for seq, place, receiver, chunk, *body in found]
 
     # Receiving
 
@@ -82,12 +87,10 @@ class Mail(Entries):
 
     def incoming(self, place: str, sender: str) -> list[bytes] | None:
         """Return all chunks of a message, once all are here."""
-        count = "SELECT COUNT(*), MAX(of) FROM incoming WHERE sender = ? AND place = ?"
-        here, of = self._store.first(count, sender, place)
-        if not here or here < of:
+        here = self._store.all(RECEIVED, sender, place)
+        if not here or len(here) < here[0][0]:
             return None
-        sql = "SELECT digest, data FROM incoming WHERE sender = ? AND place = ? ORDER BY chunk"
-        return [self._read(*row) for row in self._store.all(sql, sender, place)]
+        return [self._read(*body) for _, *body in here]
 
     def moved(self) -> list[tuple[str, str, bool]]:
         """(place, other end, whether it was sent) of every message of which anything left or arrived, in order."""

@@ -1,8 +1,8 @@
 """The journal: what a party has said, heard and kept secret in one run, so that `kill -9` at any moment costs nothing.
 
-    sending     compute, seal, commit_outgoing, publish, mark_published     on replay the stored bytes win
-    receiving   commit_incoming, acknowledge, compute                       other bytes under one key end the run
-    keeping     secret, memo, checkpoint                                    encrypted, gone with destroy_secrets
+    sending     compute, seal, commit_outgoing, sync, publish, mark_published     on replay the stored bytes win
+    receiving   commit_incoming, compute; sync, acknowledge                       other bytes under one key end the run
+    keeping     secret, memo, checkpoint                                          encrypted, gone with destroy_secrets
 
 A one-time mask on two values gives away their difference. So bytes that were committed for sending are never computed
 again, and a journal older than what the others have seen is refused. NOT protected: mail is stored as it travels, so
@@ -115,6 +115,7 @@ def _begin(store: Store, opening: Opening, outer: Vault) -> None:
     with store.batch():
         for entry in (("opening", opening.dump()), ("vault", wrapped)):
             store.run("INSERT INTO state VALUES (?, ?)", *entry)
+    store.sync()
 
 
 def _inner(store: Store, opening: Opening, outer: Vault) -> Vault | None:

@@ -1,10 +1,14 @@
 """The store under a journal: one SQLite file and the bodies beside it, used by the threads of one process.
 
-Everything in a `batch` is kept together or not at all, and costs one sync of the disk (one more per large body).
+Everything in a `batch` is kept together or not at all. What was written outlives a killed process; it outlives a power
+cut once `sync` has returned: one sync of the disk does it for all batches before it, whoever wrote them. A crash leaves
+the state after one of the batches, never a mixture. So whoever lets something out that a batch holds (a message, an
+acknowledgement) syncs first, and nothing else waits for the disk. A large body costs a sync of its own.
 """
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import threading
 from collections.abc import Iterator
@@ -12,7 +16,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from tacit.consortium.journal.bodies import Bodies, Body, sync_folder
+from tacit.consortium.journal.bodies import Bodies, Body, sync_file, sync_folder
 from tacit.consortium.journal.trouble import explain_errors
 from tacit.consortium.journal.vault import Vault
 from tacit.errors import LocalError
@@ -37,7 +41,9 @@ CREATE TABLE row (n INTEGER PRIMARY KEY, data BLOB NOT NULL);
 WITH_BODIES = ("outgoing", "incoming", "memo", "checkpoint")
 NAMED = " UNION ALL ".join(f"SELECT digest FROM {t} WHERE data IS NULL" for t in WITH_BODIES)  # noqa: S608 - our own tables
 # exclusive: a second process on the same journal is refused, and a lock dies with its process
-PRAGMAS = ("locking_mode = EXCLUSIVE", "journal_mode = WAL", "synchronous = FULL", "secure_delete = ON")
+# normal: SQLite syncs where its own files would else be inconsistent; `Store.sync` brings the log to the disk
+PRAGMAS = ("locking_mode = EXCLUSIVE", "journal_mode = WAL", "synchronous = NORMAL", "secure_delete = ON")
+LOST = "could not be brought to the disk before, and what is on it is unknown: check the disk and start again"
 
 
 class Store:
@@ -49,6 +55,10 @@ class Store:
         self._lock = threading.RLock()
         self._depth = 0
         self._failed = False
+        self._syncing = threading.Lock()
+        self._log: int | None = None  # SQLite's log, opened to sync it
+        self._written, self._synced = 0, 0  # batches that were committed, and those that are on the disk
+        self._lost = False
         with explain_errors(folder):
             _make(folder)
             self._db = sqlite3.connect(folder / NAME, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
@@ -60,8 +70,31 @@ class Store:
 
     def close(self) -> None:
         """Let go of the file; closing twice does nothing."""
-        with self._lock, explain_errors(self.folder):
+        with self._lock, self._syncing, explain_errors(self.folder):
             self._db.close()
+            if self._log is not None:
+                os.close(self._log)
+                self._log = None
+
+    @property
+    def written(self) -> int:
+        """How many batches were committed in this process; `sync` takes it."""
+        return self._written
+
+    def sync(self, written: int | None = None) -> None:
+        """Bring what was committed to the disk: all of it, or as much as had been written at that number.
+
+        Of several threads that come at once one syncs for all. The others may go on writing meanwhile.
+        """
+        wanted = self._written if written is None else written
+        with self._syncing, explain_errors(self.folder):
+            if self._lost:
+                raise LocalError(f"the journal {self.folder} {LOST}")
+            if self._synced < wanted:
+                log, reached = self._open_log(), self._written
+                self._lost = True  # a sync that failed may succeed the next time without its pages
+                sync_file(log)
+                self._lost, self._synced = False, reached
 
     def run(self, sql: str, *values: Any) -> int:
         """Execute within a batch; gives the number of rows it touched."""
@@ -120,12 +153,21 @@ class Store:
             self.bodies.forget()  # files stay: a commit whose sync failed may still be found on the disk
             self._undo()
             raise
+        self._written += 1
+        if self.bodies.drops:  # else a power cut could bring back rows whose files are gone
+            self.sync()
         self.bodies.clear(committed=True)
 
     def _undo(self) -> None:
         with suppress(sqlite3.Error):  # a full disk has already rolled it back
             self._db.execute("ROLLBACK")
         self.bodies.clear(committed=False)
+
+    def _open_log(self) -> int:
+        if self._log is None:
+            self._log = os.open(self.folder / f"{NAME}-wal", os.O_RDWR)
+            sync_folder(self.folder)  # its name too
+        return self._log
 
     def _prepare(self) -> None:
         with explain_errors(self.folder):
@@ -161,12 +203,21 @@ class Entries:
 
     @contextmanager
     def batch(self) -> Iterator[None]:
-        """Keep all that is committed inside together, at the price of one sync; an error inside gives up all of it.
+        """Keep all that is committed inside together; an error inside gives up all of it.
 
-        Other threads wait, so wait for nothing in it; publish and acknowledge after it.
+        Other threads wait, so wait for nothing in it; sync, publish and acknowledge after it.
         """
         with self._store.batch():
             yield
+
+    @property
+    def written(self) -> int:
+        """How many batches were written in this process."""
+        return self._store.written
+
+    def sync(self, written: int | None = None) -> None:
+        """Bring all batches, or those up to this number, to the disk: before anything of them leaves this party."""
+        self._store.sync(written)
 
     def _read(self, digest: bytes, data: bytes | None) -> bytes:
         return self._store.bodies.read(Body(digest, data))

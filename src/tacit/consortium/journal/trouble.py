@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import errno
 import sqlite3
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from tacit.errors import LocalError
@@ -34,15 +32,29 @@ class InUseError(LocalError):
     """Another process has the journal."""
 
 
-@contextmanager
-def explain_errors(folder: Path) -> Iterator[None]:
+class _Explained:
+    """Turns errors of the disk into one line; a class, since it stands around every statement."""
+
+    __slots__ = ("folder",)
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        if isinstance(error, sqlite3.Error):
+            code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_IOERR) & 0xFF  # an extended code's class
+            text = BY_CODE.get(code, WRITING)
+            raise (InUseError if text is BUSY else LocalError)(
+                f"the journal {self.folder} {text.format(error)}"
+            ) from error
+        if isinstance(error, OSError):
+            text = FULL if error.errno in NO_ROOM else ACCESS if isinstance(error, NO_ACCESS) else WRITING
+            raise LocalError(f"the journal {self.folder} {text.format(error.strerror)}") from error
+
+
+def explain_errors(folder: Path) -> _Explained:
     """Explain errors of the disk; put it around what the journal itself does, never around a caller's code."""
-    try:
-        yield
-    except sqlite3.Error as error:
-        code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_IOERR) & 0xFF  # an extended code's class
-        text = BY_CODE.get(code, WRITING)
-        raise (InUseError if text is BUSY else LocalError)(f"the journal {folder} {text.format(error)}") from error
-    except OSError as error:
-        text = FULL if error.errno in NO_ROOM else ACCESS if isinstance(error, NO_ACCESS) else WRITING
-        raise LocalError(f"the journal {folder} {text.format(error.strerror)}") from error
+    return _Explained(folder)

@@ -454,7 +454,7 @@ class Party(Site):
         if holdings is not None:
             own, question = named_columns(job, self.name, holdings), question_of(job, holdings, grounds, self.policy)
             try:
-                least, apart = self.policy.minimum_rows, (casting.unopened, casting.left)
+                least, apart = self.policy.minimum_change, (casting.unopened, casting.left)
                 register.admit(job, own, self.name, holdings.rows, least, now, question, *apart, self.policy.budget)
             except LocalError as error:
                 if not casting.absent:

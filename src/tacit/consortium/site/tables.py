@@ -13,7 +13,7 @@ import numpy as np
 
 from tacit.base.parameters import draw_seed
 from tacit.consortium.consent.decision import Holdings
-from tacit.consortium.consent.difference import record_marks
+from tacit.consortium.consent.marks import record_marks
 from tacit.consortium.consent.register import Register
 from tacit.consortium.jobs.folder import Used
 from tacit.consortium.jobs.grounds import Grounds, GroundsError, grounds_of

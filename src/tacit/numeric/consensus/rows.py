@@ -39,7 +39,8 @@ from __future__ import annotations
 import numpy as np
 
 from tacit.arrays import F64
-from tacit.numeric.svm.box_dual import descend
+from tacit.numeric.svm.box_dual import BLOCK, descend
+from tacit.scratch import blocks
 
 CURVATURE, CORNER = 8.0, 4.0  # of (2)
 RIDGE = 4.0  # times 1/M, the regulariser's own curvature
@@ -60,7 +61,7 @@ def local_solution(
 ) -> tuple[F64, F64, F64]:
     """Solve (1) from a warm start, and return lambda, theta and own."""
     Q, lam = 1.0 / (R + H), lam.copy()
-    theta = Q * (H * p + (signs * lam) @ U)
+    theta = Q * (H * p + pull(U, signs * lam))
     own = values_outside(E, signs * lam)
     for k in range(len(lam)):
         descend(U, E, signs[k], cap * np.abs(signs[k]), Q[k], theta[k], own[k], lam[k], tol=tol, seed=seed)
@@ -72,12 +73,23 @@ def values_outside(E: F64, coef: F64) -> F64:
     return coef @ E if E.size else np.zeros((len(coef), 0))
 
 
+def pull(U: F64, coef: F64) -> F64:
+    """Return the weighted sums of the rows, block by block."""
+    found = np.zeros((len(coef), U.shape[1]))
+    for at, rows in blocks(U, BLOCK):
+        found += coef[:, at] @ rows
+    return found
+
+
 def losses(U: F64, signs: F64, cap: F64, theta: F64, own: F64) -> F64:
-    """Return the sum of the hinges of each problem."""
-    values = theta @ U.T
-    if own.size:
-        values += own
-    return np.where(signs == 0, 0.0, np.maximum(0.0, 1.0 - signs * values)) @ cap
+    """Return the sum of the hinges of each problem, block by block."""
+    found = np.zeros(len(signs))
+    for at, rows in blocks(U, BLOCK):
+        values = theta @ rows.T
+        if own.size:
+            values += own[:, at]
+        found += np.where(signs[:, at] == 0, 0.0, np.maximum(0.0, 1.0 - signs[:, at] * values)) @ cap[at]
+    return found
 
 
 def norm(vectors: F64, H: F64) -> F64:

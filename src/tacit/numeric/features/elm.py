@@ -21,10 +21,11 @@ from scipy.special import expit
 
 from tacit.arrays import F64, I64, U64, Flags
 from tacit.counted import counted
-from tacit.numeric.devices import CPU, Device, Held, positive_part, square_rows
+from tacit.numeric.devices import CPU, Device, Held, in_place, positive_part, square_rows
 from tacit.numeric.ring.draws import uniform
 from tacit.numeric.ring.triangle import pack, unpack
 from tacit.numeric.scores.folds import deal_folds
+from tacit.scratch import ROWS, blocks, is_on_disk, release
 
 ACTIVATIONS: dict[str, Callable[[Held, Any], Held]] = {  # of an array, with the functions for arrays of its device
     "sigmoid": lambda S, xp: expit(S) if isinstance(S, np.ndarray) else (1.0 + xp.tanh(S / 2.0)) / 2.0,
@@ -37,6 +38,7 @@ CUTOFF = 1e-9  # of A's largest eigenvalue: below, sums in fixed point say nothi
 RIDGES = 4.0 ** np.arange(-5, 11)  # tried by cross-validation
 NEAR = 0.1  # of the largest distance from the median: rows that are no nearer hide each other
 BLOCK = 1 << 22  # entries of H at a time
+STREAMED = 1 << 24  # the same of rows that lie on disk: every time all of them are read
 FOLDS = 5  # that records are left out in, for probabilities
 
 
@@ -83,22 +85,50 @@ def hidden(X: Held, W: Held, b: Held, activation: str, xp: Any = np) -> Held:
 
 
 def lone_nodes(
-    X: F64, weight: F64 | None, W: F64, b: F64, activation: str, least: float, device: Device = CPU
+    X: F64,
+    use: I64 | None,
+    weight: F64 | None,
+    W: F64,
+    b: F64,
+    activation: str,
+    least: float,
+    device: Device = CPU,
 ) -> Flags:
-    """Return which nodes have fewer than `least` rows that are `NEAR` as far from the median as any row is."""
-    xp, n = device.xp, len(X)
-    found, step = np.zeros(len(b), bool), max(1, max(BLOCK, device.block) // max(1, n))
-    there = device.put(X)
-    root = None if weight is None else device.put(np.sqrt(weight)[:, None])
+    """Return which nodes have fewer than `least` rows that are `NEAR` as far from the median as any row is.
+
+    `use` are the rows that are looked at; None: all.
+    """
+    xp, n, streamed = device.xp, len(X) if use is None else len(use), is_on_disk(X)
+    entries = STREAMED if streamed else max(BLOCK, device.block)
+    found, step = np.zeros(len(b), bool), max(1, entries // max(1, n))
+    there = X if streamed else device.put(X if use is None else X[use])
+    root = None if weight is None else device.put(np.sqrt(weight if use is None else weight[use])[:, None])
     for j in counted(range(0, len(b) if n else 0, step)):
         nodes = slice(j, min(j + step, len(b)))
-        H = hidden(there, device.put(W[:, nodes]), device.put(b[nodes]), activation, xp)
-        distance = xp.abs(H - device.median(H))
+        drawn = device.put(W[:, nodes]), device.put(b[nodes])
+        H = _stream_hidden(X, use, *drawn, activation) if streamed else hidden(there, *drawn, activation, xp)
+        distance = in_place(xp.abs, in_place(xp.subtract, H, device.median(H)))
         if root is not None:
             distance = distance * root
         near = distance >= NEAR * device.largest(distance)
         found[nodes] = device.get(xp.sum(device.cast(near, "int64"), axis=0)) < least
     return found
+
+
+def _stream_hidden(X: F64, use: I64 | None, W: F64, b: F64, activation: str) -> F64:
+    """Return H of some nodes, of rows that lie on disk."""
+    H, start = np.empty((len(X) if use is None else len(use), len(b))), 0
+    for at, block in blocks(X, ROWS):
+        some = block if use is None else block[_among(use, at)]
+        H[start : start + len(some)] = hidden(some, W, b, activation)
+        start += len(some)
+    return H
+
+
+def _among(use: I64, at: slice) -> I64:
+    """Return which of these rows, in rising order, are in a block, counted from its beginning."""
+    first, last = np.searchsorted(use, (at.start, at.stop))
+    return use[first:last] - at.start
 
 
 def targets_of(codes: I64, classes: int) -> F64:
@@ -123,13 +153,25 @@ def size_of(nodes: int, outputs: int) -> int:
 
 
 def blockwise(
-    X: F64, T: F64, weight: F64 | None, layer: Callable[[Held], Held], nodes: int, device: Device = CPU
+    X: F64,
+    T: F64,
+    weight: F64 | None,
+    layer: Callable[[Held], Held],
+    nodes: int,
+    device: Device = CPU,
+    use: I64 | None = None,
 ) -> F64:
-    """Return the `moments` of many rows, computed in blocks; a layer is of records on the device."""
+    """Return the `moments` of many rows, or of those in `use`, computed in blocks; a layer is of records on the device.
+
+    T and weight are of all rows.
+    """
     step, total = max(1, max(BLOCK, device.block) // nodes), np.zeros(size_of(nodes, T.shape[1]))
     for i in counted(range(0, len(X), step)):
-        rows = slice(i, i + step)
-        total += moments(layer(device.put(X[rows])), T[rows], None if weight is None else weight[rows], device)
+        at = slice(i, i + step)
+        rows = at if use is None else i + _among(use, at)
+        if use is None or len(rows):
+            total += moments(layer(device.put(X[rows])), T[rows], None if weight is None else weight[rows], device)
+        release(X[at])
     return total
 
 

@@ -22,6 +22,7 @@ from tacit.counted import counted
 from tacit.numeric.devices import CPU, Device, Held, square_rows
 from tacit.numeric.ring.draws import public_words, uniform
 from tacit.numeric.svm.kernels import Kernel
+from tacit.scratch import empty_like, release
 
 CUTOFF = 1e-10  # of the largest eigenvalue, of either sign
 STEEP, FAR = 64.0, 64.0  # entries of a basis, and gamma |l|^2, up to which single precision will do
@@ -101,9 +102,10 @@ def _blockwise(
     Records come to the device block by block, so that it holds none but those at hand.
     """
     width, widest = sizes
-    F = device.empty((len(X), width), dtype)
+    F = empty_like(X, (len(X), width), dtype) if device is CPU else device.empty((len(X), width), dtype)
     step = max(1, (block or device.block) // max(1, widest))
     for i in counted(range(0, len(X), step)):
         stop = min(i + step, len(X))
         F[i:stop, :] = device.cast(of(device.put(X[i:stop])), dtype)
+        release((X[i:stop], F[i:stop, :]))
     return F

@@ -13,6 +13,9 @@ so that looking at a coordinate costs a row of U, and changing it another (and a
 A coordinate at an end of its box, whose gradient points out of it by more than any other's pointed in during the sweep
 before, is left out of the sweeps that follow (Hsieh et al., ICML 2008, section 3.2). When the others are done, all are
 looked at again. From a warm start few are left after the first sweep.
+
+Rows beyond one block are visited block by block, so that U may lie on disk (Yu et al., KDD 2010): each block is swept a
+few times before the next, and all is done once no block needs a second sweep.
 """
 
 from __future__ import annotations
@@ -24,9 +27,11 @@ from typing import Any
 import numpy as np
 
 from tacit.arrays import F64
+from tacit.scratch import blocks, rows_at_once
 
 NOTHING = np.empty((0, 0))
 SWEEPS = 200  # at most, of one call: the next one goes on from there
+BLOCK, FEW_SWEEPS = 1 << 18, 10  # rows of a block, and of how many sweeps it has at a time
 FLAT = 1e-12  # a curvature that is none
 
 
@@ -35,7 +40,16 @@ def descend(U: F64, E: F64, y: F64, cap: F64, q: F64, theta: F64, own: F64, lam:
 
     Ends when no gradient points into the box by more than `tol`. The order is drawn from `seed`, which is no secret.
     """
-    return int(_compiled()(U, E, y, cap, q, theta, own, lam, tol, SWEEPS, np.uint64(seed)))
+    if len(U) <= rows_at_once(U, BLOCK) or E.size:
+        return int(_compiled()(U, E, y, cap, q, theta, own, lam, tol, SWEEPS, np.uint64(seed)))
+    for turn in range(SWEEPS):
+        most = 1
+        for at, rows in blocks(U, BLOCK):
+            given = rows, E, y[at], cap[at], q, theta, own, lam[at], tol, FEW_SWEEPS, np.uint64(seed + turn)
+            most = max(most, int(_compiled()(*given)))
+        if most == 1:
+            return turn + 1
+    return SWEEPS
 
 
 def _descend(  # noqa: C901, PLR0912 - one loop, which numba compiles whole

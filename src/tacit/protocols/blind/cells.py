@@ -33,7 +33,6 @@ from tacit.protocols.part import Table
 from tacit.protocols.shares.dealing import Correlation, Dealing, Share, Sizes, Words, deal
 from tacit.protocols.shares.gates import (
     OPENED,
-    is_first,
     open_masked,
     reduce,
     subtract_mask,
@@ -134,7 +133,7 @@ def multiply_cells(run: Run, dealing: Dealing, data: At[Table], owners: Owners, 
     X = run.local(Holder, own_table, data, owners, scaled, run.who(Holder))
     dealt, _ = deal(run, dealing, Grams(rows, columns))
     opened = open_masked(run, run.local(Holder, subtract_mask, X, dealt, dealing.ring), ring=dealing.ring)
-    return run.local(Holder, own_dots, opened, dealt, rows, is_first(run))
+    return run.local(Holder, own_dots, opened, dealt, rows, dealing.first)
 
 
 @choreography(opens={Holder: OPENED})
@@ -188,7 +187,7 @@ def exponential(run: Run, dealing: Dealing, d: At[U64], scaled: Exponent, *, siz
     """Return shares of exp(-d) by (3), with `K_BITS` after the point."""
     v = truncate(run, dealing, d, scaled.cut, size=size)
     half = truncate(run, dealing, square_each(run, dealing, v, size=size), K_BITS + 1, size=size)
-    s = run.carry(p=run.local(Holder, begin_power, v, half, is_first(run)))
+    s = run.carry(p=run.local(Holder, begin_power, v, half, dealing.first))
     for _ in run.rounds(scaled.squarings, s):
         s.p = truncate(run, dealing, square_each(run, dealing, s.p, size=size), K_BITS, size=size)
     power: At[U64] = s.p
@@ -200,7 +199,7 @@ def square_each(run: Run, dealing: Dealing, x: At[U64], *, size: int) -> At[U64]
     """Return shares of x^2, entry by entry."""
     dealt, _ = deal(run, dealing, SquareEach(size))
     opened = open_masked(run, run.local(Holder, subtract_mask, x, dealt, dealing.ring), ring=dealing.ring)
-    return run.local(Holder, combine_each, opened, dealt, is_first(run), dealing.ring)
+    return run.local(Holder, combine_each, opened, dealt, dealing.first, dealing.ring)
 
 
 # Steps at the holders

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from tacit.choreo import Coordinator, Holder, Roster
 from tacit.choreo.protocol import COLUMNS, Cost, Params, Planned
-from tacit.numeric.shares.clipping import PRODUCTS
+from tacit.numeric.shares.clipping import BYTE
 from tacit.numeric.shares.dual_plan import DualPlan, describe_linear, describe_powers, plan_dual
 from tacit.protocols.blind.cells import SQUARINGS
 from tacit.protocols.blind.kernels import LINEAR, RADIAL
@@ -94,7 +94,9 @@ def solving(plan: DualPlan) -> Moved:
     """Return what resolvent, iterations and weights move."""
     size, vector = triangle_size(plan.n), plan.n * plan.problems
     applied, values = Moved(1, 1, vector, vector), vector * (1 + plan.doubled)
-    clipped = Moved(2, 1, values + -(-values // WORD), values * (CUT + 2 * PRODUCTS + sum(plan.clipping.widths)))
+    window = plan.clipping
+    opened, dealt = values + -(-window.bits // BYTE) * values // WORD, CUT + window.products + sum(window.widths)
+    clipped = Moved(2, 1, opened, values * dealt)
     averaged = truncation(vector) * (plan.averaged > 0)
     return Moved(1, 1, size, 0) + (applied + clipped) * plan.rounds + averaged
 

@@ -86,14 +86,14 @@ def iterate(run: Run, dealing: Dealing, matrix: Opened, sides: At[BoxShare], pla
     """Return shares of q at the end, the last or the mean of the last, with `Q_BITS` after the point."""
     size = plan.n * plan.problems
     zero = run.local(Holder, no_words, plan.n, plan.problems)
-    s = run.carry(t=zero, z=zero, q=run.local(Holder, next_q, zero, zero, sides, plan), total=zero)
+    s = run.carry(t=zero, z=zero, q=run.local(Holder, first_q, sides, plan), total=zero)
     for j in run.rounds(plan.rounds, s):
         a = apply_fixed(run, dealing, matrix, s.q, plan)
         s.t = run.local(Holder, step, s.t, a, s.z, plan)
         v = run.local(Holder, above_lower, s.t, sides, plan)
         clipped, cut = clip(run, dealing, v, plan.clipping, size=size * (1 + plan.doubled))
         s.z = run.local(Holder, add_lower, clipped, sides, plan)
-        s.q = run.local(Holder, next_q, s.z, run.local(Holder, cut_above, cut, sides, size), sides, plan)
+        s.q = run.local(Holder, next_q, s.z, cut, sides, plan)
         if plan.rounds - j <= 1 << plan.averaged:
             s.total = run.local(Holder, add, s.total, s.q)
     q: At[U64] = truncate(run, dealing, s.total, plan.averaged, size=size) if plan.averaged else s.total
@@ -164,14 +164,14 @@ def add_lower(clipped: U64, sides: BoxShare, plan: DualPlan) -> U64:
     return sides.lower + clipped
 
 
-def cut_above(cut: U64, sides: BoxShare, size: int) -> U64:
-    """Return the share of t with `Q_BITS` after the point."""
-    return sides.lower + cut[:size]
+def next_q(z: U64, cut: U64, sides: BoxShare, plan: DualPlan) -> U64:
+    """Return the share of q = 2 z - t + y / (rho C), from t - l with `Q_BITS` after the point."""
+    return np.uint64(2) * z - sides.lower - cut[: z.size] + first_q(sides, plan)
 
 
-def next_q(z: U64, t: U64, sides: BoxShare, plan: DualPlan) -> U64:
-    """Return the share of q = 2 z - t + y / (rho C)."""
-    return np.uint64(2) * z - t + sides.y * np.uint64(round(2**Q_BITS / (plan.rho * plan.C)))
+def first_q(sides: BoxShare, plan: DualPlan) -> U64:
+    """Return the share of q where z and t are 0."""
+    return sides.y * np.uint64(round(2**Q_BITS / (plan.rho * plan.C)))
 
 
 def repeat(means: U64, m: int) -> U64:

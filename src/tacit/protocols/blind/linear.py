@@ -32,7 +32,7 @@ from tacit.protocols.blind.resolvent import add_squares, take_from_one
 from tacit.protocols.gram.cells import agreed_range
 from tacit.protocols.part import Table
 from tacit.protocols.shares.dealing import Dealing, deal
-from tacit.protocols.shares.gates import OPENED, is_first, multiply, open_masked, subtract_mask, triangle_size, truncate
+from tacit.protocols.shares.gates import OPENED, multiply, open_masked, subtract_mask, triangle_size, truncate
 from tacit.protocols.shares.matrices import Crossed, multiply_matrices
 from tacit.protocols.sums.secure_sum import protect
 
@@ -71,7 +71,7 @@ def centre_table(run: Run, dealing: Dealing, data: At[Table], owners: Owners, as
     dealt, _ = deal(run, dealing, Grams(columns, n))
     masked = run.local(Holder, subtract_mask, run.local(Holder, transpose, X, n), dealt, dealing.ring)
     opened = open_masked(run, masked, ring=dealing.ring)
-    S = run.local(Holder, fold, run.local(Holder, own_dots, opened, dealt, columns, is_first(run)))
+    S = run.local(Holder, fold, run.local(Holder, own_dots, opened, dealt, columns, dealing.first))
     mean = mean_diagonal(run, dealing, S, columns, 2 * bits) * columns / n
     halvings = -(-choose_exponent(mean, 2 * bits) // 2)
     return Centred(X, means, S, columns, exponent, bits, halvings, describe_linear(n, mean / 4.0**halvings))
@@ -115,7 +115,7 @@ def resolve_narrow(
     XN = multiply_matrices(run, dealing, made.X, run.local(Holder, transpose, N, d), of)
     down = narrow.centred + narrow.N + narrow.k - plan.z_bits
     cut = truncate(run, dealing, run.local(Holder, times, XN, narrow.over_rho), down, size=triangle_size(n))
-    return run.local(Holder, take_from_one, cut, n, plan.z_bits, is_first(run)), N
+    return run.local(Holder, take_from_one, cut, n, plan.z_bits, dealing.first), N
 
 
 @choreography(opens={Holder: OPENED})
@@ -123,14 +123,14 @@ def invert(run: Run, dealing: Dealing, S: At[U64], plan: DualPlan, narrow: Narro
     """Return shares of R row by row, with `narrow.R` bits after the point, (2)."""
     size, square = triangle_size(d), Crossed(d, d, d)
     moved = move_point(run, dealing, S, 2 * narrow.centred + narrow.shift - K_BITS, size=size)
-    start = run.local(Holder, take_from_one, moved, d, K_BITS, is_first(run))
+    start = run.local(Holder, take_from_one, moved, d, K_BITS, dealing.first)
     half = add_squares(run, dealing, start, plan.squares.weights, n=d, bits=K_BITS)
     R = run.local(Holder, unfold, half, d)
     cut = move_point(run, dealing, S, 2 * narrow.centred - narrow.S, size=size)
     SR = multiply_matrices(run, dealing, run.local(Holder, unfold, cut, d), R, square)
     over = run.local(Holder, times, SR, narrow.over_rho)
     error = truncate(run, dealing, over, narrow.S + narrow.k, size=d * d)
-    step = run.local(Holder, newton_step, error, R, d, is_first(run))
+    step = run.local(Holder, newton_step, error, R, d, dealing.first)
     return truncate(run, dealing, multiply_matrices(run, dealing, R, step, square), 2 * K_BITS - narrow.R, size=d * d)
 
 

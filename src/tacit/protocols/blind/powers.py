@@ -23,7 +23,7 @@ from tacit.numeric.ring.words import Z64
 from tacit.numeric.shares.powers import Powers
 from tacit.protocols.part import Table
 from tacit.protocols.shares.dealing import Dealing
-from tacit.protocols.shares.gates import OPENED, is_first, multiply, share_anew, truncate
+from tacit.protocols.shares.gates import OPENED, multiply, share_anew, truncate
 
 DIAGONAL = Fact(
     "blind.mean_diagonal",
@@ -44,7 +44,7 @@ class DiagonalShare(Message, tells=DIAGONAL):
 @choreography(opens={Holder: OPENED})
 def raise_dots(run: Run, dealing: Dealing, dots: At[U64], powers: Powers, *, size: int) -> At[U64]:
     """Return shares of (2) from shares of gamma G, both with `powers.bits` after the point."""
-    g = run.local(Holder, add_constant, dots, powers, is_first(run))
+    g = run.local(Holder, add_constant, dots, powers, dealing.first)
     power = g
     for _ in range(powers.degree - 1):
         product = multiply(run, dealing, power, g, size=size)

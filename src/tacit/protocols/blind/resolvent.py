@@ -17,13 +17,13 @@ from tacit.numeric.ring.triangle import pack, unpack
 from tacit.numeric.shares.dual_plan import K_BITS, DualPlan
 from tacit.numeric.shares.squares import BITS
 from tacit.protocols.shares.dealing import Dealing
-from tacit.protocols.shares.gates import OPENED, is_first, square, triangle_size, truncate
+from tacit.protocols.shares.gates import OPENED, square, triangle_size, truncate
 
 
 @choreography(opens={Holder: OPENED})
 def resolve(run: Run, dealing: Dealing, K: At[U64], plan: DualPlan) -> At[U64]:
     """Return shares of Z, with `plan.z_bits` after the point, from shares of K; both as triangles."""
-    n, first = plan.n, is_first(run)
+    n, first = plan.n, dealing.first
     moved = truncate(run, dealing, run.local(Holder, centre, K, n, plan.scale), plan.shift, size=triangle_size(n))
     start = run.local(Holder, take_from_one, moved, n, K_BITS, first)
     return add_squares(run, dealing, start, plan.squares.weights, n=n, bits=plan.z_bits)
@@ -33,7 +33,7 @@ def resolve(run: Run, dealing: Dealing, K: At[U64], plan: DualPlan) -> At[U64]:
 def add_squares(run: Run, dealing: Dealing, start: At[U64], c: tuple[int, ...], *, n: int, bits: int) -> At[U64]:
     """Return shares of (3) with so many bits after the point, from shares of p_0, a triangle of n rows."""
     size = triangle_size(n)
-    s = run.carry(p=start, Z=run.local(Holder, begin_sum, start, n, c[0], c[1], is_first(run)))
+    s = run.carry(p=start, Z=run.local(Holder, begin_sum, start, n, c[0], c[1], dealing.first))
     for j in run.rounds(len(c) - 2, s):
         s.p = truncate(run, dealing, square(run, dealing, s.p, n=n), K_BITS + 1, size=size)
         s.Z = run.local(Holder, add_weighted, s.Z, s.p, c[j + 2])

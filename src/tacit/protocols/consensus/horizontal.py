@@ -305,7 +305,7 @@ def check_pairs(part: Records, classes: Names, pairs: Pairs, me: str) -> None:
 def mapped_rows(part: Records, space: Space, classes: Names, pairs: Pairs, prices: F64, holders: int) -> Mapped:
     """Return features, kernel, signs and prices of the rows that count."""
     use = mark_counting(part)
-    X, codes = part.X[use], codes_of(part, classes)[use]
+    X, codes = part.X if use.all() else part.X[use], codes_of(part, classes)[use]
     cap = prices[codes] if part.weight is None else prices[codes] * part.weight[use]
     signs = np.ascontiguousarray(signs_of(codes, pairs).T.astype(np.float64))
     return Mapped(features(space, X), holders * rest_matrix(X, X, space.map), signs, cap)
@@ -360,6 +360,7 @@ CONSENSUS_HORIZONTAL = Declaration(
     Rehearsal(by_rows, small, estimate),
     leaves=("a consensus model over rows",),
     unless={"kernel": "linear"},
+    streams={"kernel": "linear", "probability": False},
     attacked=(
         "the averages of a consensus give single records to all its parties, under parameters that a job may choose"
     ),

@@ -47,8 +47,10 @@ from tacit.protocols.planes.landmarks import landmarks
 from tacit.protocols.planes.maps import SQUARES
 from tacit.protocols.planes.problems import Common, Svm, classes_at
 from tacit.protocols.sums.atoms import IDENTITY, Told, begin, in_large_classes
+from tacit.scratch import ROWS, blocks, is_on_disk, map_blocks
 
 SOURCES = ("ranges", "local", "joint")
+MOMENT_ROWS = 1 << 16  # whose second moments are computed at once
 ENOUGH = 40  # landmarks, where a table has rows for so many
 
 
@@ -166,8 +168,12 @@ def plain(the_map: FeatureMap) -> Space:
 
 def features(space: Space, X: F64) -> F64:
     """Return U: the features along the axes, and 1."""
-    F = map_records(space.map, X)
-    return np.column_stack([(F - space.mean) @ space.axes if space.metric else F, np.ones(len(F))])
+
+    def along(rows: F64) -> F64:
+        F = map_records(space.map, rows)
+        return np.column_stack([(F - space.mean) @ space.axes if space.metric else F, np.ones(len(F))])
+
+    return map_blocks(X, ROWS, along, len(space.shape)) if is_on_disk(X) else along(X)
 
 
 def turn_to_features(space: Space, theta: F64) -> tuple[F64, F64]:
@@ -190,10 +196,11 @@ def check_limits(limits: F64, columns: int) -> None:
 
 def moments_of(part: Records, rows: int) -> F64:
     """Return this holder's part of (2)."""
-    X = part.X[in_large_classes(part, FLOOR)]
-    U = np.column_stack([X, np.ones(len(X))])
-    found: F64 = U.T @ U / rows
-    return found
+    use, found = in_large_classes(part, FLOOR), np.zeros((part.X.shape[1] + 1,) * 2)
+    for at, X in blocks(part.X, MOMENT_ROWS):
+        U = np.column_stack([X, np.ones(len(X))])[use[at]]
+        found += U.T @ U
+    return found / rows
 
 
 def principal(D: F64) -> Metric:

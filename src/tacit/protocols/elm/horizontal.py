@@ -388,30 +388,25 @@ def sum_rows(
 ) -> F64:
     """Return this holder's part of (2), by (1) and (5); with folds a line for each."""
     on = device_of(device)
-    rows, codes = fold >= 0, codes_of(part, classes)
+    X, codes = part.X, codes_of(part, classes)
     T = targets_of(codes, len(classes)) if classes else numbers_of(part)
     weight = part.weight
     if weights is not None:
         weight = weights[codes] if weight is None else weights[codes] * weight
-    X, piece = part.X, fold * max(1, len(classes)) + codes if pieces.by_class else fold
-    if not rows.all():
-        X, T, fold, piece, weight = X[rows], T[rows], fold[rows], piece[rows], None if weight is None else weight[rows]
+    piece = np.where(fold < 0, -1, fold * max(1, len(classes)) + codes) if pieces.by_class else fold
     W, b = layer_weights(layer)
     with stretch(0.0, LONE):
         counts = find_counting(X, weight, (W, b), layer.activation, piece, least, on)  # (5)
     there, use_nodes = (on.put(W), on.put(b)), on.put(counts.astype(np.float64))
 
-    def add_up(use: Flags | slice) -> F64:
-        own = None if weight is None else weight[use]
+    def nodes(block: Held) -> Held:
+        return hidden(block, *there, layer.activation, on.xp) * use_nodes
 
-        def nodes(block: Held) -> Held:
-            return hidden(block, *there, layer.activation, on.xp) * use_nodes
+    def add_up(q: int) -> F64:
+        return blockwise(X, T, weight, nodes, layer.nodes, on, rows_in(fold, q))
 
-        return blockwise(X[use], T[use], own, nodes, layer.nodes, on)
-
-    folds = [fold == q for q in range(pieces.folds)]
     with stretch(LONE, 1.0):
-        total = np.stack([add_up(use) for use in folds]) if len(folds) > 1 else add_up(slice(None))
+        total = np.stack([add_up(q) for q in range(pieces.folds)]) if pieces.folds > 1 else add_up(0)
     if not squares:
         total[..., -1 - T.shape[1] : -1] = 0.0
     return total
@@ -422,11 +417,17 @@ def find_counting(
 ) -> Flags:
     """Return which nodes count: those that single out no few rows of any piece, by (5)."""
     counts = np.ones(layer[0].shape[1], bool)
-    for each in np.unique(piece):
-        use = piece == each
-        own = None if weight is None else weight[use]
-        counts &= ~lone_nodes(X[use], own, *layer, activation, min(least, use.sum() / FEW_ROWS), device)
+    for each in np.unique(piece[piece >= 0]):
+        use = rows_in(piece, each)
+        rows = len(X) if use is None else len(use)
+        counts &= ~lone_nodes(X, use, weight, *layer, activation, min(least, rows / FEW_ROWS), device)
     return counts
+
+
+def rows_in(piece: I64, number: int) -> I64 | None:
+    """Return the rows of one piece; None if it is all of them."""
+    use = piece == number
+    return None if use.all() else np.flatnonzero(use)
 
 
 def split_sums(sums: F64, bits: int) -> F64:
@@ -500,4 +501,9 @@ def small(params: Params) -> Params:
     return {**few, "accept_risk": True} if params.get("probability") else few  # groups of single rows
 
 
-ELM_HORIZONTAL = Declaration(elm_horizontal, TABLE, Rehearsal(by_rows, small, estimate))
+ELM_HORIZONTAL = Declaration(
+    elm_horizontal,
+    TABLE,
+    Rehearsal(by_rows, small, estimate),
+    streams={"probability": False, "device": "cpu"},
+)

@@ -23,6 +23,7 @@ from tacit.numeric.devices import CPU, Device, Held, device_of
 from tacit.numeric.features.feature_map import basis_of, fourier, fourier_weights, kernel_matrix, nystroem
 from tacit.numeric.svm.kernels import Kernel
 from tacit.protocols.part import Records
+from tacit.scratch import ROWS, is_on_disk, map_blocks
 
 OF_LANDMARKS = Fact("maps.of_landmarks", "nobody", "nothing", "none", "nothing new: functions of the landmarks")
 
@@ -133,6 +134,8 @@ def map_records(the_map: FeatureMap, X: F64, dtype: str = "float64") -> Array:
 def map_on(device: Device, the_map: FeatureMap, X: F64, dtype: str) -> Held:
     """Return the features F of these records on a device."""
     if the_map.source == "identity":
+        if device is CPU and is_on_disk(X) and X.dtype != dtype:
+            return map_blocks(X, ROWS, lambda block: block, X.shape[1], dtype)
         return device.put(X.astype(dtype, copy=False))
     if the_map.source == "fourier":
         drawn = fourier_weights(the_map.seed, X.shape[1], the_map.size, the_map.gamma)

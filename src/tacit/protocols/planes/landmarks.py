@@ -55,6 +55,7 @@ from tacit.protocols.planes.joint_landmarks import joint_landmarks
 from tacit.protocols.sums.atoms import Atoms, keep, remember_clusters
 from tacit.protocols.sums.secure_sum import Protection, secure_sum
 from tacit.protocols.witness import Voice
+from tacit.scratch import ROWS, blocks
 
 SOURCES = ("local", "joint")
 SLOTS = 16  # per landmark
@@ -265,8 +266,11 @@ def check_range(part: Records | Columns, source: str, fixed: FixedPoint, me: str
 
     No mean is larger than the largest value, and no sum than the sum of absolute values.
     """
-    largest = np.maximum(part.X.max(axis=0, initial=0.0), -part.X.min(axis=0, initial=0.0))
-    fixed.encode(largest if source == "local" else np.abs(part.X).sum(axis=0), f"features of {me}")
+    largest, total = np.zeros((2, part.X.shape[1]))
+    for _, block in blocks(part.X, ROWS):
+        absolute = np.abs(block)
+        largest, total = np.maximum(largest, absolute.max(axis=0, initial=0.0)), total + absolute.sum(axis=0)
+    fixed.encode(largest if source == "local" else total, f"features of {me}")
 
 
 # Steps at the holders

@@ -127,4 +127,9 @@ def small(params: Params) -> Params:
     return {**shrink_groups(params), **PLAIN, "C": 1.0}
 
 
-PAN_SVM = Declaration(pan_svm, TABLE, Rehearsal(by_rows, small, training_cost))
+PAN_SVM = Declaration(
+    pan_svm,
+    TABLE,
+    Rehearsal(by_rows, small, training_cost),
+    streams={"kernel": "linear", "probability": False, "device": "cpu"},
+)

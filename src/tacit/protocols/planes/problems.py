@@ -32,6 +32,7 @@ from tacit.protocols.sums.atoms import ROWS_AT_ONCE, Atoms, HoldBack, in_large_c
 from tacit.protocols.sums.secure_sum import protect
 from tacit.protocols.table_facts import CLASS_SIZES, CLASSES_OF_PARTY
 from tacit.protocols.witness import Voice
+from tacit.scratch import blocks
 
 CELL_MOMENTS = Fact(
     "rows.cell_moments", "holders", "aggregate", "all", "with gamma='scale' the sum and the sum of squares of all cells"
@@ -280,8 +281,10 @@ def check_range(part: Records, fixed: FixedPoint, me: str, device: str) -> None:
     device_of(device)
     if part.y is None and len(part.X):
         raise LocalError(f"{me} has records without labels: in a horizontal split every party labels its own")
-    absolute = sum(np.abs(part.X[i : i + ROWS_AT_ONCE]).sum() for i in range(0, len(part.X), ROWS_AT_ONCE))
-    fixed.encode(np.array([np.einsum("ij,ij->", part.X, part.X), absolute]), f"records of {me}")
+    sums = np.zeros(2)
+    for _, block in blocks(part.X, ROWS_AT_ONCE):
+        sums += np.einsum("ij,ij->", block, block), np.abs(block).sum()
+    fixed.encode(sums, f"records of {me}")
 
 
 def describe_held(part: Records) -> Held:
@@ -301,8 +304,8 @@ def sizes_and_moments(part: Records, classes: Names, cells: bool) -> F64:  # noq
     moments = [0.0, 0.0, 0.0]
     if cells:
         use = in_large_classes(part, FLOOR)
-        X = part.X if use.all() else part.X[use]
-        moments = [len(X), X.sum(), np.einsum("ij,ij->", X, X)]
+        some = (block if use[at].all() else block[use[at]] for at, block in blocks(part.X, ROWS_AT_ONCE))
+        moments = sum((np.array([len(X), X.sum(), np.einsum("ij,ij->", X, X)]) for X in some), np.zeros(3)).tolist()
     return np.concatenate([sizes, moments]).astype(np.float64)
 
 

@@ -10,6 +10,7 @@ from tacit.arrays import F64, I8, I64, Array
 from tacit.choreo import State
 from tacit.numeric.devices import CPU, Device, Held, device_of
 from tacit.protocols.planes.feature_map import Recipe
+from tacit.scratch import is_on_disk, map_blocks, release
 
 OUTSIDE = 2.0  # the margin of a row that is not in a problem: never violated
 
@@ -52,9 +53,10 @@ class Rows(State):
 
     def values_there(self, w: F64) -> Held:
         """Return f_i.w of every row under every model, on the device."""
-        return self.device.cast(
-            self.features @ self.device.put(np.ascontiguousarray(w.T.astype(self.F.dtype))), "float64"
-        )
+        there = self.device.put(np.ascontiguousarray(w.T.astype(self.F.dtype)))
+        if not is_on_disk(self.F):
+            return self.device.cast(self.features @ there, "float64")
+        return map_blocks(self.F, rows_at_once(self.device, self.F.shape[1]), lambda block: block @ there, len(w))
 
     @cached_property
     def _last_line(self) -> dict[bytes, Held]:
@@ -106,13 +108,19 @@ def sums_of(rows: Rows, problems: I64, V: Held) -> F64:
         return np.empty((0, F.shape[1] + 2))
     weight = device.xp.where(V, rows.weight_there[:, None], 0.0)
     signed = weight * rows.sides_there(problems)
-    step = max(device.rows, device.block // max(1, F.shape[1]))
+    step = rows_at_once(device, F.shape[1])
     single = device.cast(signed, str(rows.F.dtype))
     a = device.put(np.zeros((len(problems), F.shape[1])))
     for i in range(0, len(rows.F), step):
         stop = min(i + step, len(rows.F))
         a += device.cast(single[i:stop, :].T @ F[i:stop, :], "float64")
+        release(F[i:stop, :])
     return np.column_stack([device.get(each) for each in (a, *(device.xp.sum(v, axis=0) for v in (signed, weight)))])
+
+
+def rows_at_once(device: Device, width: int) -> int:
+    """Return how many rows of so many features a pass takes at a time."""
+    return max(device.rows, device.block // max(1, width))
 
 
 def make_single_table(rows: Rows) -> tuple[Rows]:

@@ -75,10 +75,14 @@ class Correlation(ABC):
 
 @dataclass(frozen=True)
 class Dealing:
-    """What the holders and the dealer agreed on: seeds at both ends, who is last, and the ring."""
+    """What the holders and the dealer agreed on: seeds at both ends, who is last, and the ring.
+
+    first: at each holder, whether it is the one that adds public values to its shares.
+    """
 
     seeds: At[dict[str, bytes]]
     known: At[dict[str, bytes]]
+    first: At[bool]
     last: str
     ring: Ring = Z64
 
@@ -100,7 +104,9 @@ def agree_with_dealer(run: Run, *, ring: Ring = Z64) -> Dealing:
     dealer = run.publish(PublicKey, run.local(Coordinator, own_key, theirs)).key
     seeds = run.local(Holder, seeds_with, mine, {DEALER: dealer}, run.who(Holder))
     known = run.local(Coordinator, seeds_with, theirs, keys, run.who(Coordinator))
-    return Dealing(seeds, known, run.roster[Holder][-1], ring)
+    holders = run.roster[Holder]
+    first = run.local(Holder, are_same, run.who(Holder), holders[0])
+    return Dealing(seeds, known, first, holders[-1], ring)
 
 
 @choreography(opens={Holder: Fact("shares.uniform", "nobody", "nothing", "none", "uniform words, which fit together")})
@@ -111,17 +117,21 @@ def deal(
 
     kept: masks of an earlier one, at the dealer.
     """
-    tag, earlier = run.tag(), kept if kept is not None else run.local(Coordinator, tuple)
-    holders, ring = run.roster[Holder], dealing.ring
+    tag, holders, ring = run.tag(), run.roster[Holder], dealing.ring
     drawn = run.local(Coordinator, draw_all, correlation, run.pads(dealing.known, tag), holders, ring)
-    missing = run.local(Coordinator, complete, correlation, drawn, earlier, holders, ring)
+    masks = run.local(Coordinator, add_masks, drawn, ring)
+    missing = run.local(Coordinator, complete, correlation, drawn, masks, () if kept is None else kept, holders, ring)
     dealt = run.send(Dealt, Coordinator >> Holder, missing)
     pads = run.pads(dealing.seeds, tag)
-    shares = run.local(Holder, draw_own, correlation, pads, dealt, run.who(Holder), dealing.last, ring)
-    return shares, run.local(Coordinator, add_masks, drawn, ring)
+    return run.local(Holder, draw_own, correlation, pads, dealt, run.who(Holder), dealing.last, ring), masks
 
 
 # Steps at both ends
+
+
+def are_same(me: str, other: str) -> bool:
+    """Return whether both names are of one party."""
+    return me == other
 
 
 def seeds_with(private: bytes, keys: Mapping[str, bytes], me: str) -> dict[str, bytes]:
@@ -172,17 +182,18 @@ def add_masks(drawn: tuple[Share, ...], ring: Ring) -> Words:
 
 
 def complete(
-    correlation: Correlation, drawn: tuple[Share, ...], kept: Words, holders: Sequence[str], ring: Ring
+    correlation: Correlation, drawn: tuple[Share, ...], masks: Words, kept: Words, holders: Sequence[str], ring: Ring
 ) -> Each:
     """Return (2)."""
     bits = tuple(np.bitwise_xor.reduce(each) for each in zip(*(share.bits for share in drawn), strict=True))
-    made, tables = correlation.make(add_masks(drawn, ring), bits, ring, kept)
+    made, tables = correlation.make(masks, bits, ring, kept)
     words = np.concatenate([*made, *tables, np.empty(0, dtype=np.uint64)])
-    added = sum(each.size for each in made)
+    added, mixed = cut_up(words, correlation.sizes)
     for share in drawn[:-1]:
-        own = np.concatenate([*share.made, *share.tables, np.empty(0, dtype=np.uint64)])
-        ring.add(words[:added], [own[:added]], sign=-1)
-        words[added:] ^= own[added:]
+        for part, own in zip(added, share.made, strict=True):
+            ring.add(part, [own], sign=-1)
+        for part, own in zip(mixed, share.tables, strict=True):
+            np.bitwise_xor(part, own, out=part)
     nothing = Dealt(np.empty(0, dtype=np.uint64))
     return Each({p: Dealt(words) if p == holders[-1] else nothing for p in holders})
 
@@ -195,9 +206,14 @@ def draw_own(correlation: Correlation, pads: Pads, dealt: Dealt, me: str, last: 
     drawn = draw(correlation, pads, DEALER, ring, last=me == last)
     if me != last:
         return drawn
-    sizes = [*correlation.sizes.made, *correlation.sizes.tables]
-    if dealt.words.size != sum(sizes):
-        raise PeerError(f"the dealer sent {dealt.words.size} words of {sum(sizes)}: is it of the same version?")
-    parts = tuple(np.split(dealt.words, np.cumsum(sizes)[:-1])) if sizes else ()
-    k = len(correlation.sizes.made)
-    return Share(drawn.masks, drawn.bits, parts[:k], parts[k:])
+    sizes = correlation.sizes
+    whole = sum(sizes.made) + sum(sizes.tables)
+    if dealt.words.size != whole:
+        raise PeerError(f"the dealer sent {dealt.words.size} words of {whole}: is it of the same version?")
+    return Share(drawn.masks, drawn.bits, *cut_up(dealt.words, sizes))
+
+
+def cut_up(words: U64, sizes: Sizes) -> tuple[Words, Words]:
+    """Return what is made of what was drawn, and the tables, that lie one after the other."""
+    parts = tuple(np.split(words, np.cumsum([*sizes.made, *sizes.tables])[:-1])) if words.size else ()
+    return parts[: len(sizes.made)], parts[len(sizes.made) :]

@@ -75,7 +75,7 @@ def multiply(run: Run, dealing: Dealing, x: At[U64], y: At[U64], *, size: int) -
     """Return shares of x y, entry by entry, (1)."""
     dealt, _ = deal(run, dealing, Triple(size))
     opened = open_masked(run, run.local(Holder, mask_factors, x, y, dealt, dealing.ring), ring=dealing.ring)
-    return run.local(Holder, combine_factors, opened, dealt, is_first(run), dealing.ring)
+    return run.local(Holder, combine_factors, opened, dealt, dealing.first, dealing.ring)
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ def square(run: Run, dealing: Dealing, X: At[U64], *, n: int) -> At[U64]:
     dealt, _ = deal(run, dealing, SquareOf(n))
     masked = run.local(Holder, subtract_mask, X, dealt, dealing.ring)
     opened = open_masked(run, masked, ring=dealing.ring)
-    return run.local(Holder, combine_squares, opened, dealt, is_first(run), n, dealing.ring)
+    return run.local(Holder, combine_squares, opened, dealt, dealing.first, n, dealing.ring)
 
 
 # Shares anew
@@ -156,21 +156,9 @@ class Cut(Correlation):
 def truncate(run: Run, dealing: Dealing, x: At[U64], s: int, *, size: int) -> At[U64]:
     """Return shares of x / 2^s, (3)."""
     dealt, _ = deal(run, dealing, Cut(size, s))
-    masked = run.local(Holder, add_mask, x, dealt, is_first(run), dealing.ring)
+    masked = run.local(Holder, add_mask, x, dealt, dealing.first, dealing.ring)
     opened = open_masked(run, masked, ring=dealing.ring)
-    return run.local(Holder, shift_down, opened, dealt, s, is_first(run), dealing.ring)
-
-
-# Which holder adds what is public
-
-
-def is_first(run: Run) -> At[bool]:
-    """Return at each holder whether it is the one that adds public values to its shares."""
-    return run.local(Holder, _is, run.who(Holder), run.roster[Holder][0])
-
-
-def _is(me: str, first: str) -> bool:
-    return me == first
+    return run.local(Holder, shift_down, opened, dealt, s, dealing.first, dealing.ring)
 
 
 # Arithmetic in the ring

@@ -17,7 +17,7 @@ from tacit.numeric.ring.triangle import pack
 from tacit.numeric.ring.words import Ring
 from tacit.numeric.shares.ring_product import ring_product
 from tacit.protocols.shares.dealing import Correlation, Dealing, Share, Sizes, Words, deal
-from tacit.protocols.shares.gates import OPENED, is_first, open_masked, reduce, triangle_size
+from tacit.protocols.shares.gates import OPENED, open_masked, reduce, triangle_size
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ def multiply_matrices(run: Run, dealing: Dealing, X: At[U64], Y: At[U64], of: Cr
     """Return shares of X Y', (1), row by row, or as a triangle."""
     dealt, _ = deal(run, dealing, of)
     opened = open_masked(run, run.local(Holder, mask_both, X, Y, dealt, dealing.ring), ring=dealing.ring)
-    return run.local(Holder, combine_matrices, opened, dealt, of, is_first(run), dealing.ring)
+    return run.local(Holder, combine_matrices, opened, dealt, of, dealing.first, dealing.ring)
 
 
 # Steps at the holders

@@ -37,6 +37,7 @@ from tacit.numeric.groups.atoms import (
 )
 from tacit.numeric.groups.least_count import least_count, unknowns
 from tacit.protocols.part import Records, Table
+from tacit.scratch import blocks
 
 Least = int | str  # a number, or "auto"
 IDENTITY = "identity"  # the features of a linear kernel are the columns
@@ -224,9 +225,9 @@ def fingerprint(part: Summed, rows: Flags) -> str:
 def row_words(X: F64) -> U64:
     """Return a word for every row, mixed from its cells, block by block."""
     each = np.zeros(len(X), dtype=np.uint64)
-    for start in range(0, len(X), ROWS_AT_ONCE):
-        words = each[start : start + ROWS_AT_ONCE]
-        cells = np.ascontiguousarray((X[start : start + ROWS_AT_ONCE] + 0.0).T)  # -0.0 is 0.0
+    for at, block in blocks(X, ROWS_AT_ONCE):
+        words = each[at]
+        cells = np.ascontiguousarray((block + 0.0).T)  # -0.0 is 0.0
         for column in cells.view(np.uint64):
             words ^= column
             words *= MIX

@@ -1,39 +1,41 @@
 """What carries the messages of a run between organisations: it seals, sends, hears and repeats until all is committed.
 
-At most `WINDOW` chunks are under way from a sender, so that a slow receiver does not fill its memory.
+At most `WINDOW` chunks are under way from a sender, so that a slow receiver does not fill its memory. What arrives goes
+to the run at once, and is acknowledged when the journal has it on the disk: mostly with what the run sends next.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import hashlib
 import logging
 import secrets
 import threading
 import time
-from collections.abc import Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 
 import msgspec
 
 from tacit.choreo.codec import Frames
 from tacit.crypto.pads.envelope import Sealer
+from tacit.errors import LocalError
 from tacit.runtimes.apart import REASON, StoppedError, quote
 from tacit.runtimes.nats.framing import CHUNK, Head, decode_as, frame, unframe
-from tacit.runtimes.nats.network import FETCH, Broker, InterruptedRunError, open_stream, stream_of
+from tacit.runtimes.nats.network import Broker, InterruptedRunError, open_stream, stream_of
+from tacit.runtimes.nats.posting import RETRY, Letter, Post
+from tacit.runtimes.nats.pulling import Inbox
 
 if TYPE_CHECKING:
     from nats.aio.msg import Msg
-    from nats.js.client import JetStreamContext
 
-    PullSubscription = JetStreamContext.PullSubscription
-
-WINDOW, BATCH = 8, 16
+WINDOW = 8
 BEAT, GREET = 5.0, 0.5
+AGAIN = 2.0  # seconds until an end is said again to those who may have missed it
 POSTING = 10.0  # seconds for a last word to reach the broker
-RETRY = 0.1
+LINGER = 0.05  # seconds that an acknowledgement waits for a sync that is due anyway
+T = TypeVar("T")
 
 log = logging.getLogger("tacit")
 
@@ -41,10 +43,13 @@ log = logging.getLogger("tacit")
 class Mailbox(Protocol):
     """What a courier asks of the journal (`consortium.journal.record`)."""
 
-    def batch(self) -> Any: ...  # noqa: D102 - see Journal
+    @property
+    def written(self) -> int: ...  # noqa: D102 - see Journal
+    def sync(self, written: int | None = None) -> None: ...  # noqa: D102
+    def batch(self) -> Any: ...  # noqa: D102
     def outgoing(self, place: str, receiver: str) -> list[bytes] | None: ...  # noqa: D102
     def mark_published(self, place: str, receiver: str, chunk: int) -> None: ...  # noqa: D102
-    def unpublished(self) -> Iterator[tuple[str, str, int, bytes]]: ...  # noqa: D102
+    def unpublished(self, after: int, most: int) -> list[tuple[int, str, str, int, bytes]]: ...  # noqa: D102
     def received(self) -> dict[str, int]: ...  # noqa: D102
     def seen(self, peer: str, n: int) -> None: ...  # noqa: D102
     def memo(self, place: str) -> bytes | None: ...  # noqa: D102
@@ -75,10 +80,15 @@ class NatsCourier:
         self._over = False
         self._again: dict[tuple[str, str], None] = {}  # what was asked for once more
         self._wake = asyncio.Event()
-        self._worker = ThreadPoolExecutor(1, thread_name_prefix="tacit-journal")  # commits must not hold up heartbeats
+        self._post = Post(broker.client)
+        self._unacknowledged: list[Msg] = []
+        self._accepted = asyncio.Event()
+        # the journal must not hold up heartbeats, nor a sync what arrives: for letters, for sending, for the rest
+        self._workers = ThreadPoolExecutor(3, thread_name_prefix="tacit-journal")
 
     def __enter__(self) -> Self:
-        for task in (self._consume, self._pump, self._beat):
+        self._broker.call(self._post.open())
+        for task in (self._consume, self._acknowledge, self._pump, self._beat):
             self._begin(task())
         return self
 
@@ -88,7 +98,8 @@ class NatsCourier:
             task.cancel()
         with contextlib.suppress(InterruptedRunError):
             self._broker.call(asyncio.sleep(0.01))  # until they are
-        self._worker.shutdown()
+            self._broker.call(self._post.close())
+        self._workers.shutdown()
 
     def _begin(self, work: Coroutine[Any, Any, None]) -> Future[None]:
         task = self._broker.begin(work)
@@ -117,7 +128,7 @@ class NatsCourier:
 
     def want(self, place: str, sender: str) -> None:
         """Ask a sender for what it has committed for this place."""
-        self._post(sender, ("want", place, 0, 1))
+        self._say(sender, ("want", place, 0, 1))
 
     @property
     def failure(self) -> Exception | None:
@@ -147,7 +158,7 @@ class NatsCourier:
     def stop(self, cause: tuple[str, ...]) -> None:
         """Tell the others that a party stopped: who, where, and the class of its error, never its text."""
         body = msgspec.msgpack.encode(cause)
-        letters = [self._post(party, ("stop", "", self._attempt, 0), body) for party in self._others()]
+        letters = [self._say(party, ("stop", "", self._attempt, 0), body) for party in self._others()]
         wait(letters, timeout=POSTING)
 
     def finish(self, patience: float) -> bool:
@@ -155,10 +166,13 @@ class NatsCourier:
 
         Nobody waits for a party that is away.
         """
+        self._mailbox.sync()  # the others may forget from here on what this party needs to go on
+        pause = AGAIN
         while not self._broker.ending:
-            ends = [self._post(party, ("end", "", 0, 1)) for party in self._others()]
+            ends = [self._say(party, ("end", "", 0, 1)) for party in self._others()]
             with self.arrived:
-                self.arrived.wait_for(lambda: self.ended >= set(self._others()) or self.failure, timeout=2.0)
+                self.arrived.wait_for(lambda: self.ended >= set(self._others()) or self.failure, timeout=pause)
+            pause = min(2 * pause, BEAT)
             waiting = [p for p in self._others() if p not in self.ended]
             if self.failure or all(self.silence(p) > patience for p in waiting):
                 wait(ends, timeout=POSTING)
@@ -168,104 +182,116 @@ class NatsCourier:
     # The network thread
 
     async def _consume(self) -> None:
-        loop = asyncio.get_running_loop()
-        inbox: PullSubscription | None = None
         while not self._over:
+            inbox = Inbox(self._broker.client, stream_of(self._run), self._tokens[self._me])
             try:
-                inbox = inbox or await self._inbox()
-                letters = await inbox.fetch(BATCH, timeout=FETCH)
+                if self._admin:
+                    await open_stream(self._broker, self._run, self._tokens)  # again if the broker was wiped
+                await inbox.open()
+                while not self._over:
+                    await self._take(await inbox.fetch())
             except asyncio.CancelledError:
                 raise
-            except Exception as error:  # noqa: BLE001 - whatever the network does, go on trying
-                if not _is_timeout(error):
-                    await self._unbind(inbox)
-                    inbox = None
-                continue
-            if self._over:
-                return
-            await loop.run_in_executor(self._worker, self._accept, letters)
+            except Exception:  # noqa: BLE001 - whatever the network does, go on trying
+                await asyncio.sleep(RETRY)
+            finally:
+                await inbox.close()  # else its last request would take letters that nobody reads
+
+    async def _take(self, letters: list[Msg]) -> None:
+        if letters and not self._over:
+            await self._work(self._accept, letters)
+            self._unacknowledged += letters
+            self._accepted.set()
+
+    async def _acknowledge(self) -> None:
+        """Acknowledge what is on the disk; who sends soon has synced by then what it received before."""
+        while True:
+            await self._accepted.wait()
+            await asyncio.sleep(LINGER)
+            self._accepted.clear()
+            letters, self._unacknowledged = self._unacknowledged, []
+            await self._work(self._mailbox.sync, self._mailbox.written)
             for letter in letters:
                 with contextlib.suppress(Exception):  # it comes again, which is harmless
                     await letter.ack()
 
-    async def _inbox(self) -> PullSubscription:
-        if self._admin:
-            await open_stream(self._broker, self._run, self._tokens)  # again if the broker was wiped
-        return await self._broker.client.jetstream().pull_subscribe_bind(
-            consumer=self._tokens[self._me], stream=stream_of(self._run)
-        )
-
-    async def _unbind(self, inbox: PullSubscription | None) -> None:
-        """Let go of a subscription that no longer works, and wait a little."""
-        if inbox is not None:
-            with contextlib.suppress(Exception):
-                await inbox.unsubscribe()
-        await asyncio.sleep(RETRY)
+    async def _work(self, do: Callable[..., T], *args: object) -> T:
+        """Let a worker do something with the journal; what goes wrong there ends the run."""
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._workers, do, *args)
+        except LocalError as error:
+            self.fail(error)
+            raise
 
     async def _pump(self) -> None:
         """Publish what is committed, in order, a window at a time; then what was asked for again."""
+        reached = 0
         while True:
             self._wake.clear()
-            await self._pump_once(self._mailbox.unpublished())
+            full = True
+            while full and (due := await self._work(self._mailbox.unpublished, reached, WINDOW)):
+                await self._send(due)
+                reached, full = due[-1][0], len(due) == WINDOW  # else that was all
             while self._again:
                 place, receiver = next(iter(self._again))
                 await self._repeat(place, receiver)
                 del self._again[place, receiver]
             await self._wake.wait()
 
-    async def _pump_once(self, outbox: Iterator[tuple[str, str, int, bytes]]) -> None:
-        loop = asyncio.get_running_loop()
-        window: set[asyncio.Task[None]] = set()
-        try:
-            while (item := await loop.run_in_executor(self._worker, next, outbox, None)) is not None:
-                window.add(asyncio.ensure_future(self._send(*item)))
-                if len(window) >= WINDOW:
-                    _, window = await asyncio.wait(window, return_when=asyncio.FIRST_COMPLETED)
-            if window:
-                await asyncio.wait(window)
-        finally:
-            for task in window:
-                task.cancel()
+    async def _send(self, chunks: Sequence[tuple[int, str, str, int, bytes]]) -> None:
+        letters = [
+            self._address(receiver, data, self._number(receiver, place, chunk))
+            for _, place, receiver, chunk, data in chunks
+            if receiver != self._me
+        ]
+        if letters:
+            await self._post.deliver(letters)
+        for _, place, receiver, chunk, _ in chunks:
+            self._mailbox.mark_published(place, receiver, chunk)
 
     async def _repeat(self, place: str, receiver: str) -> None:
         """Send the stored bytes again, under new ids: the broker may take the old ones for done."""
-        chunks = await asyncio.get_running_loop().run_in_executor(self._worker, self._mailbox.outgoing, place, receiver)
-        for i, data in enumerate(chunks or ()):
-            await self._deliver(receiver, data, f"{self._number(receiver, place, i)}/again {secrets.token_hex(8)}")
+        chunks = await self._work(self._stored, place, receiver)
+        for i, data in enumerate(chunks):
+            number = f"{self._number(receiver, place, i)}/again {secrets.token_hex(8)}"
+            await self._post.deliver([self._address(receiver, data, number)])
 
-    async def _send(self, place: str, receiver: str, chunk: int, data: bytes) -> None:
-        if receiver != self._me:
-            await self._deliver(receiver, data, self._number(receiver, place, chunk))
-        self._mailbox.mark_published(place, receiver, chunk)
+    def _stored(self, place: str, receiver: str) -> list[bytes]:
+        chunks = self._mailbox.outgoing(place, receiver) or []
+        self._mailbox.sync()
+        return chunks
 
     def _number(self, receiver: str, place: str, chunk: int) -> str:
         return f"{self._run}/{self._me}/{receiver}/{place}/{chunk}"
 
-    async def _deliver(self, receiver: str, data: bytes, number: str | None = None) -> None:
-        """Publish until the broker has it; its id makes a repetition harmless."""
-        identity = None if number is None else {"Nats-Msg-Id": hashlib.sha256(number.encode()).hexdigest()[:32]}
-        subject = f"t.{self._run}.{self._tokens[self._me]}.{self._tokens[receiver]}"
-        while True:
-            try:
-                await self._broker.client.jetstream().publish(subject, data, timeout=5, headers=identity)
-            except asyncio.CancelledError:
-                raise
-            except Exception:  # noqa: BLE001 - as above; a wiped stream is made again where its letters are fetched
-                await asyncio.sleep(RETRY)
-            else:
-                return
+    def _address(self, receiver: str, data: bytes, number: str | None = None) -> Letter:
+        return Letter(f"t.{self._run}.{self._tokens[self._me]}.{self._tokens[receiver]}", data, number)
 
     async def _beat(self) -> None:
+        """Tell everybody now and then that this party lives, and ask those more often who have not greeted yet.
+
+        They are asked ever less often: between twenty parties that start, a greeting each half second keeps them all
+        busy with nothing else.
+        """
+        told, pause = -BEAT, GREET
         while True:
-            have = await asyncio.get_running_loop().run_in_executor(self._worker, self._mailbox.received)
-            for party in self._others():
-                kind = "greet" if party in self.ungreeted else "beat"
-                letter = self._letter(party, (kind, self.places[self._me], have.get(party, 0), self._question))
-                with contextlib.suppress(Exception):  # a beat that is lost is made up for by the next
-                    await self._broker.client.publish(
-                        f"t.{self._run}.{self._tokens[self._me]}.{self._tokens[party]}", letter
-                    )
-            await asyncio.sleep(GREET if self.ungreeted else BEAT)
+            now, others = time.monotonic(), self._others()
+            if now - told >= BEAT:
+                told, due = now, others
+            else:
+                due = [party for party in others if party in self.ungreeted]
+            await self._tell_where(due)
+            left = max(told + BEAT - time.monotonic(), 0.0)
+            await asyncio.sleep(min(pause, left) if self.ungreeted else left)
+            pause = min(2 * pause, BEAT)
+
+    async def _tell_where(self, parties: Sequence[str]) -> None:
+        have = await self._work(self._mailbox.received)
+        for party in parties:
+            kind = "greet" if party in self.ungreeted else "beat"
+            sealed = self._letter(party, (kind, self.places[self._me], have.get(party, 0), self._question))
+            with contextlib.suppress(Exception):  # a beat that is lost is made up for by the next
+                await self._broker.client.publish(*self._address(party, sealed)[:2])
 
     # Letters
 
@@ -316,13 +342,13 @@ class NatsCourier:
         if kind == "greeting" and question == self._question:
             self.ungreeted.discard(sender)
         if kind == "greet":
-            self._post(sender, ("greeting", self.places[self._me], self._mailbox.received().get(sender, 0), question))
+            self._say(sender, ("greeting", self.places[self._me], self._mailbox.received().get(sender, 0), question))
 
     def _letter(self, receiver: str, head: Head, body: bytes | memoryview = b"") -> bytes:
         return self._sealer.seal(receiver, frame(head, body))
 
-    def _post(self, receiver: str, head: Head, body: bytes = b"") -> Future[None]:
-        return self._begin(self._deliver(receiver, self._letter(receiver, head, body)))
+    def _say(self, receiver: str, head: Head, body: bytes = b"") -> Future[None]:
+        return self._begin(self._post.deliver([self._address(receiver, self._letter(receiver, head, body))]))
 
     def _others(self) -> list[str]:
         return [p for p in self._tokens if p != self._me]
@@ -330,7 +356,3 @@ class NatsCourier:
 
 def _cause(body: memoryview, sender: str) -> tuple[str, str, str]:
     return decode_as(body, tuple[str, str, str], sender)
-
-
-def _is_timeout(error: Exception) -> bool:
-    return isinstance(error, (TimeoutError, asyncio.TimeoutError)) or type(error).__name__ == "TimeoutError"

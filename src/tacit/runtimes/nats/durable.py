@@ -1,9 +1,10 @@
 """The run of one party on its own host: whatever moves is in its journal first, so that no crash can lose or change it.
 
-Sending: compute, seal, commit the final bytes, publish, mark as published. When a run is played again after a crash the
-stored bytes win over recomputation: one mask on two values would give away their difference. Receiving: commit, then
-acknowledge, before anything is computed from it. A receiver that waits too long says `want`, and the sender resends its
-stored bytes, so that even a wiped broker loses nothing.
+Sending: compute, seal, write the final bytes, sync, publish, mark as published. When a run is played again after a
+crash the stored bytes win over recomputation: one mask on two values would give away their difference. Receiving: write,
+then compute; sync, then acknowledge. One sync before a message leaves covers all that it was computed from, so that a
+round costs each party one. A receiver that waits too long says `want`, and the sender resends its stored bytes, so that
+even a wiped broker loses nothing.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import Any, Protocol
 from tacit.choreo.at import At, Carry, Scope, carried_values, entries_of
 from tacit.choreo.codec import Frames, decode, encode
 from tacit.choreo.fact import read_names, write_names
-from tacit.choreo.ledger import Opened, Row
+from tacit.choreo.ledger import Opened, read_rows, write_rows
 from tacit.choreo.message import Message
 from tacit.choreo.progress import Listener
 from tacit.choreo.randomness import Entropy
@@ -151,7 +152,8 @@ class Durable(Run):
         with self._memory.batch():
             for (_, receiver), frames in outbox.items():
                 seen[self.me, receiver] = self._commit(place, receiver, frames)
-        self._courier.publish()
+        if outbox:
+            self._courier.publish()
         senders = [s for s, _ in wanted if s != self.me]
         return {
             **seen,
@@ -245,7 +247,7 @@ class Durable(Run):
     def _finish_round(self, base: str, t: int, carry: Carry) -> None:
         """Commit at once what the round added and the state in which it ended."""
         rows, notes = self._written
-        page = (tuple(row.plain() for row in self.ledger.rows[rows:]), tuple(self.history[notes:]))
+        page = (write_rows(self.ledger.rows[rows:]), tuple(self.history[notes:]))
         self._written = (len(self.ledger.rows), len(self.history))
         self._pages += 1
         state = {
@@ -276,7 +278,7 @@ class Durable(Run):
         self.ledger.opens[:] = [Opened(protocol, role, read_names(names)) for protocol, role, names in state["opens"]]
         self._pages = state["pages"]
         pages = [decode(page) for page in self._memory.rows()[: self._pages]]
-        self.ledger.rows[:] = [Row.from_plain(row) for rows, _ in pages for row in rows]
+        self.ledger.rows[:] = [row for rows, _ in pages for row in read_rows(rows)]
         self.history[:] = [note for _, notes in pages for note in notes]
         self._written = (len(self.ledger.rows), len(self.history))
         return t + 1

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from nats.js.client import JetStreamContext
 
 PENDING = 64
-FETCH = 1.0  # seconds after which a request is made again: one that a server took with it is never answered
+FETCH = 1.0  # seconds that a request for letters stands: one that a server took with it is never answered
 DIFFERENT = 10058  # the server's word for: there is such a stream, and its configuration is another
 T = TypeVar("T")
 

@@ -1,0 +1,126 @@
+"""One page for each method: who learns what, who could work out more, and what stops it.
+
+Nothing is listed here. Methods are those that the advisor knows, what each opens is the ledger of its rehearsal, and
+attacks are those of the catalogue that start from these facts.
+"""  # noqa: INP001 - Sphinx reads it by its path
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, get_args
+
+import reference
+from reference import make_table, make_toctree, write_changed
+
+import tacit
+from tacit.choreo.fact import KINDS, Fact
+from tacit.consortium.advice import Advised, advise
+from tacit.consortium.advice.advising import GRAVITY, list_methods
+from tacit.consortium.advice.federations import invent
+from tacit.consortium.jobs.told import facts_by_role, find_attacks
+from tacit.federation.plan import Partition
+
+PARTIES, RECORDS, COLUMNS = 4, 2000, 20
+SPLIT = {"horizontal": "Over rows", "vertical": "Over columns", "arbitrary": "Over cells"}
+TASKS = ("classes", "numbers")
+HEAD = """# Who learns what, method by method
+
+One page for each method, written by the build from what the code declares: after a run with all parameters by
+default, who knows what, which attacks start from it, what they take besides, and which rule stops them. There are four
+parties, and a coordinator that holds no data. For your own parameters and parties, `tacit advise` and the proposal of a
+job say the same. Message by message it stands in {doc}`../disclosures`.
+
+"""
+
+
+def write_pages(folder: Path) -> None:
+    """Write a page for every method, and one that lists them."""
+    folder.mkdir(exist_ok=True)
+    found = _ask_all()
+    for name, (splits, refused) in found.items():
+        write_changed(folder / f"{slug(name)}.md", _page(name, splits, refused))
+    rows = [row for name, (splits, _) in found.items() for row in _rows(name, splits)]
+    table = make_table(("method", "split by", "in one line"), rows)
+    write_changed(folder / "index.md", HEAD + table + "\n" + make_toctree(map(slug, found)))
+
+
+def slug(name: str) -> str:
+    """Return the name of a method's page."""
+    return re.sub(r"\W+", "_", name).strip("_")
+
+
+def _ask_all() -> dict[str, tuple[dict[str, Advised], str]]:
+    """Return, for every method, what the advisor says of it by how records are split; or why it never fits."""
+    found: dict[str, tuple[dict[str, Advised], str]] = {}
+    for task in TASKS:
+        asked = {p: advise(invent(p, PARTIES, COLUMNS), task=task, records=RECORDS) for p in get_args(Partition)}
+        for name, _ in list_methods(task):
+            splits = {p: each for p, told in asked.items() for each in told if each.name == name}
+            found[name] = splits, "" if splits else asked[get_args(Partition)[0]].others[name]
+    return found
+
+
+def _rows(name: str, splits: dict[str, Advised]) -> Iterator[tuple[str, str, str]]:
+    for partition, each in splits.items():
+        risk = ", at a risk to accept" if each.risk else ""
+        where = f"{SPLIT[partition].removeprefix('Over ')}{risk}"
+        yield (
+            f"[`{name}`]({slug(name)}.md)",
+            where,
+            GRAVITY[each.gravity] + (f"; {each.together}" * bool(each.together)),
+        )
+    if not splits:
+        yield f"[`{name}`]({slug(name)}.md)", "simulation only", "everything: its page says why"
+
+
+def _page(name: str, splits: dict[str, Advised], refused: str) -> str:
+    kind = name.partition("(")[0]
+    about = (inspect.getdoc(getattr(tacit, kind)) or "").partition("\n\n")[0].replace("\n", " ")
+    parts = [f"# Who learns what: {name}", about]
+    parts += [f"Not between organisations: {refused}."] if refused else []
+    for partition, each in splits.items():
+        parts += [f"## {SPLIT[partition]}", *_section(each, partition)]
+    parts += ["## What you can change", _levers(kind)]
+    return "\n\n".join(parts) + "\n"
+
+
+def _section(found: Advised, partition: Partition) -> Iterator[str]:
+    """Yield what a method opens over one way of splitting records, and what can be done with it."""
+    yield f"In one line: it {GRAVITY[found.gravity]}." + (f" And {found.together}." if found.together else "")
+    if found.risk:
+        yield f"It runs only where everybody accepts a risk (`accept_risk`): {found.risk}."
+    yield make_table(("who", "knows after the run", "kind"), _known(found))
+    told = facts_by_role(invent(partition, PARTIES, COLUMNS).rehearse(found.model).disclosure)
+    rows = dict.fromkeys(row for facts in told.values() for row in _attacks(facts, accepted=bool(found.risk)))
+    if rows:
+        yield "Attacks that start from what somebody is told:"
+        yield make_table(("attack", "shows", "takes besides", "stopped by"), rows)
+    else:
+        yield "No attack of the catalogue starts from what anybody is told."
+
+
+def _known(found: Advised) -> Iterator[tuple[str, str, str]]:
+    order = list(KINDS)
+    for role, facts in found.opens.items():
+        for fact in sorted(facts, key=lambda each: order.index(each.kind)):
+            yield role, fact.prose, _kind(fact)
+
+
+def _kind(fact: Fact) -> str:
+    return f"`{fact.kind}:{fact.granularity}`"
+
+
+def _attacks(facts: dict[str, Fact], *, accepted: bool) -> Iterator[tuple[str, ...]]:
+    for stopped in (False, True):
+        for attack in find_attacks(facts, stopped=stopped, accepted=accepted):
+            yield f"`{attack.name}`", attack.shows, attack.needs or "nothing", attack.stopped if stopped else "nothing"
+
+
+def _levers(kind: str) -> str:
+    """Return the table of the parameters that change who learns what."""
+    effects: Any = reference.effects_of(kind, getattr(tacit, kind), reference.read_effects())
+    rows = [(f"`{each}`", said[2]) for each, said in effects.items() if not said[2].startswith("none")]
+    return make_table(("parameter", "who learns what"), rows) + f"\nAll parameters: {{doc}}`../api/{kind}`."

@@ -1,0 +1,97 @@
+"""Posting letters to a stream: the broker has them when it says so, once for all that were posted together.
+
+A broker takes the letters of one connection in order, so its receipt for the last of them stands for all. Should one be
+lost all the same (the connection broke between two of them), its receiver misses it and asks for it again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+
+if TYPE_CHECKING:
+    from nats.aio.client import Client
+    from nats.aio.msg import Msg
+    from nats.aio.subscription import Subscription
+
+PATIENCE = 5.0  # seconds for a receipt
+RETRY = 0.1  # seconds between attempts
+
+
+class Letter(NamedTuple):
+    """Bytes for a subject; the number makes a repetition harmless."""
+
+    subject: str
+    data: bytes
+    number: str | None = None
+
+    @property
+    def headers(self) -> dict[str, str] | None:
+        """What tells the broker that it has the letter already."""
+        if self.number is None:
+            return None
+        return {"Nats-Msg-Id": hashlib.sha256(self.number.encode()).hexdigest()[:32]}
+
+
+class Post:
+    """Posts letters over one connection; receipts come to a subject of its own."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._replies = client.new_inbox()
+        self._receipts: dict[str, asyncio.Future[bool]] = {}
+        self._count = 0
+        self._listening: Subscription | None = None
+
+    async def open(self) -> None:
+        """Listen for receipts."""
+        self._listening = await self._client.subscribe(f"{self._replies}.*", cb=self._hear)
+
+    async def close(self) -> None:
+        """Listen no longer."""
+        if self._listening is not None:
+            with contextlib.suppress(Exception):  # the connection may be gone, and all of it with it
+                await self._listening.unsubscribe()
+
+    async def deliver(self, letters: Sequence[Letter]) -> None:
+        """Post letters, in order, until the broker has them."""
+        while not await self._post(letters):  # noqa: ASYNC110 - nothing tells when the broker is well again
+            await asyncio.sleep(RETRY)
+
+    async def _post(self, letters: Sequence[Letter]) -> bool:
+        """Post letters once; return whether the broker said that it has them."""
+        *first, last = letters
+        self._count += 1
+        reply = f"{self._replies}.{self._count}"
+        receipt = self._receipts[reply] = asyncio.get_running_loop().create_future()
+        try:
+            for letter in first:
+                await self._client.publish(letter.subject, letter.data, headers=letter.headers)
+            await self._client.publish(last.subject, last.data, reply=reply, headers=last.headers)
+            await asyncio.wait((receipt,), timeout=PATIENCE)
+            return receipt.done() and receipt.result()
+        except asyncio.CancelledError:
+            raise
+        except Exception:  # noqa: BLE001 - whatever the network does, it is tried again
+            return False
+        finally:
+            del self._receipts[reply]
+
+    async def _hear(self, message: Msg) -> None:
+        receipt = self._receipts.get(message.subject)
+        if receipt is not None and not receipt.done():
+            receipt.set_result(_is_receipt(message))
+
+
+def _is_receipt(message: Msg) -> bool:
+    """Whether the broker says that it has a letter, rather than that no stream takes it."""
+    try:
+        told = msgspec.json.decode(message.data)
+    except msgspec.DecodeError:
+        return False
+    return isinstance(told, dict) and "stream" in told and "error" not in told

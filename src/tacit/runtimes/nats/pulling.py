@@ -1,0 +1,79 @@
+"""Taking letters from a consumer of a stream: one request for some of them stands at the broker all the time."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import time
+from typing import TYPE_CHECKING
+
+from tacit.errors import PeerError
+from tacit.runtimes.nats.network import FETCH
+
+if TYPE_CHECKING:
+    from nats.aio.client import Client
+    from nats.aio.msg import Msg
+    from nats.aio.subscription import Subscription
+
+BATCH = 16  # letters that one request asks for
+LOST = 0.5  # seconds more than it stands after which a request is made again
+NOTHING_YET = frozenset({"404", "408"})
+
+
+class Inbox:
+    """The letters of one consumer, in the order in which the broker hands them out."""
+
+    def __init__(self, client: Client, stream: str, consumer: str) -> None:
+        self._client = client
+        self._subject = f"$JS.API.CONSUMER.MSG.NEXT.{stream}.{consumer}"
+        self._replies = client.new_inbox()
+        self._asked = 0  # requests so far; the last one stands
+        self._left, self._since = 0, 0.0  # how many letters it may still bring, and when it was made
+        self._letters: list[Msg] = []
+        self._trouble: str | None = None
+        self._news: asyncio.Future[None] | None = None
+        self._listening: Subscription | None = None
+
+    async def open(self) -> None:
+        """Listen for letters."""
+        self._listening = await self._client.subscribe(f"{self._replies}.*", cb=self._take)
+
+    async def close(self) -> None:
+        """Listen no longer."""
+        if self._listening is not None:
+            with contextlib.suppress(Exception):  # the connection may be gone, and all of it with it
+                await self._listening.unsubscribe()
+
+    async def fetch(self) -> list[Msg]:
+        """Return the letters that came, or none after a while; raise if the consumer is gone."""
+        if not self._letters and self._trouble is None:
+            await self._wait()
+        if self._trouble is not None:
+            raise PeerError(f"the broker answered {self._trouble}")
+        letters, self._letters = self._letters, []
+        return letters
+
+    async def _wait(self) -> None:
+        now = time.monotonic()
+        if self._left <= 0 or now - self._since > FETCH + LOST:
+            self._left, self._since = BATCH, now
+            self._asked += 1
+            request = json.dumps({"batch": BATCH, "expires": int(FETCH * 1e9)}).encode()
+            await self._client.publish(self._subject, request, reply=f"{self._replies}.{self._asked}")
+        self._news = asyncio.get_running_loop().create_future()
+        await asyncio.wait((self._news,), timeout=FETCH + LOST)
+        self._news = None
+
+    async def _take(self, message: Msg) -> None:
+        if not message.subject.startswith(self._replies):
+            self._letters.append(message)
+            self._left -= 1
+        elif message.subject != f"{self._replies}.{self._asked}":
+            return  # about an earlier request
+        elif (status := (message.headers or {}).get("Status")) in NOTHING_YET:
+            self._left = 0
+        else:
+            self._trouble = f"{status} {(message.headers or {}).get('Description', '')}".strip()
+        if self._news is not None and not self._news.done():
+            self._news.set_result(None)

@@ -1,0 +1,222 @@
+"""Tables that are larger than memory: read in batches, trained on block by block, equal to the same table in memory."""
+
+from __future__ import annotations
+
+import gc
+import os
+import re
+import tracemalloc
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+import tacit
+from tacit import scratch
+from tacit.errors import LocalError
+from tacit.federation import streams
+from tacit.numeric.consensus import rows as consensus_rows
+from tacit.numeric.svm import box_dual
+
+BY_ROWS: dict[str, Any] = {"partition": "horizontal"}
+MODELS: dict[str, Callable[[], Any]] = {
+    "linear SVM": lambda: tacit.PanSVC(kernel="linear", C=0.1, class_weight="balanced"),
+    "single rows": lambda: tacit.PanSVC(kernel="linear", C=0.1, min_count=1, accept_risk=True),
+    "machine": lambda: tacit.SecureELMClassifier(n_hidden=20, random_state=0),
+    "weighted machine": lambda: tacit.SecureELMClassifier(n_hidden=20, random_state=0, class_weight="balanced"),
+    "regression": lambda: tacit.SecureELMRegressor(n_hidden=20, random_state=0, activation="tanh"),
+    "consensus": lambda: tacit.ConsensusSVC(kernel="linear", tol=0.05, max_rounds=40),
+}
+
+FEWER = {"linear SVM": {"max_rounds": 5}}  # rounds, where tracing makes all slow
+
+
+def write(place: Path, *, rows: int = 1500, columns: int = 5, labels: tuple[Any, Any] = (0, 1)) -> list[Path]:
+    """Write a folder of three files for each party, and return the folders."""
+    rng, found = np.random.default_rng(7), []
+    for party in "abc":
+        folder = place / party
+        folder.mkdir()
+        X = rng.normal(size=(rows, columns))
+        y = np.where(X[:, 0] - X[:, 1] + 0.7 * rng.normal(size=rows) > 0, labels[1], labels[0])
+        table = pa.table({**{f"f{j}": X[:, j] for j in range(columns)}, "label": y})
+        for k, start in enumerate(range(0, rows, rows // 3)):
+            parquet.write_table(table.slice(start, rows // 3), folder / f"{k}.parquet")
+        found.append(folder)
+    return found
+
+
+def both(folders: list[Path]) -> tuple[tacit.Federation, tacit.Federation]:
+    """Return the same files in memory and on disk."""
+    return tacit.from_files(folders, **BY_ROWS), tacit.from_files(folders, **BY_ROWS, stream=True)
+
+
+@pytest.fixture(autouse=True)
+def _few_rows_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let small arrays lie on disk, and batches be small."""
+    monkeypatch.setattr(scratch, "LARGE", 256)
+    monkeypatch.setattr(streams, "CELLS", 1000)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_streamed_table_gives_the_model_of_the_same_table_in_memory(name: str, tmp_path: Path) -> None:
+    here, streamed = both(write(tmp_path))
+    assert streamed.streamed
+    assert not here.streamed
+    one, other = MODELS[name]().fit(here), MODELS[name]().fit(streamed)
+    for field in ("w", "b", "beta"):
+        if hasattr(one.model_, field):
+            np.testing.assert_array_equal(getattr(one.model_, field), getattr(other.model_, field))
+    np.testing.assert_allclose(one.predict(here), other.predict(streamed), rtol=0, atol=1e-9)
+    assert one.score(here) == pytest.approx(other.score(streamed), abs=1e-12)
+
+
+def test_rows_of_a_consensus_are_visited_block_by_block_alike_in_memory_and_on_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here, streamed = both(write(tmp_path, rows=600))
+    asked = {"tol": 1e-3, "max_rounds": 300}
+    whole = MODELS["consensus"]().set_params(**asked).fit(here)
+    monkeypatch.setattr(box_dual, "BLOCK", 150)
+    monkeypatch.setattr(consensus_rows, "BLOCK", 150)
+    one, other = (MODELS["consensus"]().set_params(**asked).fit(each.forget()) for each in (here, streamed))
+    np.testing.assert_array_equal(one.model_.w, other.model_.w)
+    np.testing.assert_allclose(one.model_.w, whole.model_.w, atol=2e-2)
+
+
+def test_labels_may_be_texts_and_columns_in_another_order(tmp_path: Path) -> None:
+    folders = write(tmp_path, labels=("ill", "well"))
+    for file in folders[1].iterdir():
+        table = parquet.read_table(file)
+        parquet.write_table(table.select(table.column_names[::-1]), file)
+    here, streamed = both(folders)
+    one, other = (MODELS["machine"]().fit(each) for each in (here, streamed))
+    assert other.classes_.tolist() == ["ill", "well"]
+    np.testing.assert_array_equal(one.model_.beta, other.model_.beta)
+
+
+def test_a_column_may_be_the_name_of_folders(tmp_path: Path) -> None:
+    folders = write(tmp_path)
+    for folder in folders:
+        for k, file in enumerate(sorted(folder.iterdir())):
+            (folder / f"year={2020 + k}").mkdir()
+            file.rename(folder / f"year={2020 + k}" / file.name)
+    here, streamed = both(folders)
+    assert streamed.features == here.features
+    np.testing.assert_array_equal(streamed.pooled()[0], here.pooled()[0])
+
+
+def test_one_file_for_each_party_streams_too(tmp_path: Path) -> None:
+    files = [folder / "0.parquet" for folder in write(tmp_path)]
+    names = ("a", "b", "c")
+    here = tacit.from_files(files, **BY_ROWS, names=names)
+    streamed = tacit.from_files(files, **BY_ROWS, names=names, stream=True)
+    np.testing.assert_array_equal(streamed.pooled()[0], here.pooled()[0])
+
+
+def test_slices_of_a_streamed_table_lie_on_disk(tmp_path: Path) -> None:
+    here, streamed = both(write(tmp_path))
+    chosen = streamed[["f1", "f0"]]
+    assert chosen.streamed
+    np.testing.assert_array_equal(chosen.pooled()[0], here.pooled()[0][:, [1, 0]])
+    train, test = tacit.train_test_split(streamed, test_size=0.3, random_state=0)
+    assert train.streamed
+    same, rest = tacit.train_test_split(here, test_size=0.3, random_state=0)
+    np.testing.assert_array_equal(train.pooled()[0], same.pooled()[0])
+    assert MODELS["machine"]().fit(same).score(rest) == MODELS["machine"]().fit(train).score(test)
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="needs Linux")
+def test_scratch_files_have_no_name_and_are_gone_with_the_federation(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folders, place = write(tmp_path), tmp_path / "scratch"
+    place.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(place))
+    streamed = tacit.from_files(folders, **BY_ROWS, stream=True)
+    model = MODELS["linear SVM"]().fit(streamed)
+    assert count_opened(place) > 0
+    assert not list(place.iterdir())
+    del streamed
+    gc.collect()
+    assert count_opened(place) == 0
+    assert model.n_iter_ > 0  # the model needs none of it
+
+
+def count_opened(place: Path) -> int:
+    """Return how many files of a folder this process has open."""
+    found = 0
+    for descriptor in Path("/proc/self/fd").iterdir():
+        try:
+            found += str(place) in str(descriptor.readlink())
+        except FileNotFoundError:  # the one by which this folder was listed
+            continue
+    return found
+
+
+@pytest.mark.parametrize("name", ["linear SVM", "machine"])
+def test_memory_does_not_hold_the_cells(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(streams, "CELLS", 50_000)
+    monkeypatch.setattr(scratch, "CELLS", 20_000)
+    monkeypatch.setattr("tacit.numeric.features.elm.BLOCK", 20_000)
+    monkeypatch.setattr("tacit.numeric.features.elm.STREAMED", 20_000)
+    folders = write(tmp_path, rows=6000, columns=100)
+    streamed = tacit.from_files(folders, **BY_ROWS, stream=True)
+    MODELS[name]().set_params(**FEWER.get(name, {})).fit(streamed[:1500])  # what is imported and compiled once
+    tracemalloc.start()
+    try:
+        MODELS[name]().set_params(**FEWER.get(name, {})).fit(streamed.forget())
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 6000 * 100 * 8  # of one party of three
+
+
+def test_more_rows_than_the_memory_allows_are_refused_before_they_are_read(tmp_path: Path) -> None:
+    folders = write(tmp_path)
+    with pytest.raises(LocalError, match=re.escape("memory='100MB' is less: raise memory, or share the rows out")):
+        tacit.from_files(folders, **BY_ROWS, stream=True, memory="100MB")
+    with pytest.raises(LocalError, match=re.escape("'memory' parameter of Federation must be a number of bytes")):
+        tacit.from_files(folders, **BY_ROWS, stream=True, memory="much")
+
+
+def test_what_cannot_be_streamed_says_so(tmp_path: Path) -> None:
+    folders = write(tmp_path)
+    streamed = tacit.from_files(folders, **BY_ROWS, stream=True)
+    with pytest.raises(LocalError, match=r"needs all records in memory.*leave that out, or use.*pan_svm"):
+        tacit.GramSVC(accept_risk=True).fit(streamed)
+    with pytest.raises(LocalError, match="needs all records in memory with kernel='rbf'.*set kernel='linear'"):
+        tacit.PanSVC().fit(streamed)
+    with pytest.raises(LocalError, match="with probability=True.*set probability=False"):
+        tacit.SecureELMClassifier(probability=True).fit(streamed)
+    with pytest.raises(LocalError, match="this is a vertical split: leave it out"):
+        tacit.from_files(folders, partition="vertical", stream=True)
+    with pytest.raises(LocalError, match="carries numbers only, and raw is for others"):
+        tacit.from_files(folders, **BY_ROWS, raw=True, stream=True)
+    text = tmp_path / "d.csv"
+    text.write_text("f0,label\n1,0\n")
+    with pytest.raises(LocalError, match=r"reads Parquet files, or folders of them: write d.csv as Parquet"):
+        tacit.from_files([text], **BY_ROWS, stream=True)
+
+
+def test_a_missing_value_is_refused_with_its_place(tmp_path: Path) -> None:
+    folders = write(tmp_path)
+    table = parquet.read_table(folders[0] / "2.parquet")
+    cells = table.column("f1").to_numpy().copy()
+    cells[-1] = np.nan
+    parquet.write_table(table.set_column(1, "f1", pa.array(cells)), folders[0] / "2.parquet")
+    with pytest.raises(LocalError, match=r"Input X contains NaN: column 'f1' of a, from row \d+ on,"):
+        tacit.from_files(folders, **BY_ROWS, stream=True)
+
+
+def test_a_full_disk_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "posix_fallocate", full)
+    with pytest.raises(LocalError, match=r"No space left on device.*let TMPDIR name a folder of a larger disk"):
+        scratch.make_array((10,), np.float64)
