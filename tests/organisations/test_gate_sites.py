@@ -6,9 +6,11 @@ import re
 
 import pytest
 from sklearn.datasets import load_breast_cancer
+from typer.testing import CliRunner
 
 import tacit
 from organisations.row_sites import started
+from tacit.cli.app import app
 from tacit.consortium.jobs.folder import SENT, folders
 from tacit.study.gate import NotReleasedError
 
@@ -49,3 +51,9 @@ def test_the_strictest_hospital_decides_whether_the_analyst_gets_the_model(sites
     assert len((job.path / SENT).read_bytes()) < 2000  # the table, and no model
     analysts = {each.id: each.public for each in folders(sites.folder("analyst") / "state")}
     assert [*vars(analysts[job.id])["values"]] == ["gate"]
+    model_file = sites.folder("analyst") / "model.tacit"
+    asked = ["resume", job.id[:8], "--model", str(model_file), "--config", str(sites.config("analyst"))]
+    said = CliRunner().invoke(app, asked)
+    assert said.exit_code == 1
+    assert "is not released, membership" in " ".join(said.output.split())
+    assert not model_file.exists()

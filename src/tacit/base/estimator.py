@@ -195,13 +195,18 @@ class Federated(Simulation, Savable, Public, BaseEstimator):  # type: ignore[mis
 
     def _federate_records(self, X: Any, y: Any, sample_weight: Any, *, varied: bool = True) -> Federation:
         refuse_texts(X, type(self).__name__)
-        records, labels = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2, y_numeric=self.NUMBERS)
+        gaps = self.takes_gaps
+        finite = "allow-nan" if gaps else True
+        records, labels = validate_data(
+            self, X, y, dtype=np.float64, ensure_min_samples=2, y_numeric=self.NUMBERS, ensure_all_finite=finite
+        )
         self._check_targets(labels)
         if sample_weight is not None:
             sample_weight = _check_sample_weight(sample_weight, records)
         if varied:
             self._check_variety(labels if sample_weight is None else labels[sample_weight > 0])
-        return self._simulate(records, labels, partition=self.partition_, sample_weight=sample_weight)
+        more: dict[str, Any] = {"sample_weight": sample_weight, "allow_missing": gaps}
+        return self._simulate(records, labels, partition=self.partition_, **more)
 
     def _check_variety(self, y: Array) -> None:
         """Refuse plain arrays whose targets are too much alike."""

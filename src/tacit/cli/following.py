@@ -25,6 +25,7 @@ from tacit.consortium.site.telling import WAITING, describe_end, describe_progre
 from tacit.errors import PeerError
 from tacit.registry import kind_of
 from tacit.report.words import cost_of, count, listing
+from tacit.study.gate import check_released, is_withheld
 
 Wait = Annotated[bool, Option("--wait/--no-wait", help="Follow the job to its end.")]
 TOLD = ("state", "answers", "rounds", "bytes", "seconds", "attempt", "without")  # of the news, in JSON
@@ -58,12 +59,14 @@ def follow(analyst: Analyst, job: Job, *, after: int = 0, wait: bool, as_json: b
         if news is None:
             raise PeerError(describe_end(job, None))
         result = analyst.result(job) if news.state == "finished" else None
-    if result is not None:
+    withheld = result is not None and is_withheld(result.public.values)
+    if result is not None and not withheld:
         write_files(job, news, result, files)
     if as_json:
-        _print_json(job, news, result, files)
+        _print_json(job, news, result, Files() if withheld else files)
     if result is None:
         raise PeerError(f"{describe_end(job, news)}{describe_remedy(news, f'tacit resume {job.id[:8]}')}")
+    check_released(result.public.values)
     if not as_json:
         _print_end(job, news, result.public.values, files)
 

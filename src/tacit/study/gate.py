@@ -90,7 +90,12 @@ def withhold(public: Mapping[str, Any]) -> dict[str, Any] | None:
     return {GATE: gate} if isinstance(gate, Gate) and gate.refused else None
 
 
+def is_withheld(values: Any) -> bool:
+    """Return whether the result of a study is the table of a refused model, and nothing else."""
+    return isinstance(values, Mapping) and GATE in values and "told" not in values
+
+
 def check_released(values: Any) -> None:
-    """Raise if the result of a study is the table of a refused model, and nothing else."""
-    if isinstance(values, Mapping) and GATE in values and "told" not in values:
+    """Raise if a model was refused, and is not in the result."""
+    if is_withheld(values):
         raise NotReleasedError(values[GATE].release)

@@ -161,6 +161,7 @@ def test_records_that_lack_values_are_blank_and_not_refused() -> None:
     X, y = IRIS
     gaps = np.where(np.arange(len(X))[:, None] % 50 == 0, np.nan, X)
     federation = Federation.simulate(gaps, y, parties=3, partition="horizontal", seed=0, allow_missing=True)
-    assert PanSVC(kernel="linear", epsilon=50, delta=1e-4).fit(federation).score(X, y) > 0.7
+    for given in ((federation,), (gaps, y)):  # plain records too
+        assert PanSVC(kernel="linear", epsilon=50, delta=1e-4).fit(*given).score(X, y) > 0.7
     with pytest.raises(LocalError, match="Input X contains NaN"):
         PanSVC(kernel="linear").fit(federation)

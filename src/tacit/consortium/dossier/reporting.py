@@ -16,12 +16,17 @@ from tacit.consortium.site.fitted import fit_from
 from tacit.errors import TacitError
 from tacit.report import Report
 from tacit.report.disclosures import traffic
+from tacit.study.gate import GATE, is_withheld
 
 
 def make_report(job: Job, folder: Folder, chain: Reading, ended: Finished | None) -> Report:
     """Return the report of the model that a job made; of a job that made none, what its ledger says."""
     rows = tuple(Row.from_plain(msgspec.structs.astuple(entry)) for entry in chain.entries)
-    return _of_model(job, folder, rows, ended) or _of_run(job, rows, ended)
+    found = _of_model(job, folder, rows, ended) or _of_run(job, rows, ended)
+    told = {} if folder.public is None else vars(folder.public)["values"]
+    if found.release is None and is_withheld(told):  # an analyst has no model, and knows why
+        found.release = told[GATE].release
+    return found
 
 
 def _of_model(job: Job, folder: Folder, rows: tuple[Row, ...], ended: Finished | None) -> Report | None:
