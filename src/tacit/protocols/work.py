@@ -15,7 +15,7 @@ CLUSTERS, MAP, SOLVER, SELECTION = "k-means", "map", "solver", "selection"
 GRAM, PRODUCTS, REPLIES, SCORES = "gram matrix", "products of cells", "replies", "scores"
 LAYER, OUTPUT, SUM = "hidden layer", "output weights", "sum"
 
-USUAL = 40  # rounds of cutting planes over groups
+USUAL, WAVY = 40, 47  # rounds of cutting planes over groups, and over groups of Fourier features
 CONVERGING = 40  # of a solver that ends where its gap is small
 MATRIX = 0.17  # of the scores of one kernel: its matrix
 LONE = 0.75  # of a hidden layer: finding the nodes that few rows reach
@@ -27,17 +27,19 @@ LANDMARK = 1e6  # choosing one, merging and cutting what is too small or too lar
 MULTIPLY = 0.02  # a multiplication in a product of matrices
 EACH = 4.0  # a step over an entry of an array
 KERNEL = 10.0  # a value of a kernel function
-WAVE = 30.0  # a Fourier feature
-FEATURE = 0.6  # reading a feature of a row, in a round
-MARGIN = 130.0  # sorting, bounding and moving a row of a problem, in a round
-MASK = 5.0  # a masked word
+OWN = 18.0  # the same in a large matrix that a holder keeps
+WAVE = 26.0  # a Fourier feature
+FEATURE = 1.7  # reading a feature of a row, in a round
+MARGIN = 110.0  # sorting, bounding and moving a row of a problem, in a round
+WORD, MASK = 1.5, 2.6  # a word of a sum, and its mask for each peer
+ADDED = 12.0  # reading a word of a sum that is open, beside adding that of each party
+DOT, CROSSED = 8.0, 30.0  # a party's own part of an entry of a gram matrix, of its columns or of single cells
 CELL = 30.0  # a product of two cells under encryption
 MEDIAN = 50.0  # a value of which a median is sought
-PIVOT = 1.7e-3  # an entry of a kernel matrix for each of its records, in a solver of the dual
-SHARED, SQUARED = 0.75, 3.5  # a byte of shares that a party sends or receives; an entry of a product of their matrices
-CIPHER = 18.0  # a byte of encrypted products of whole rows that a party sends or receives
-MIXED, MIXING = 9.5, 7e8  # the same of single cells, and what comes on top once
-DUAL = 5.0  # an entry of a holder's own kernel matrix, in a round of a consensus
+PIVOT, VISITED = 2e-3, 14.0  # an entry of a kernel matrix for each of its records, in a solver of the dual, and at most
+SHARED, SQUARED = 0.32, 0.083  # a byte of shares that a party sends or receives; a multiplication of their matrices
+DUAL = 3.8  # an entry of a holder's own kernel matrix, in a round of a consensus
+FLAT = 175.0  # a cell of a holder's own rows, in a round of a consensus without a kernel
 
 
 def cluster_work(rows: int, count: int, columns: int, groups: int) -> Phase:
@@ -57,9 +59,11 @@ def map_work(rows: int, count: int, columns: int, *, kernels: int = 1, waves: bo
     return Phase(MAP, holders=kernels * rows * count * each + EACH * rows * columns)
 
 
-def planes_work(rows: int, width: int, pools: int, parties: int, *, kernels: int = 1, prices: int = 1) -> Phase:
+def planes_work(
+    rows: int, width: int, pools: int, parties: int, *, kernels: int = 1, prices: int = 1, waves: bool = False
+) -> Phase:
     """Return the work of cutting planes for so many problems at once, with so many kernels and prices."""
-    rounds = usual_rounds(prices)
+    rounds = usual_rounds(prices, waves=waves)
     return Phase(
         SOLVER,
         holders=rounds * (rows * (kernels * FEATURE * width + pools * MARGIN) + parties * (pools - 1) * CALL),
@@ -68,9 +72,9 @@ def planes_work(rows: int, width: int, pools: int, parties: int, *, kernels: int
     )
 
 
-def usual_rounds(prices: int) -> int:
+def usual_rounds(prices: int = 1, *, waves: bool = False) -> int:
     """Return how many rounds cutting planes take at so many prices, each of which begins with the cuts of the last."""
-    return USUAL * (1 + prices) // 2
+    return (WAVY if waves else USUAL) * (1 + prices) // 2
 
 
 def selection_work(rows: int, drops: int) -> Phase:
@@ -83,32 +87,28 @@ def count_left(columns: int, drops: Sequence[int]) -> list[int]:
     return [columns - sum(drops[:t]) for t in range(len(drops))]
 
 
-def gram_work(records: int, parties: int) -> Phase:
-    """Return the work of a gram matrix that is summed under masks."""
+def gram_work(records: int, parties: int, each: float = DOT) -> Phase:
+    """Return the work of a gram matrix that is summed under masks, of which an entry takes each party so much."""
     entries = records * records // 2
-    return Phase(GRAM, holders=mask_work(entries, parties).holders, coordinator=3 * EACH * entries)
+    own = mask_work(entries, parties).holders + entries * parties * each
+    return Phase(GRAM, holders=own, coordinator=entries * (ADDED + parties))
 
 
 def mask_work(words: int, parties: int) -> Phase:
-    """Return the work of a sum of so many words of each party under masks."""
-    return Phase(SUM, holders=words * parties * (EACH + MASK * parties))
+    """Return the work of a sum of so many words of each party under masks, one for each two of them."""
+    return Phase(SUM, holders=words * parties * (WORD + MASK * (parties - 1)))
 
 
 def crossed_phases(records: int, columns: int, parties: int) -> tuple[Phase, ...]:
     """Return the phases of a gram matrix of cells that different parties own."""
     crossed = CELL * records * records * columns * (parties - 1)
-    bands = 10 * EACH * columns * records * records / 2
-    return Phase(PRODUCTS, holders=crossed), Phase(REPLIES, holders=0.2 * crossed), Phase(GRAM, holders=bands)
-
-
-def cipher_work(moved: int, partition: str) -> Phase:
-    """Return the work of encrypted products, of which all parties send and receive so many bytes."""
-    return Phase(PRODUCTS, holders=CIPHER * moved if partition == "horizontal" else MIXED * moved + MIXING)
+    bands = gram_work(records, parties, CROSSED)
+    return Phase(PRODUCTS, holders=crossed), Phase(REPLIES, holders=0.2 * crossed), bands
 
 
 def dual_phases(records: int, classes: int, scored: float) -> tuple[Phase, ...]:
     """Return the phases of solving all problems on a kernel matrix, after scores that are worth so many trainings."""
-    pivots = PIVOT * records * (classes if classes > 2 else 1)  # noqa: PLR2004 - two classes are one problem
+    pivots = min(PIVOT * records, VISITED) * (classes if classes > 2 else 1)  # noqa: PLR2004 - two classes are one problem
     entries = records * records
     scores = Phase(SCORES, coordinator=scored * entries * (EACH + 0.8 * pivots))
     return (*((scores,) if scored else ()), Phase(SOLVER, coordinator=entries * (KERNEL + pivots)))
@@ -129,8 +129,14 @@ def consensus_phases(
     rows: int, width: int, columns: int, problems: int, parties: int, *, bent: bool
 ) -> tuple[Phase, ...]:
     """Return the phases of a consensus over rows; with a kernel every holder works on that of its own rows."""
-    entries = rows * rows / parties if bent else 35.0 * rows * columns
-    solver = Phase(SOLVER, holders=CONVERGING * problems * entries * DUAL, messages=CONVERGING * parties * ROUND)
+    rounds, entries = consensus_rounds(parties), rows * rows / parties
+    each = entries * DUAL if bent else rows * columns * FLAT
+    solver = Phase(SOLVER, holders=rounds * problems * each, messages=rounds * parties * ROUND)
     if not bent:
         return map_work(rows, 0, columns), solver
-    return cluster_work(rows, width, columns, parties), Phase(MAP, holders=entries * KERNEL), solver
+    return cluster_work(rows, width, columns, parties), Phase(MAP, holders=entries * OWN), solver
+
+
+def consensus_rounds(parties: int) -> int:
+    """Return how many rounds a consensus over rows takes, in which more parties are longer apart."""
+    return 42 + 4 * parties

@@ -71,6 +71,20 @@ def test_the_shares_add_up_to_the_integer_product(name, data):
 
 
 @pytest.mark.parametrize("name", ["bfv", "paillier"])
+def test_the_effort_of_a_plan_counts_the_bytes_that_are_sent_and_grows_with_what_is_multiplied(name):
+    rng, way = np.random.default_rng(0), make_engine(name, 4)
+    plan, wider = plan_dense(40, 3, 2), plan_dense(40, 300, 4)
+    A, B = (rng.integers(-BOUND, BOUND, size=(rows, 2)) for rows in (40, 3))
+    upload = way.upload(secret_of(way), by_columns(A))
+    reply, _ = way.reply(upload, plan, [B], pads())
+    few, many = way.effort(plan), way.effort(wider)
+    assert few.bytes == upload.size + reply.size
+    assert 0 < few.upload < many.upload
+    assert 0 < few.reply < many.reply
+    assert 0 < few.finish < many.finish
+
+
+@pytest.mark.parametrize("name", ["bfv", "paillier"])
 @pytest.mark.parametrize("sign", [1, -1])
 def test_the_largest_product_does_not_wrap(name, sign):
     A, B = np.full((2, 127), BOUND), np.full((3, 127), sign * BOUND)

@@ -43,7 +43,7 @@ from tacit.crypto.products.bfv_layout import (
     strips,
     strips_of,
 )
-from tacit.crypto.products.engines import BITS, BOUND, STATISTICAL, Masks, Plan, check_matrices, draw_words
+from tacit.crypto.products.engines import BITS, BOUND, STATISTICAL, Effort, Masks, Plan, check_matrices, draw_words
 from tacit.crypto.products.seal_bytes import Form, Memory, SealObject, coefficients, form, plaintext, report_other_form
 from tacit.errors import LocalError, PeerError
 
@@ -56,6 +56,11 @@ ERROR = 22
 REFUSED = (RuntimeError, ValueError, IndexError)  # what the library raises
 WIDTHS = range(2, 60)  # of t, in bits
 ONE_PRIME = 48  # up to here t fits under one prime, with room for the noise of switching
+
+# nanoseconds on a usual machine: making the keys of an upload and of a reply, a ciphertext of the upload at both sides,
+# a reply at both sides, and one of the products that it is the sum of
+KEYS, ENCRYPTION, OPENING = (16e6, 11e6), 2.9e6, 1.6e6
+REPLY, PRODUCT, DECRYPTION = 6.2e6, 1.1e6, 1.7e6
 
 
 class Scheme:
@@ -271,11 +276,18 @@ class Bfv:
             )
         return self._shares(plan, layout, np.stack([words for words, _ in found]))
 
-    def nbytes(self, plan: Plan) -> int:
-        """Return how many bytes an upload and its reply have."""
-        s = scheme(self.bits)
-        up, down = len(numbers(plan.lengths, self.fold)), len(stretches(plan, self.fold))
-        return s.public.nbytes + s.column.nbytes * up + s.reply.nbytes * down
+    def effort(self, plan: Plan) -> Effort:
+        """Return what a plan takes: its ciphertexts, and the polynomials that replies are made of."""
+        s, layout = scheme(self.bits), stretches(plan, self.fold)
+        up, down = len(numbers(plan.lengths, self.fold)), len(layout)
+        own = [len(strips_of(block, plan.lengths, self.fold)) for block in plan.blocks]
+        factors = sum(own[x.block] for row in layout for x in row)
+        return Effort(
+            s.public.nbytes + s.column.nbytes * up + s.reply.nbytes * down,
+            upload=KEYS[0] + ENCRYPTION * up,
+            reply=OPENING * up + REPLY * down + PRODUCT * factors,
+            finish=KEYS[1] + DECRYPTION * down,
+        )
 
     def _open_upload(
         self, s: Scheme, memory: Memory, upload: U8, lengths: tuple[int, ...]

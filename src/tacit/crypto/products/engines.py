@@ -62,6 +62,20 @@ class Plan:
         return tuple((self.lengths[b.columns[0]], b.rows) for b in self.blocks)
 
 
+@dataclass(frozen=True)
+class Effort:
+    """What a plan takes: bytes of upload and reply, and nanoseconds of one core of a usual machine.
+
+    upload: what P does once for all peers that it sends the same columns. reply: what Q does. finish: what P does with
+    the reply.
+    """
+
+    bytes: int
+    upload: float = 0.0
+    reply: float = 0.0
+    finish: float = 0.0
+
+
 def plan_dense(rows: int, others: int, columns: int) -> Plan:
     """Return a plan of one block: a `rows` x `columns` matrix times the transpose of an `others` x `columns` one."""
     return Plan((rows,) * columns, (Block(tuple(range(columns)), others),))
@@ -109,8 +123,8 @@ class Engine(Protocol):
         """Return the share S_P."""
         ...
 
-    def nbytes(self, plan: Plan) -> int:
-        """Return how many bytes an upload and its reply have."""
+    def effort(self, plan: Plan) -> Effort:
+        """Return what a plan takes; nothing is computed."""
         ...
 
 

@@ -123,15 +123,17 @@ def narrow(plan: DualPlan, columns: int) -> Moved:
     return table + squaring(triangle_size(d), plan.squares.levels) + newton + made + weights
 
 
-def cost_of(moved: Moved, roster: Roster, squared: int = 0) -> Cost:
-    """Return rounds, bytes sent and received by each party, and work; matrices of so many records are squared."""
+def cost_of(moved: Moved, roster: Roster, multiplied: int = 0) -> Cost:
+    """Return rounds, bytes sent and received by each party, and work.
+
+    So many multiplications are in products of matrices: every holder makes them, and who deals makes them of masks.
+    """
     others, rounds = len(roster[Holder]) - 1, moved.openings + moved.deals + AT_FIRST
     to_peers = 2 * others * (WORD * moved.opened + AROUND * moved.openings)
     dealt = WORD * moved.dealt + AROUND * moved.deals * len(roster[Holder])
     sizes = dict.fromkeys(roster.parties, to_peers) | {roster[Coordinator][0]: dealt}
     sizes[roster[Holder][-1]] += WORD * moved.dealt
-    own = {p: SQUARED * squared**3 if p in roster[Holder] else 0.0 for p in roster.parties}
-    work = {p: round(SHARED * size + own[p]) for p, size in sizes.items()}
+    work = {p: round(SHARED * size + SQUARED * multiplied) for p, size in sizes.items()}
     return Cost(rounds=rounds, bytes=sizes, work=work)
 
 
@@ -142,7 +144,8 @@ def estimate_training(planned: Planned) -> Cost:
     plan = guess_plan(n, planned.complete)
     linear = planned.complete["kernel"] == LINEAR
     rest = narrow(plan, COLUMNS) if linear else whole(plan)
-    return cost_of(made + rest + solving(plan), planned.roster, COLUMNS if linear else n)
+    multiplied = n * n * COLUMNS if linear else plan.squares.levels * n**3
+    return cost_of(made + rest + solving(plan), planned.roster, multiplied)
 
 
 def estimate_answers(planned: Planned) -> Cost:

@@ -71,10 +71,9 @@ from tacit.protocols.scores.fold_scores import MOST as FOLDS
 from tacit.protocols.scores.fold_scores import fold_scores
 from tacit.protocols.scores.platt import platt
 from tacit.protocols.table_facts import CLASS_SIZES, CLASSES_OF_PARTY
-from tacit.protocols.work import MAP, USUAL, consensus_phases
+from tacit.protocols.work import MAP, USUAL, consensus_phases, consensus_rounds
 
 MOST = 20_000  # rows of a party with a kernel, which keeps the matrix of their products
-AVERAGES = 85  # rounds, in an estimate
 PLANES = 4  # messages, one after the other, of a round of cutting planes
 PATIENCE, APART = 100, 0.1  # after so many rounds residuals of this size do not end well
 
@@ -338,15 +337,15 @@ def small(params: Params) -> Params:
 
 
 def estimate(planned: Planned) -> Cost:
-    """Estimate the cost of `AVERAGES` rounds, of one problem.
+    """Estimate the cost of the usual rounds, of one problem.
 
     Averages are as long as there are columns, or landmarks.
     """
-    params = planned.params
+    params, averages = planned.params, consensus_rounds(len(planned.roster[Holder]))
     landmarks = ENOUGH if params.get("landmarks", "auto") == "auto" else params["landmarks"]
     width = COLUMNS if params.get("kernel", "linear") == "linear" else landmarks
-    each = 8 * (AVERAGES * (2 * width + 10) + width * width)
-    rounds = planned.rehearse(SMALL).rounds + (AVERAGES - 3) * 2
+    each = 8 * (averages * (2 * width + 10) + width * width)
+    rounds = planned.rehearse(SMALL).rounds + (averages - 3) * 2
     if params.get("probability"):  # cutting planes without each fold
         each += 8 * USUAL * FOLDS * (len(STEPS) + 2 * width)
         rounds += (USUAL - 3) * PLANES

@@ -43,7 +43,7 @@ from tacit.protocols.consensus.rest import consensus_watch, rate_answers
 from tacit.protocols.consensus.settings import RowSvm
 from tacit.protocols.consensus.space import Space
 from tacit.protocols.witness import Voice
-from tacit.protocols.work import CONVERGING, SOLVER
+from tacit.protocols.work import SOLVER, consensus_rounds
 
 INNER, TIGHT = 0.1, 1e-10  # a party solves its own rows to a tenth of the dual residual, between this and tol
 BLIND = 10.0  # the first rho where nothing about the data is opened
@@ -170,7 +170,7 @@ def rounds(
     """
     s = run.carry(mine=run.local(Holder, start_at_zero, rows, start, scheme), agreed=start, count=0)
     run.phase(SOLVER)
-    for t in run.rounds(most, s, usual=CONVERGING, until=scheme.tol):
+    for t in run.rounds(most, s, usual=consensus_rounds(scheme.holders), until=scheme.tol):
         before = s.agreed
         s.mine = run.local(Holder, step, rows, s.mine, before, scheme, t, voice.fixed)
         total = voice.sum_to_coordinator(run.local(Holder, read_told, s.mine), "weights")

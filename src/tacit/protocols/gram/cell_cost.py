@@ -7,6 +7,8 @@ vectors.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from tacit.choreo import Asker, Coordinator, Holder, Roster
@@ -21,11 +23,25 @@ from tacit.protocols.products.cell_products import Scheme, plan_of
 
 VECTORS = 100
 POINT = 32  # bytes of a hashed feature
-Traffic = dict[str, int]
+SENT = 18.0  # nanoseconds on a usual machine: making or reading a byte of what is encrypted cell by cell
+
+
+@dataclass(frozen=True)
+class Moved:
+    """The bytes that a site sends and receives for products, and its work in them, in nanoseconds."""
+
+    bytes: float = 0.0
+    work: float = 0.0
+
+    def __add__(self, other: Moved) -> Moved:
+        return Moved(self.bytes + other.bytes, self.work + other.work)
+
+
+Traffic = dict[str, Moved]
 
 
 def gram_traffic(params: Params, roster: Roster, records: int) -> Traffic:
-    """Return the bytes that each site sends and receives for a gram matrix."""
+    """Return what each site moves for a gram matrix."""
     owners, packed = _owners(params["partition"], roster[Holder], records), records * (records + 1) // 2
     how = params.get("how", "product")
     if how == "product":
@@ -36,22 +52,26 @@ def gram_traffic(params: Params, roster: Roster, records: int) -> Traffic:
 
 
 def dots_traffic(params: Params, roster: Roster, records: int) -> Traffic:
-    """Return the bytes that each site sends and receives for answers about new records."""
+    """Return what each site moves for answers about new records."""
     new, support = (_owners(params["partition"], roster[Holder], n) for n in (records, VECTORS))
     summed = _sum(roster, 8 * records * (VECTORS + bool(params["squares"])))
     return _add(_products(dots_crossing(new, support), params), summed, roster)
 
 
 def weights_traffic(params: Params, roster: Roster, records: int) -> Traffic:
-    """Return the bytes that each site sends and receives for shares of the weights of a linear model."""
+    """Return what each site moves for shares of the weights of a linear model."""
     del records  # the model has as many support vectors as it has
     way = make_engine(VECTORS, answer_cells(0, COLUMNS).ring_bits, params["key_bits"])
     plan = Plan((params["problems"],) * VECTORS, (Block(tuple(range(VECTORS)), COLUMNS),))
-    return _sum(roster, way.nbytes(plan) + 8 * params["problems"] * (COLUMNS + 1))
+    made = way.effort(plan)
+    moved = _sum(roster, made.bytes + 8 * params["problems"] * (COLUMNS + 1))
+    answering = dict.fromkeys(roster[Holder], Moved(0, made.reply))
+    asking = Moved(0, made.upload + len(answering) * made.finish)
+    return _add(moved, {**answering, roster[Coordinator][0]: asking}, roster)
 
 
 def linear_traffic(params: Params, roster: Roster, records: int) -> Traffic:
-    """Return the bytes that each site sends and receives for answers by shared weights.
+    """Return what each site moves for answers by shared weights.
 
     The coordinator has no part in them.
     """
@@ -61,14 +81,14 @@ def linear_traffic(params: Params, roster: Roster, records: int) -> Traffic:
     scheme = Scheme(params["engine"], cells, params["key_bits"], uploads=1 << cells.ring_bits)
     asker, size = roster[Asker][0], 8 * records * params["problems"]
     told = {
-        p: size * (len(roster[Holder]) - 1 if p == asker or params["partition"] == "horizontal" else 1)
+        p: Moved(size * (len(roster[Holder]) - 1 if p == asker or params["partition"] == "horizontal" else 1))
         for p in roster[Holder]
     }
     return _add(_pairs(crossing, scheme), told, roster)
 
 
 def _add(a: Traffic, b: Traffic, roster: Roster) -> Traffic:
-    return {p: a.get(p, 0) + b.get(p, 0) for p in roster.parties}
+    return {p: a.get(p, Moved()) + b.get(p, Moved()) for p in roster.parties}
 
 
 def _owners(partition: str, parties: tuple[str, ...], records: int) -> Owners:
@@ -82,28 +102,29 @@ def _owners(partition: str, parties: tuple[str, ...], records: int) -> Owners:
 
 
 def _sum(roster: Roster, size: int) -> Traffic:
-    """Return the bytes of every holder's masked words, to the coordinator."""
-    return {**dict.fromkeys(roster[Holder], size), roster[Coordinator][0]: size * len(roster[Holder])}
+    """Return the bytes of every holder's masked words, to the coordinator; the work of sums is counted elsewhere."""
+    return {**dict.fromkeys(roster[Holder], Moved(size)), roster[Coordinator][0]: Moved(size * len(roster[Holder]))}
 
 
 def _products(crossing: Crossing, params: Params) -> Traffic:
-    """Return the bytes of uploads and replies of every pair, at both."""
+    """Return what uploads and replies of every pair move, at both."""
     multiply = Multiply(**{name: params[name] for name in ("engine", "key_bits", "feature_bits") if name in params})
     return _pairs(crossing, Scheme(multiply.engine, multiply.cells(0, crossing.left.shape[1]), multiply.key_bits))
 
 
 def _pairs(crossing: Crossing, scheme: Scheme) -> Traffic:
-    total = dict.fromkeys(crossing.left.rows, 0)
+    total, uploads = dict.fromkeys(crossing.left.rows, Moved()), dict.fromkeys(crossing.left.rows, 0.0)
     for p, q in crossing.pairs:
         if crossing.blocks(p, q):
-            size = scheme.engine(crossing, p).nbytes(plan_of(crossing, p, q))
-            total[p] += size
-            total[q] += size
-    return total
+            made = scheme.engine(crossing, p).effort(plan_of(crossing, p, q))
+            total[p] += Moved(made.bytes, made.finish)
+            total[q] += Moved(made.bytes, made.reply)
+            uploads[p] = made.upload  # one for all
+    return {p: each + Moved(0, uploads[p]) for p, each in total.items()}
 
 
 def _encrypted(owners: Owners, each: int, packed: int, roster: Roster) -> Traffic:
-    """Return the bytes of 001's Algorithm 1.
+    """Return what 001's Algorithm 1 moves.
 
     Every cell goes to every other owner in its column, then a number for each pair of records through all.
     """
@@ -111,12 +132,14 @@ def _encrypted(owners: Owners, each: int, packed: int, roster: Roster) -> Traffi
     sent = {p: {q: each * len(sent_cells(owners, p, q)) for q in parties if q != p} for p in parties}
     moved = {p: sum(sent[p].values()) + sum(sent[q][p] for q in parties if q != p) for p in parties}
     ends = {parties[0]: 1}  # who only sends; all others receive and send on
-    return {**{p: moved[p] + ends.get(p, 2) * each * packed for p in parties}, site: each * packed}
+    passed = {**{p: moved[p] + ends.get(p, 2) * each * packed for p in parties}, site: each * packed}
+    return {p: Moved(size, SENT * size) for p, size in passed.items()}
 
 
 def _tokens(owners: Owners, roster: Roster) -> Traffic:
-    """Return the bytes of all features on their way to the coordinator, and of each holder's table."""
+    """Return what all features on their way to the coordinator move, and each holder's table."""
     parties, site = roster[Holder], roster[Coordinator][0]
     tables = {p: int(owners.masks[p].size) for p in parties}
     passes = POINT * sum(mask.shape[1] for mask in owners.masks.values())
-    return {**{p: tables[p] + 2 * passes for p in parties}, site: sum(tables.values()) + passes}
+    passed = {**{p: tables[p] + 2 * passes for p in parties}, site: sum(tables.values()) + passes}
+    return {p: Moved(size, SENT * size) for p, size in passed.items()}

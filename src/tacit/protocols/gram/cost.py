@@ -5,7 +5,9 @@ Rounds as rehearsed, bytes scaled from rehearsals or counted from the plan of th
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable
+from dataclasses import astuple
 from functools import partial
 
 from tacit.choreo import Roster
@@ -14,12 +16,13 @@ from tacit.choreo.protocol import COLUMNS, LARGE, SMALL, Cost, Params, Planned
 from tacit.choreo.role import Holder
 from tacit.numeric.ring.triangle import count_bands
 from tacit.numeric.scores.grid import schedule
-from tacit.protocols.work import cipher_work, count_trainings, crossed_phases, dual_phases, gram_work
+from tacit.protocols.gram.cell_cost import Moved
+from tacit.protocols.work import count_trainings, crossed_phases, dual_phases, gram_work
 
 COUNTED = 2000  # records, and twice as many: products are counted for these, and larger tables scaled from them
 
 Count = Callable[[int, Params], int]
-Traffic = Callable[[Params, Roster, int], dict[str, int]]
+Traffic = Callable[[Params, Roster, int], dict[str, Moved]]
 Phases = Callable[[Planned], Iterable[Phase]]
 
 
@@ -88,22 +91,28 @@ def count_products(traffic: Traffic, degree: int, phases: Phases = no_phases) ->
         given = planned.complete
         more = count_bands(planned.records, given["band"]) - 1 if "band" in given else 0
         rounds = planned.rehearse(SMALL).rounds + more
-        sizes = _scale(partial(traffic, given, planned.roster), degree, planned.records)
-        products = cipher_work(sum(sizes.values()), given.get("partition", "horizontal"))
-        return Cost(rounds=rounds, bytes=sizes, work=planned.share_work([products, *phases(planned)]))
+        moved, work = _scale(partial(traffic, given, planned.roster), degree, planned.records), Counter[str]()
+        work.update({p: round(each.work) for p, each in moved.items()})
+        work.update(planned.share_work(phases(planned)))
+        return Cost(rounds=rounds, bytes={p: round(each.bytes) for p, each in moved.items()}, work=dict(work))
 
     return cost
 
 
-def _scale(traffic: Callable[[int], dict[str, int]], degree: int, records: int) -> dict[str, int]:
-    """Return bytes by party: counted for few records.
+def _scale(traffic: Callable[[int], dict[str, Moved]], degree: int, records: int) -> dict[str, Moved]:
+    """Return what each party moves: counted for few records.
 
-    For many they lie on the line, or the parabola, through two such counts.
+    For many it lies on the line, or the parabola, through two such counts.
     """
     if records <= 2 * COUNTED:
         return traffic(records)
     (half, whole), t = (traffic(times * COUNTED) for times in (1, 2)), records / COUNTED
+    return {p: Moved(*map(partial(_extend, degree, t), astuple(a), astuple(whole[p]))) for p, a in half.items()}
+
+
+def _extend(degree: int, t: float, half: float, whole: float) -> float:
+    """Return the value at t on the line, or the parabola through zero, that has these two values at 1 and 2."""
     if degree == 1:
-        return {p: round(a + (t - 1) * (whole[p] - a)) for p, a in half.items()}
-    square = {p: max(0.0, whole[p] / 2 - a) for p, a in half.items()}
-    return {p: round(square[p] * t * t + max(0.0, a - square[p]) * t) for p, a in half.items()}
+        return half + (t - 1) * (whole - half)
+    square = max(0.0, whole / 2 - half)
+    return square * t * t + max(0.0, half - square) * t

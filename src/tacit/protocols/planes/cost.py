@@ -14,7 +14,7 @@ from tacit.protocols.column_parameters import OF_SELECTIONS
 from tacit.protocols.planes.pool import STEPS
 from tacit.protocols.planes.problems import Common, Svm, choose_size
 from tacit.protocols.scores.fold_scores import MOST as FOLDS
-from tacit.protocols.work import USUAL, cluster_work, joint_work, map_work, planes_work
+from tacit.protocols.work import cluster_work, joint_work, map_work, planes_work, usual_rounds
 
 SHORTLIST = 10  # candidates of a search
 GROUP = 2  # rows of a group in a rehearsal, unless every row is one
@@ -72,13 +72,13 @@ class Sizes:
 
 
 def training_cost(planned: Planned) -> Cost:
-    """Estimate the cost of `USUAL` rounds, of one problem and `COLUMNS` columns."""
-    params = planned.params
+    """Estimate the cost of the usual rounds, of one problem and `COLUMNS` columns."""
+    params, usual = planned.params, usual_rounds(waves=_waves(_guess(planned)[0]))
     short, long = (planned.rehearse(LARGE, max_rounds=n) for n in (3, 4))
     size = COLUMNS if params["kernel"] == "linear" else _features(planned)
     problems = 1 + (FOLDS if params.get("probability") else 0)
-    each = 8 * (USUAL * problems * (len(STEPS) + 2 * size) + 2 * size * COLUMNS + size * size)
-    rounds = short.rounds + (USUAL - 3) * (long.rounds - short.rounds)
+    each = 8 * (usual * problems * (len(STEPS) + 2 * size) + 2 * size * COLUMNS + size * size)
+    rounds = short.rounds + (usual - 3) * (long.rounds - short.rounds)
     return estimate_sums(planned, rounds, each, training_phases(*_guess(planned), problems))
 
 
@@ -92,7 +92,7 @@ def search_cost(planned: Planned) -> Cost:
     kernels, rehearsed = (_kernels(given["candidates"]) for given in (params, {**params, **shortlist(params)}))
     prices, folds = max(kernels.values()), params.get("cv", FOLDS)
     size, pools = _features(planned), len(kernels) * folds
-    rounds = USUAL * (1 + prices) // 2
+    rounds = usual_rounds(prices, waves=_waves(_guess(planned)[0]))
     each = 8 * (rounds * pools * (len(STEPS) + 2 * size) + 2 * size * COLUMNS + len(kernels) * size * size)
     trainings = max(1, max(rehearsed.values()) + int(params.get("refit", True)))
     steps = max(1, round((long.rounds - short.rounds) / trainings))  # of one round
@@ -121,15 +121,15 @@ def plan_training(run: Run, ground: Common, folds: int = 1, kernels: int = 1, pr
 
 def training_phases(svm: Svm, of: Sizes, folds: int = 1, kernels: int = 1, prices: int = 1) -> tuple[Phase, ...]:
     """Return the phases of such trainings of these sizes."""
-    bent = svm.kernel != "linear"
+    bent, waves = svm.kernel != "linear", _waves(svm)
     size, groups = choose_size(svm, of.rows, of.columns) if bent else 0, of.parties
     groups *= of.classes if svm.min_count != 1 else 1
     joint, local = joint_work(of.rows, of.columns), cluster_work(of.rows, size, of.columns, groups)
     pools = folds * kernels * of.pairs
     return (
-        *((joint if svm.landmark_source == "joint" else local,) if bent and svm.landmark_source != "fourier" else ()),
-        map_work(of.rows, size, of.columns, kernels=kernels, waves=svm.landmark_source == "fourier"),
-        planes_work(of.rows, size or of.columns, pools, of.parties, kernels=kernels, prices=prices),
+        *((joint if svm.landmark_source == "joint" else local,) if bent and not waves else ()),
+        map_work(of.rows, size, of.columns, kernels=kernels, waves=waves),
+        planes_work(of.rows, size or of.columns, pools, of.parties, kernels=kernels, prices=prices, waves=waves),
     )
 
 
@@ -149,6 +149,11 @@ def _features(planned: Planned) -> int:
     """Return how many features a map has, of a table of `COLUMNS` columns."""
     svm, sizes = _guess(planned)
     return choose_size(svm, sizes.rows, sizes.columns)
+
+
+def _waves(svm: Svm) -> bool:
+    """Return whether the map is made of Fourier features."""
+    return svm.kernel != "linear" and svm.landmark_source == "fourier"
 
 
 def _guess(planned: Planned) -> tuple[Svm, Sizes]:
