@@ -6,6 +6,7 @@
 # make docs     the documentation as a site, into build/site
 # make dist     sdist and wheel, the same bytes from the same source, into dist
 # make kit      one archive that installs on a machine without a network, into dist
+# make sample   the dossier that the documentation shows, of a study between processes of this machine
 # make gallery  the notebooks of docs/gallery, executed anew
 # make results  measures what the pages of the papers show, into docs/results; QUICK=1 for less, ONLY="gram elm" for some
 # make figures  drawings of papers 000, 003 and 004, into build/figures; QUICK=1 for fewer points
@@ -18,7 +19,7 @@ NETWORK := $(VENV)/.ready-network
 TESTS  := $(VENV)/.ready-tests
 QUICK  ?=
 
-.PHONY: demo demo-network test test-all lint bench results figures ledgers docs generated gallery dist kit clean
+.PHONY: demo demo-network test test-all lint bench results figures ledgers docs generated gallery sample dist kit clean
 
 demo: $(READY)
 	$(BIN)/tacit demo
@@ -64,6 +65,10 @@ generated: $(TESTS)
 # notebooks with their output; read the diff before you commit it
 gallery: $(TESTS)
 	$(BIN)/python tools/gallery.py
+
+# a signed dossier, with keys that are thrown away
+sample: $(TESTS)
+	$(BIN)/python tools/sample.py
 
 # the date of the last commit is the date of every file inside, so that the same source gives the same bytes
 dist: $(READY)

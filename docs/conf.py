@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import inspect
+import shutil
 import sys
+import zipfile
 from importlib.metadata import version as installed
 from pathlib import Path
 from typing import Any
@@ -60,6 +62,7 @@ def setup(app: Any) -> None:
     app.connect("builder-inited", write_pages)
     app.connect("autodoc-skip-member", skip_inner)
     app.connect("doctree-read", lead_inside)
+    app.connect("build-finished", unpack_sample)
 
 
 def write_pages(app: Any) -> None:
@@ -75,6 +78,18 @@ def skip_inner(app: Any, what: str, name: str, found: Any, skip: bool, options: 
     foreign = module is not None and not module.startswith("tacit")
     owner = getattr(tacit, Path(app.env.docname).name, None) if what == "class" else None
     return True if foreign or (inspect.isclass(owner) and not reference.is_shown(owner, name)) else None
+
+
+def unpack_sample(app: Any, error: Exception | None) -> None:
+    """Lay the sample dossier and its two pages for people beside the page that tells of them."""
+    if error is None and app.builder.format == "html":
+        folder, archive = Path(app.outdir) / "sample", ROOT / "docs" / "sample" / "dossier.zip"
+        folder.mkdir(exist_ok=True)
+        shutil.copy(archive, folder)
+        with zipfile.ZipFile(archive) as packed:
+            for name in packed.namelist():
+                if name.endswith(".html"):
+                    (folder / Path(name).name).write_bytes(packed.read(name))
 
 
 def lead_inside(app: Any, tree: nodes.document) -> None:
