@@ -52,6 +52,13 @@ def _more_landmarks(data: Data) -> tacit.PanSVC:
     return tacit.PanSVC(random_state=SEED, verbose=False, landmarks=number)
 
 
+def _single_rows(data: Data) -> tacit.PanSVC:
+    """Return a PanSVC with as many landmarks as by default, on sums of single rows, which nothing protects."""
+    number = advise_size(*data.X.shape, landmarks=True)
+    unprotected = {"min_count": 1, "accept_risk": True}
+    return tacit.PanSVC(random_state=SEED, verbose=False, landmarks=number, **unprotected)
+
+
 def _half_the_rows(data: Data) -> tacit.SecureELMClassifier:
     return tacit.SecureELMClassifier(random_state=SEED, verbose=False, n_hidden=min(500, len(data.X) // 2))
 
@@ -61,6 +68,15 @@ DEFAULTS: dict[str, Make] = {
     GRAM: _fixed(tacit.GramSVC, partition="vertical"),
     ELM: _fixed(tacit.SecureELMClassifier),
     CONSENSUS: _fixed(tacit.ConsensusSVC),
+}
+LIMITS: dict[str, Make] = {
+    "PanSVC": DEFAULTS[PAN],
+    "sums of single rows": _single_rows,
+    "C = 3": _fixed(tacit.PanSVC, C=3.0),
+    "C = 10": _fixed(tacit.PanSVC, C=10.0),
+    "linear kernel": _fixed(tacit.PanSVC, kernel="linear"),
+    "Fourier features": _fixed(tacit.PanSVC, landmark_source="fourier"),
+    "twice the landmarks": _more_landmarks,
 }
 CANDIDATES = (
     Candidate("PanSVC", "C=1, ovo, local, auto", DEFAULTS[PAN], held=True),
@@ -87,6 +103,7 @@ def figures(quick: bool) -> Iterator[Figure | Step | Table]:  # noqa: FBT001 - t
         warnings.simplefilter("ignore")  # that rows are few is what is measured
         yield from _defaults(data, number=1 if quick else FOLDS)
         if not quick:
+            yield from _limits({name: each for name, each in data.items() if len(each.X) >= FEW}, number=FOLDS)
             yield from _candidates(data, number=3)
 
 
@@ -139,6 +156,24 @@ def _row(name: str, data: Data, found: Results) -> tuple[str, ...]:
 def _lost(found: Results, method: str, names: list[str]) -> float:
     """Return by how many points a method is below SVC on these sets, on average."""
     return float(np.mean([percent(found[name, THEIRS]) - percent(found[name, method]) for name in names]))
+
+
+# What keeps PanSVC below SVC
+
+
+def _limits(data: dict[str, Data], number: int) -> Iterator[Step | Table]:
+    found = yield from measured("limits", {
+        (name, way): partial(_trials, each, make, number)
+        for name, each in data.items() for way, make in {THEIRS: None, **LIMITS}.items()
+    })  # fmt: skip
+    rows = [(name, *(f"{percent(found[name, way]):.1f}" for way in (THEIRS, *LIMITS))) for name in data]
+    lost = [
+        np.mean([percent(found[name, THEIRS]) - percent(found[name, way]) for name in data])
+        for way in (THEIRS, *LIMITS)
+    ]
+    rows.append(("points below SVC, mean", *(f"{points:.2f}" for points in lost)))
+    title = f"Accuracy in % of PanSVC on the sets of {FEW} rows or more, {number} of {FOLDS} folds: one thing changed"
+    yield Table(title, ("dataset", THEIRS, *LIMITS), tuple(rows))
 
 
 # What they were chosen among

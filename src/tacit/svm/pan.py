@@ -23,6 +23,7 @@ from tacit.models.noisy import NoisyModel
 from tacit.models.pan import PanModel
 from tacit.numeric.groups.least_count import CAP
 from tacit.numeric.svm.problems import OVR
+from tacit.protocols.blind.kernels import KERNELS
 from tacit.protocols.planes.cutting_plane import Solution
 from tacit.protocols.planes.feature_map import SOURCES
 from tacit.protocols.planes.pool import relative_gap
@@ -49,6 +50,13 @@ OF_SEARCHES = (
 
 MOST = 0.95  # of the records should take part, else the user is told
 FEW = 1000  # rows, below which groups of them cost a kernel much: docs/defaults.md
+EXACT_BLIND = (
+    "GramSVC(view='blind') equals the SVM of the pooled rows and opens no record, unless its coordinator and a party"
+    " work together"
+)
+EXACT_SEEN = (
+    "GramSVC equals the SVM of the pooled rows, but its coordinator learns every record up to one unknown rotation"
+)
 
 
 @parameterized
@@ -197,10 +205,11 @@ class PanSVC(PanParameters, Noisy, SupportVectorClassifier, Searchable, Sums):
                 f" class than a group needs, with min_count={self.min_count}"
             )
         if rows < FEW and self.kernel != "linear" and self.min_count != 1:
+            blind = self.kernel in KERNELS and not self.probability
             yield UserWarning(
-                f"{rows} rows are few for a kernel on groups of rows: GramSVC equals the SVM of the pooled rows, but"
-                " its coordinator learns every record up to one unknown rotation; SecureELMClassifier opens sums of all"
-                " rows, which may be more numbers than the records have, and is often better here"
+                f"{rows} rows are few for a kernel on groups of rows: {EXACT_BLIND if blind else EXACT_SEEN};"
+                " SecureELMClassifier is often better here too, but opens sums of all rows, which may be more numbers"
+                " than the records have"
             )
         share = self.landmarks if not isinstance(self.landmarks, str) and self.landmarks < 1 else 0.0
         if share * rows > CAP and self.kernel != "linear":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 
 import numpy as np
 import pandas as pd
@@ -258,15 +259,21 @@ def test_a_run_that_gets_there_warns_of_nothing(settings):
 
 def test_on_few_rows_it_names_the_methods_that_are_better_there_and_what_they_open():
     X, y = make_classification(n_samples=999, n_features=5, flip_y=0.1, random_state=0)
-    words = "999 rows are few for a kernel on groups of rows: GramSVC equals the SVM of the pooled rows, but its"
-    with pytest.warns(UserWarning, match=words):
+    words = "999 rows are few for a kernel on groups of rows: GramSVC(view='blind') equals the SVM of the pooled rows"
+    with pytest.warns(UserWarning, match=re.escape(words)):
         model = PanSVC().fit(X, y)
     (told,) = model.report_.warnings
     assert told.startswith(words)
-    assert "every record up to one unknown rotation; SecureELMClassifier opens sums of all rows, which may" in told
-    exact = GramSVC().fit(X[:200], y[:200], compare=True).report_
-    assert exact.comparison["training records labelled differently"] == 0
-    assert any("every record up to one rotation" in each for each in exact.not_protected)
+    assert "SecureELMClassifier is often better here too, but opens sums of all rows, which may be more" in told
+    advised = GramSVC(view="blind")
+    assert advised.request(advised.federate(X[:60], y[:60])).name == "gram_blind"  # and refuses nothing
+
+
+@pytest.mark.parametrize("settings", [{"probability": True}, {"kernel": "sigmoid"}])
+def test_what_cannot_be_trained_blind_is_not_advised_blind(settings):
+    X, y = make_classification(n_samples=300, n_features=5, flip_y=0.1, random_state=0)
+    with pytest.warns(UserWarning, match="GramSVC equals .* its coordinator learns every record up to one unknown"):
+        PanSVC(**settings).fit(X, y)
 
 
 @pytest.mark.parametrize("settings", [EXACT, {"kernel": "linear"}])
