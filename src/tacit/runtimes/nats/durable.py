@@ -1,10 +1,10 @@
 """The run of one party on its own host: whatever moves is in its journal first, so that no crash can lose or change it.
 
 Sending: compute, seal, write the final bytes, sync, publish, mark as published. When a run is played again after a
-crash the stored bytes win over recomputation: one mask on two values would give away their difference. Receiving: write,
-then compute; sync, then acknowledge. One sync before a message leaves covers all that it was computed from, so that a
-round costs each party one. A receiver that waits too long says `want`, and the sender resends its stored bytes, so that
-even a wiped broker loses nothing.
+crash the stored bytes win over recomputation: one mask on two values would give away their difference. Receiving:
+write, compute; sync, then acknowledge. One sync before a message leaves covers all that it was computed from, so that
+a round costs each party one. A receiver that waits too long says `want`, and the sender resends its stored bytes, so
+that even a wiped broker loses nothing.
 """
 
 from __future__ import annotations
