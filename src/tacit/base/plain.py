@@ -27,6 +27,8 @@ def federate_frame(steps: Sequence[Any], X: Any, y: Any, sample_weight: Any) -> 
     partition = last.partition or last.SPLITS[0]
     if partition == "arbitrary":
         return None
-    texts = steps[0].texts_of(X) if hasattr(steps[0], "texts_of") else {}
+    declared = steps[0].texts_of(X) if hasattr(steps[0], "texts_of") else {}
+    columns = X.column_names if hasattr(X, "column_names") else X.columns
+    texts = {name: known for name, known in declared.items() if name in columns}  # its step refuses others
     made: Federation = last.imagine(X, y, partition=partition, sample_weight=sample_weight, raw=True, categories=texts)
     return made

@@ -137,6 +137,7 @@ class FederatedImputer(PrivateTransformer):
         names, data = federation.features, {"data": Records()}
         groups = self._groups(federation)
         self._find_constants(federation, groups.get("constant", ()))  # refused before anything is sent
+        collect_declared(self, federation)  # as well
         indicators = names if self.add_indicator else ()
         if federation.partition == "vertical":
             known = tuple(name for strategy, columns in groups.items() if strategy != "constant" for name in columns)

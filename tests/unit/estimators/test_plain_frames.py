@@ -89,6 +89,8 @@ def test_texts_that_nobody_declared_are_refused_with_a_remedy_that_works():
     with pytest.raises(LocalError, match="FederatedImputer cannot use: declare its texts in categories=, or put a Tab"):
         FederatedImputer().fit(FRAME)
     FederatedImputer(categories=REGIONS).fit(FRAME)
+    with pytest.raises(LocalError, match="of FederatedImputer names a column 'regoin' that does not exist"):
+        steps().set_params(gaps=FederatedImputer(categories={"regoin": ["EU"]})).fit(FRAME[["age", "dose"]], ILL)
 
 
 def test_weights_go_with_the_records_and_a_small_frame_needs_no_protection():
