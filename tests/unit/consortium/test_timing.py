@@ -14,7 +14,8 @@ from tacit.consortium.consent.people import Brought, Pending
 from tacit.consortium.consent.proposals import in_sections, say_time
 from tacit.consortium.jobs.proposal import job_of_file
 from tacit.consortium.jobs.rehearsal import USUAL, cost_of
-from tacit.consortium.timing import Link, Machine, Timing, measure_machine, note_round_trip, timing_of
+from tacit.consortium.timing import Link, Machine, Timing, busy, measure_machine, note_round_trip, timing_of
+from tacit.consortium.timing.network import count_messages
 from tacit.consortium.timing.site import FILE
 
 ROSTER = Roster({Holder: ("a", "b"), Coordinator: ("site",)})
@@ -24,7 +25,9 @@ COST = Cost(rounds=10, bytes={"a": 1000, "b": 2000, "site": 3000}, work={"a": 10
 def test_a_simulated_run_does_the_work_of_all_and_a_real_one_that_of_the_slowest():
     usual = Machine()
     assert usual.simulate(COST) == pytest.approx(5.0, abs=0.1)
-    assert Link(round_trip=0.001).seconds(COST, ROSTER, usual) == pytest.approx(4.0, abs=0.1)
+    between = Link(round_trip=0.001).seconds(COST, ROSTER, usual)
+    assert between == pytest.approx(4.0 + count_messages(COST, usual), abs=0.1)
+    assert busy(COST, "a", usual) == pytest.approx(1.0 + count_messages(COST, usual))
 
 
 def test_a_machine_at_half_the_pace_takes_twice_as_long():

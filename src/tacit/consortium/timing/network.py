@@ -2,10 +2,10 @@
 
 Holders work at the same time, and the coordinator after them:
 
-    s = r (t + p_round d) + max_i B_i / v + p_array (max over holders of w_i + w of the coordinator)                 (1)
+    s = p_round e + r (t + p_round d) + max_i B_i / v + p_array (max over holders of w_i + w of the coordinator)     (1)
 
-with t the seconds of a word to the message server and back, d what a message takes that is kept before it is sent, and
-v bytes a second at the busiest site.
+with e what a job takes before its first message, t the seconds of a word to the message server and back, d what a
+message takes that is kept before it is sent, and v bytes a second at the busiest site.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from tacit.choreo.protocol import Cost
 from tacit.choreo.role import Coordinator, Holder, Roster
 from tacit.consortium.timing.machine import Machine
 
+BEGIN = 0.25  # seconds on a usual machine in which a site checks a job, loads what it needs, and writes its end
 KEPT = 8.0e-3  # seconds on a usual machine in which the messages of a round are written to the disk, and acknowledged
 
 
@@ -34,9 +35,14 @@ class Link:
         """Return how long a run takes between sites that are all like this machine: (1)."""
         slowest = max(machine.computing(cost, party) for party in roster[Holder])
         own = machine.computing(cost, roster[Coordinator][0])
-        return self.least_seconds(cost) + machine.rounds * cost.rounds * KEPT + slowest + own
+        return self.least_seconds(cost) + count_messages(cost, machine) + slowest + own
 
 
 def busy(cost: Cost, party: str, machine: Machine) -> float:
-    """Return the CPU time of a site in a run between sites: the messages of its rounds, and its own work."""
-    return machine.rounds * cost.rounds * KEPT + machine.computing(cost, party)
+    """Return the CPU time of a site in a run between sites: the job, the messages of its rounds, and its own work."""
+    return count_messages(cost, machine) + machine.computing(cost, party)
+
+
+def count_messages(cost: Cost, machine: Machine) -> float:
+    """Return the seconds in which a site is busy with a job and the messages of its rounds."""
+    return machine.rounds * (BEGIN + cost.rounds * KEPT)
