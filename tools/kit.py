@@ -2,6 +2,7 @@
 
     tacit-kit-VERSION-PLATFORM-pyXY.zip
         wheels/           tacit and all it needs, with the extras of a party
+        EXTRAS            which extras that is
         SHA256SUMS        of every other file
         site/             the documentation
         install.py        checks the sums, then installs from wheels/ alone
@@ -39,6 +40,7 @@ def main() -> None:
         if chosen.site.is_dir():
             shutil.copytree(chosen.site, kit / "site", ignore=shutil.ignore_patterns(".doctrees", ".buildinfo"))
         shutil.copy(Path(__file__).with_name("kit_install.py"), kit / "install.py")
+        (kit / "EXTRAS").write_text(f"{chosen.extras}\n")
         (kit / "SHA256SUMS").write_text("".join(f"{sum_of(path)}  {name}\n" for name, path in files(kit)))
         print(pack(kit, chosen.out))
 

@@ -21,14 +21,15 @@ def main() -> None:
     """Check, then install."""
     asked = argparse.ArgumentParser(description=__doc__.partition(":")[0])
     asked.add_argument("folder", type=Path, help="where the environment is made, for example /opt/tacit")
-    asked.add_argument("--extras", default="party", help="what this machine needs beyond the library")
+    asked.add_argument("--extras", help="what this machine needs beyond the library; all that is in the kit by default")
     chosen = asked.parse_args()
     check()
+    extras = chosen.extras or (KIT / "EXTRAS").read_text().strip()
     venv.create(chosen.folder, with_pip=True)
     scripts = chosen.folder / ("Scripts" if os.name == "nt" else "bin")
     wheel = next((KIT / "wheels").glob("tacit-*.whl"))
     pip = [str(scripts / "python"), "-m", "pip", "--disable-pip-version-check", "--isolated", "install", "--quiet"]
-    local = ["--no-index", "--find-links", str(KIT / "wheels"), f"{wheel}[{chosen.extras}]"]
+    local = ["--no-index", "--find-links", str(KIT / "wheels"), f"{wheel}[{extras}]"]
     subprocess.run([*pip, *local], check=True)  # noqa: S603 - pip, and the wheels whose sums were right
     print(f"installed: {scripts / 'tacit'} --help; documentation: {KIT / 'site' / 'index.html'}")
 

@@ -39,17 +39,17 @@ class Listener:
     dots: list[F64] = field(default_factory=list)
 
     def append(self, done: tuple[F64, ...], band: F64) -> tuple[F64, ...]:
-        """As it collects the gram matrix."""
+        """Collect the gram matrix as an honest coordinator does, and remember it."""
         self.bands = gram_vertical.append(done, band)
         return self.bands
 
     def decide_values(self, model: DualModel, total: F64, squares: bool) -> Decision:  # noqa: FBT001 - a step
-        """As it answers."""
+        """Answer as an honest coordinator does, and remember the dot products."""
         self._remember(total, squares=squares)
         return gram_vertical.decide_values(model, total, squares)
 
     def decide_each(self, model: DualModel, total: F64, squares: bool, new: Owners) -> Each:  # noqa: FBT001 - a step
-        """As it answers every holder of rows."""
+        """Answer every holder of rows as an honest coordinator does, and remember the dot products."""
         self._remember(total, squares=squares)
         return gram_arbitrary.decide_each(model, total, squares, new)
 

@@ -375,7 +375,7 @@ class FederatedClassifier(ClassifierMixin, Federated):  # type: ignore[misc]  # 
 
 
 class FederatedRegressor(RegressorMixin, Federated):  # type: ignore[misc]  # scikit-learn is untyped
-    """Learns a number."""
+    """What all estimators share that learn a number for each record."""
 
     NUMBERS = True
 

@@ -115,7 +115,7 @@ class Meter:
             yield made
 
     def end_round(self, loop: Loop, t: int) -> None:
-        """Count a round."""
+        """Count one more round as done."""
         loop.done = t + 1
         self._say()
 

@@ -37,7 +37,7 @@ class Columns:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All of them."""
+        """The names of all learners."""
         return (*self.features, self.label, *([self.weight] if self.weight else []))
 
 

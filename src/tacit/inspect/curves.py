@@ -47,7 +47,7 @@ class LearningCurve(Drawn):
     report: Report
 
     def to_svg(self) -> str:
-        """Return the curve."""
+        """Return the learning curve as an SVG picture."""
         told = ", ".join(f"{n} {score:.4f}" for n, score in zip(self.sizes, self.scores, strict=True))
         return draw("learning", f"Curve of {self.metric} by records: {told}", (5.4, 3.2), self._paint)
 

@@ -41,7 +41,7 @@ class Address:
 
     @property
     def url(self) -> str:
-        """What people type."""
+        """The address that people type into a browser."""
         return f"https://{self.hosts[0]}:{self.port}" if self.tls else f"http://{self.host}:{self.port}"
 
 

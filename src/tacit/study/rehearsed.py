@@ -43,7 +43,7 @@ class Plan:
 
     @property
     def requests(self) -> tuple[Request, ...]:
-        """The requests."""
+        """The requests that the steps of the study make."""
         return tuple(each.request for each in self.played)
 
 

@@ -49,7 +49,7 @@ class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Begin(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="line", tag="opening"):
-    """The first line."""
+    """The first line of an audit file: of which job and site it is."""
 
     run: str
     party: str
@@ -64,7 +64,7 @@ class Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="l
 
 
 class Signature(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="line", tag="signature"):
-    """The last line."""
+    """The last line of an audit file: the site's signature over the chain."""
 
     rows: int
     head: str
@@ -108,7 +108,7 @@ class Reading:
 
     @classmethod
     def of(cls, path: Path) -> Self:
-        """Read a file."""
+        """Return the chain that an audit file holds."""
         with path.open("rb") as file:
             return cls.of_lines(iter(partial(file.readline, LINE_LIMIT), b""))
 

@@ -34,7 +34,7 @@ def parse(body: bytes) -> Question:
 
 
 def reply(say: Say, asker: str, number: bytes, content: bytes) -> None:
-    """Tell whoever asked."""
+    """Send the answer to whoever asked."""
     say(asker, TOLD, msgspec.msgpack.encode((number, content)))
 
 

@@ -58,7 +58,7 @@ def start_server(members: Members, settings: ServerSettings) -> Iterator[Server]
 
 
 class Server:
-    """The child process."""
+    """The nats-server of a coordinator, as a child process."""
 
     def __init__(self, program: str, settings: ServerSettings) -> None:
         self.settings = settings
@@ -76,7 +76,7 @@ class Server:
 
     @property
     def alive(self) -> bool:
-        """Whether it runs."""
+        """Whether the server's process runs."""
         return self._child is not None and self._child.poll() is None
 
     def start(self, members: Members) -> None:

@@ -191,7 +191,7 @@ class Folder:
 
     @property
     def result(self) -> Any:
-        """This site's share."""
+        """What the run left at this site, such as its share of a model."""
         return decode((self.path / "result.bin").read_bytes())
 
     @property

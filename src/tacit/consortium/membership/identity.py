@@ -112,7 +112,7 @@ class Identity:
 
     @property
     def sealing(self) -> bytes:
-        """Its public half."""
+        """The public half of the key that letters are sealed for."""
         return public_key(self.sealing_private)
 
     def request(self, kind: Kind, hosts: Sequence[str] = ()) -> bytes:

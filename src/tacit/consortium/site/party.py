@@ -70,7 +70,7 @@ NOT_OF_DATA = (
 
 
 class Party(Site):
-    """One data holder."""
+    """A site that holds data: it answers proposals and takes part in runs."""
 
     def __init__(self, settings: PartySettings, identity: Identity, members: Members, broker: Broker) -> None:
         super().__init__(settings, identity, members, broker)
