@@ -225,6 +225,16 @@ def test_a_missing_value_is_refused_with_its_place(tmp_path: Path) -> None:
         tacit.from_files(folders, **BY_ROWS, stream=True)
 
 
+def test_a_damaged_file_is_one_line(tmp_path: Path) -> None:
+    folders = write(tmp_path)
+    file = folders[1] / "1.parquet"
+    content = bytearray(file.read_bytes())
+    content[4:400] = bytes(396)  # pages of the first column; what the file says of itself stands at its end
+    file.write_bytes(content)
+    with pytest.raises(LocalError, match=r"1.parquet of b is not readable as Parquet: write it again"):
+        tacit.from_files(folders, **BY_ROWS, stream=True)
+
+
 def test_a_full_disk_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
