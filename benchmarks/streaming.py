@@ -118,7 +118,7 @@ def train(name: str, folder: Path) -> dict[str, Any]:
 
 MODELS: dict[str, Callable[[], Any]] = {
     "PanSVC": lambda: tacit.PanSVC(kernel="linear"),
-    "ELM": lambda: tacit.SecureELMClassifier(n_hidden=100, random_state=0),
+    "ELM": lambda: tacit.SecureELMClassifier(n_hidden=20, random_state=0),
     "ConsensusSVC": lambda: tacit.ConsensusSVC(kernel="linear"),
 }
 

@@ -78,7 +78,7 @@ def blocks(X: Array, rows: int) -> Iterator[tuple[slice, Any]]:
 
 def rows_at_once(X: Array, rows: int) -> int:
     """Return how many rows a block of so many has, where columns may be many."""
-    return max(1, min(rows, CELLS // max(1, X.shape[1])))
+    return max(1, min(rows, CELLS // max(1, int(X.shape[1]))))
 
 
 def like(X: object, value: T) -> T:

@@ -30,9 +30,13 @@ def stamps_of(folder: Path) -> Stamps:
     found: Stamps = {}
     for path in _files(folder):
         with suppress(FileNotFoundError):  # it was removed meanwhile
-            now = path.stat()
-            found[path.relative_to(folder).as_posix()] = (now.st_mtime_ns, now.st_size, now.st_ino)
+            found[path.relative_to(folder).as_posix()] = _stamp(path)
     return dict(sorted(found.items()))
+
+
+def _stamp(path: Path) -> tuple[int, int, int]:
+    now = path.stat()
+    return now.st_mtime_ns, now.st_size, now.st_ino
 
 
 def read_folder(folder: Path, limit: Limit | None = None) -> Any:
@@ -44,7 +48,8 @@ def read_folder(folder: Path, limit: Limit | None = None) -> Any:
     counts = [file.num_rows for file in about.values()]
     for key, values in _partition_columns(folder, about).items():
         table = table.append_column(key, _repeat(values, counts))
-    _check_unchanged(folder, before)
+    if stamps_of(folder) != before:
+        raise _changed(folder)
     return table
 
 
@@ -59,21 +64,28 @@ def look_into(folder: Path, names: Iterable[str]) -> dict[str, Any]:
 
 def read_batches(folder: Path, about: Mapping[str, Any], cells: int) -> Iterator[Any]:
     """Yield the rows of these files, in order, as Arrow tables of about so many cells."""
-    before, keys = stamps_of(folder), _partition_columns(folder, about)
+    keys = _partition_columns(folder, about)
     for k, (name, file) in enumerate(about.items()):
-        rows = max(1, cells // max(1, file.num_columns))
-        with _read(folder, name, parquet.ParquetFile) as opened:
-            for batch in _read(folder, name, lambda _: opened.iter_batches(rows, use_threads=False)):  # noqa: B023 - used at once
-                table = pa.table({column: batch.column(column) for column in batch.schema.names})
-                for key, values in keys.items():
-                    table = table.append_column(key, _repeat(values[k : k + 1], [len(table)]))
-                yield table
-    _check_unchanged(folder, before)
+        before, rows = _stamp(folder / name), max(1, cells // max(1, file.num_columns))
+        try:
+            with parquet.ParquetFile(folder / name) as opened:
+                for batch in opened.iter_batches(rows, use_threads=False):
+                    table = pa.table({column: batch.column(column) for column in batch.schema.names})
+                    for key, values in keys.items():
+                        table = table.append_column(key, _repeat(values[k : k + 1], [len(table)]))
+                    yield table
+        except (pa.ArrowException, OSError):  # as in `_read`
+            raise _unreadable(folder, name) from None
+        if _stamp(folder / name) != before:
+            raise _changed(folder)
 
 
-def _check_unchanged(folder: Path, before: Stamps) -> None:
-    if stamps_of(folder) != before:
-        raise LocalError(f"{folder.name} changed while it was read: write another folder, and move it there whole")
+def _changed(folder: Path) -> LocalError:
+    return LocalError(f"{folder.name} changed while it was read: write another folder, and move it there whole")
+
+
+def _unreadable(folder: Path, name: str) -> LocalError:
+    return LocalError(f"{name} of {folder.name} is not readable as Parquet: write it again")
 
 
 def _files(folder: Path) -> Iterator[Path]:
@@ -88,7 +100,7 @@ def _read(folder: Path, name: str, read: Callable[[Path], Any]) -> Any:
     try:
         return read(folder / name)
     except (pa.ArrowException, OSError):  # Arrow's text may quote a record
-        raise LocalError(f"{name} of {folder.name} is not readable as Parquet: write it again") from None
+        raise _unreadable(folder, name) from None
 
 
 def _rows_of(path: Path) -> Any:

@@ -58,7 +58,7 @@ def read_streams(
     drop: Sequence[str],
     categories: Categories | None,
     memory: str | int,
-) -> dict[str, Table]:
+) -> Mapping[str, Table]:
     """Return the table of each party's file or folder, with its cells on disk."""
     about = {name: _look_into(path) for name, path in files.items()}
     check_memory([_count(each) for _, each in about.values()], memory)

@@ -75,6 +75,18 @@ def test_a_streamed_table_gives_the_model_of_the_same_table_in_memory(name: str,
     assert one.score(here) == pytest.approx(other.score(streamed), abs=1e-12)
 
 
+def test_columns_of_a_streamed_table_are_scaled_on_disk(tmp_path: Path) -> None:
+    here, streamed = both(write(tmp_path))
+    scaled = tacit.FederatedScaler().fit(streamed.forget()).transform(streamed)
+    assert scaled.streamed
+    one, other = (
+        tacit.Pipeline([("scale", tacit.FederatedScaler()), ("machine", MODELS["machine"]())]).fit(each)
+        for each in (here, streamed)
+    )
+    np.testing.assert_array_equal(one[-1].model_.beta, other[-1].model_.beta)
+    np.testing.assert_allclose(scaled.pooled()[0].std(axis=0), 1.0)
+
+
 def test_rows_of_a_consensus_are_visited_block_by_block_alike_in_memory_and_on_disk(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -189,9 +201,9 @@ def test_what_cannot_be_streamed_says_so(tmp_path: Path) -> None:
     streamed = tacit.from_files(folders, **BY_ROWS, stream=True)
     with pytest.raises(LocalError, match=r"needs all records in memory.*leave that out, or use.*pan_svm"):
         tacit.GramSVC(accept_risk=True).fit(streamed)
-    with pytest.raises(LocalError, match="needs all records in memory with kernel='rbf'.*set kernel='linear'"):
+    with pytest.raises(LocalError, match=r"needs all records in memory with kernel='rbf'.*set kernel='linear'"):
         tacit.PanSVC().fit(streamed)
-    with pytest.raises(LocalError, match="with probability=True.*set probability=False"):
+    with pytest.raises(LocalError, match=r"with probability=True.*set probability=False"):
         tacit.SecureELMClassifier(probability=True).fit(streamed)
     with pytest.raises(LocalError, match="this is a vertical split: leave it out"):
         tacit.from_files(folders, partition="vertical", stream=True)
@@ -210,6 +222,16 @@ def test_a_missing_value_is_refused_with_its_place(tmp_path: Path) -> None:
     cells[-1] = np.nan
     parquet.write_table(table.set_column(1, "f1", pa.array(cells)), folders[0] / "2.parquet")
     with pytest.raises(LocalError, match=r"Input X contains NaN: column 'f1' of a, from row \d+ on,"):
+        tacit.from_files(folders, **BY_ROWS, stream=True)
+
+
+def test_a_damaged_file_is_one_line(tmp_path: Path) -> None:
+    folders = write(tmp_path)
+    file = folders[1] / "1.parquet"
+    content = bytearray(file.read_bytes())
+    content[4:400] = bytes(396)  # pages of the first column; what the file says of itself stands at its end
+    file.write_bytes(content)
+    with pytest.raises(LocalError, match=r"1.parquet of b is not readable as Parquet: write it again"):
         tacit.from_files(folders, **BY_ROWS, stream=True)
 
 

@@ -128,7 +128,8 @@ def _stream_hidden(X: F64, use: I64 | None, W: F64, b: F64, activation: str) -> 
 def _among(use: I64, at: slice) -> I64:
     """Return which of these rows, in rising order, are in a block, counted from its beginning."""
     first, last = np.searchsorted(use, (at.start, at.stop))
-    return use[first:last] - at.start
+    found: I64 = use[first:last] - at.start
+    return found
 
 
 def targets_of(codes: I64, classes: int) -> F64:
@@ -168,7 +169,7 @@ def blockwise(
     step, total = max(1, max(BLOCK, device.block) // nodes), np.zeros(size_of(nodes, T.shape[1]))
     for i in counted(range(0, len(X), step)):
         at = slice(i, i + step)
-        rows = at if use is None else i + _among(use, at)
+        rows: Any = at if use is None else i + _among(use, at)
         if use is None or len(rows):
             total += moments(layer(device.put(X[rows])), T[rows], None if weight is None else weight[rows], device)
         release(X[at])

@@ -34,6 +34,7 @@ from tacit.errors import LocalError
 from tacit.protocols.part import OwnCells
 from tacit.protocols.sums.atoms import in_large_classes
 from tacit.protocols.sums.secure_sum import Protection, secure_sum
+from tacit.scratch import ROWS, blocks, is_on_disk, take_columns, take_rows
 
 PRESENT = Fact(
     "columns.present", "holders", "count", "column", "how many values of each column are present over all parties"
@@ -150,7 +151,12 @@ def own_values(part: Cells, names: Names, min_rows: int, me: str) -> F64:
     Raises for a table of a few rows.
     """
     check_rows(part, min_rows, me)
-    return all_values(part, names)[in_large_classes(part, min_rows)]
+    use = in_large_classes(part, min_rows)
+    if is_on_disk(part.X):
+        at = [part.features.index(name) for name in names]
+        X = part.X if at == list(range(part.X.shape[1])) else take_columns(part.X, at)
+        return X if use.all() else take_rows(X, np.flatnonzero(use))
+    return all_values(part, names)[use]
 
 
 def check_rows(part: Cells, min_rows: int, me: str) -> None:
@@ -182,7 +188,8 @@ def check_declared(values: F64, names: Names, declared: tuple[tuple[float, ...],
 
 def count_present(values: F64) -> U64:
     """Return this holder's part of (1)."""
-    return np.asarray((~np.isnan(values)).sum(axis=0), dtype=np.uint64)
+    present = ((~np.isnan(block)).sum(axis=0) for _, block in blocks(values, ROWS))
+    return np.asarray(sum(present, np.zeros(values.shape[1], dtype=np.int64)), dtype=np.uint64)
 
 
 def count_declared(values: F64, declared: tuple[tuple[float, ...], ...]) -> U64:

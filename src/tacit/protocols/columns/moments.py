@@ -31,9 +31,11 @@ Source: ours; two passes as in Chan, Golub and LeVeque, The American Statisticia
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
-from tacit.arrays import F64, U64
+from tacit.arrays import F64, U64, Array
 from tacit.choreo import At, Coordinator, Everyone, Fact, Holder, Message, Result, Run, choreography
 from tacit.choreo.protocol import Declaration
 from tacit.numeric.ring.wide import Z256, decode, encode
@@ -41,6 +43,7 @@ from tacit.protocols.column_parameters import BINS, OF_COLUMNS
 from tacit.protocols.columns.counts import PRESENT, Cells, Fewest, Names, own_values, present_counts
 from tacit.protocols.settings import Protected
 from tacit.protocols.sums.secure_sum import Protection, secure_sum
+from tacit.scratch import ROWS, blocks, release
 
 MEAN = Fact("columns.mean", "holders", "aggregate", "column", "the mean of every column over all parties")
 VARIANCE = Fact("columns.variance", "holders", "aggregate", "column", "the variance of every column over all parties")
@@ -124,17 +127,25 @@ def joint_variances(run: Run, values: At[F64], present: F64, mean: F64, *, by: P
 
 def sum_values(values: F64, me: str) -> U64:
     """Return this holder's part of (1)."""
-    return encode(np.nansum(values, axis=0), f"column sums of {me}")
+    return encode(add_up(values, lambda block: np.nansum(block, axis=0)), f"column sums of {me}")
 
 
 def sum_squares(values: F64, mean: F64, me: str) -> U64:
     """Return this holder's part of (2)."""
-    return encode(np.nansum((values - mean) ** 2, axis=0), f"squared differences of {me}")
+    squares = add_up(values, lambda block: np.nansum((block - mean) ** 2, axis=0))
+    return encode(squares, f"squared differences of {me}")
+
+
+def add_up(values: F64, of: Callable[[F64], Array]) -> F64:
+    """Return the sum over all rows of what is computed of blocks of them, column by column."""
+    return sum((of(block) for _, block in blocks(values, ROWS)), np.zeros(values.shape[1]))
 
 
 def other_units(values: F64, present: F64, mean: F64, variance: F64) -> F64:
     """Return by what factor a column is larger here than at the others, (3), (4); 1 where nothing is wrong."""
-    n, sums, squares = (~np.isnan(values)).sum(axis=0), np.nansum(values, axis=0), np.nansum(values**2, axis=0)
+    n = add_up(values, lambda block: (~np.isnan(block)).sum(axis=0))
+    sums = add_up(values, lambda block: np.nansum(block, axis=0))
+    squares = add_up(values, lambda block: np.nansum(block**2, axis=0))
     own = _mean_and_spread(n, sums, squares)
     rest = _mean_and_spread(present - n, present * mean - sums, present * (variance + mean**2) - squares)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -143,7 +154,11 @@ def other_units(values: F64, present: F64, mean: F64, variance: F64) -> F64:
         m = np.where(lost, s, own[0] / rest[0])
         apart = (np.minimum(m, s) >= FACTOR) | (np.maximum(m, s) <= 1 / FACTOR)
         alike = (np.maximum(m / s, s / m) <= ALIKE) & (lost == lost_there)
-        Q = quantile_of(values, OUTER[1]) - quantile_of(values, OUTER[0])
+        Q = np.zeros(values.shape[1])
+        for j in range(values.shape[1]):  # one column is in memory at a time
+            column = values[:, j : j + 1].copy()
+            Q[j] = (quantile_of(column, OUTER[1]) - quantile_of(column, OUTER[0]))[0]
+            release(values)
         even = own[1] <= Q * np.where(lost, STRICT, 1.0)  # (4)
         found = apart & alike & even & (np.minimum(n, present - n) >= ENOUGH)
     return np.where(found, m, 1.0)
@@ -175,4 +190,4 @@ def variances(total: U64, present: F64) -> Variances:
     return Variances(decode(total) / present)
 
 
-COLUMN_MOMENTS = Declaration(column_moments, parameters=(*OF_COLUMNS, BINS))
+COLUMN_MOMENTS = Declaration(column_moments, parameters=(*OF_COLUMNS, BINS), streams={})

@@ -71,7 +71,7 @@ from tacit.numeric.features.elm import (
     targets_of,
 )
 from tacit.protocols import settings
-from tacit.protocols.elm.pieces import MOST, Choices, Pieces, cut_rows, deal_rows, weigh_classes
+from tacit.protocols.elm.pieces import MOST, Choices, Pieces, cut_rows, deal_rows, rows_in, weigh_classes
 from tacit.protocols.elm.probability import AtLeast, Models, fit_sigmoids
 from tacit.protocols.elm.shape import Layer, layer_weights, outputs_of
 from tacit.protocols.invented import by_rows
@@ -422,12 +422,6 @@ def find_counting(
         rows = len(X) if use is None else len(use)
         counts &= ~lone_nodes(X, use, weight, *layer, activation, min(least, rows / FEW_ROWS), device)
     return counts
-
-
-def rows_in(piece: I64, number: int) -> I64 | None:
-    """Return the rows of one piece; None if it is all of them."""
-    use = piece == number
-    return None if use.all() else np.flatnonzero(use)
 
 
 def split_sums(sums: F64, bits: int) -> F64:

@@ -97,3 +97,9 @@ def deal_rows(part: Records, classes: Names, used: Array, folds: int, seed: int,
     if folds == 1:
         return np.minimum(codes, 0)
     return np.where(codes < 0, -1, deal_folds(codes, folds, (seed, *me.encode())))
+
+
+def rows_in(piece: I64, number: int) -> I64 | None:
+    """Return the rows of one piece; None if it is all of them."""
+    use = piece == number
+    return None if use.all() else np.flatnonzero(use)
