@@ -34,7 +34,7 @@ from tacit.errors import LocalError
 CLEARING, ANALYST, DATASET, LABEL = "clearing", "analyst", "cohort", "diagnosis"
 HOST = "127.0.0.1"
 KILLED = 1 if sys.platform == "win32" else -signal.SIGKILL  # what a process that was killed returns
-STARTING = 60.0  # seconds for the server to answer
+STARTING = 180.0  # seconds for the server to answer: it starts in one, its coordinator on a busy machine does not
 
 
 @dataclass
