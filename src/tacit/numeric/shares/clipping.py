@@ -162,7 +162,8 @@ def look_up(c: U64, tables: U64, window: Window, *, first: bool) -> U64:
     if window.lower:
         same, over = low
         found += [_entry(same, u0), _entry(same, w0), _entry(one, c1), _entry(over, c0), _entry(over, w0)]
-    return np.bitwise_or.reduce([bit << np.uint64(j) for j, bit in enumerate(found)])
+    bits: U64 = np.bitwise_or.reduce([bit << np.uint64(j) for j, bit in enumerate(found)])
+    return bits
 
 
 def _entry(table: U64, at: U64) -> U64:
