@@ -42,9 +42,9 @@ def list_readers(job: Job, *, messages: bool = True) -> list[Reader]:
     return sorted(readers, key=lambda reader: min(map(rank, reader.facts)))
 
 
-def rank(fact: Fact) -> tuple[int, int]:
-    """Return how grave a fact is: the smaller, the graver."""
-    return BY_KIND.index(fact.kind), BY_GRANULARITY.index(fact.granularity)
+def rank(fact: Fact) -> tuple[bool, int, int]:
+    """Return how grave a fact is: the smaller, the graver; what is about single records comes before all else."""
+    return not is_grave(fact), BY_KIND.index(fact.kind), BY_GRANULARITY.index(fact.granularity)
 
 
 def is_grave(fact: Fact) -> bool:

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 import msgspec
 import pytest
 
-from tacit.choreo.fact import GRANULARITIES, KINDS
+from tacit.choreo.fact import GRANULARITIES, KINDS, Fact
 from tacit.consortium.consent.people import Record
 from tacit.consortium.jobs.answers import Answer
 from tacit.page.pictures import inline_plot
@@ -41,6 +41,12 @@ def test_a_person_reads_who_wants_what_and_who_will_learn_what_the_gravest_first
         assert ranks == sorted(ranks)
         for fact in reader.facts:
             assert " ".join(fact.prose.split()) in shown.replace("&#39;", "'")
+
+
+def test_what_is_about_single_records_comes_before_what_is_about_whole_sites():
+    of_sites = Fact("example.classes", "holder", "label", "party", "which classes each party has")
+    of_records = Fact("example.scores", "holders", "answer", "record", "scores in fine bins")
+    assert sorted([of_sites, of_records], key=rank) == [of_records, of_sites]
 
 
 def test_every_kind_of_fact_has_its_place_among_the_grave_and_the_harmless():
