@@ -233,7 +233,8 @@ class Federation:
             min_records: with id: how many records must be common before any id opens.
             progress: called as runs go on, the alignment's first.
             stream: horizontal: read Parquet files, or folders of them, in batches into scratch files (TMPDIR), so that
-                tables may be larger than memory; `PanSVC`, `ConsensusSVC(kernel="linear")` and ELMs train on them.
+                tables may be larger than memory; ELMs, and `PanSVC` and `ConsensusSVC` with kernel="linear", train on
+                them.
             memory: with stream: how much of it a training may take, in bytes or as "2GB"; rows that need more are
                 refused.
         """

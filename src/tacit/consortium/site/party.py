@@ -124,9 +124,8 @@ class Party(Site):
             else:
                 log.info("dataset %s: %d rows, %d columns", name, *found.X.shape)
 
-    def release(self, job: Job) -> None:
-        """Let the next run go by the file as it is then, and sum records at once."""
-        super().release(job)
+    def end_sums(self, job: Job) -> None:
+        """Let the next run sum records at once: what this one opened of them is written down."""
         with self._summing_lock:
             self._summing = "" if self._summing == job.id else self._summing
 

@@ -115,7 +115,11 @@ class Runs:
 
     def release(self, job: Job) -> None:
         """Let go of what a run held: the next one goes by the files as they are then."""
+        self.end_sums(job)
         self.tables.unpin(job)
+
+    def end_sums(self, job: Job) -> None:
+        """Let the next run sum records: this one has opened all; only a party has records."""
 
     def expect(self, folder: Folder, job: Job) -> None:
         """Write down how many rounds each step of a job will take, for who waits; its rehearsal is over."""
@@ -282,6 +286,7 @@ class Runs:
                     kept_back = withhold(public)
                     sent = None if kept_back is None else PublicResult.of(kept_back)
                     folder.keep_result(own, PublicResult.of(public, run.history), used, sent)
+                    self.end_sums(job)
                 except InterruptedRunError:
                     raise
                 except BaseException as error:

@@ -1,7 +1,7 @@
 """A public classifier over rows that many hold, with differential privacy for every record.
 
 The problem. Holder h has records with labels. All shall have a linear classifier, or one on Fourier features of a
-public seed, and no outcome of the run shall hardly depend on one record:
+public seed, and any one record shall change the odds of every outcome by little:
 
     scale        histograms of magnitudes unless ranges are declared, then sums of u and u^2    (`privacy.scaling`)  (1)
     rows         whole numbers q, |q| <= R                                                     (`privacy.features`)  (2)

@@ -41,7 +41,7 @@ SHARES = ("area", "loss_area", "found", "loss_found")
 GUESSES = 4  # of a column: members guessed, members, others guessed, others
 
 Limit = bool | int | float
-LIMITS = Fact("release.limits", "nobody", "nothing", "party", "how much each site's policy lets a model give away")
+LIMITS = Fact("release.limits", "nobody", "nothing", "none", "how much each site's policy lets a model give away")
 MEASURED = Fact(
     "release.measured",
     "holders",
