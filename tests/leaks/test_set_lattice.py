@@ -48,6 +48,7 @@ def test_no_two_sums_of_that_run_differ_by_few_rows(cancer):
     np.testing.assert_allclose(view.sums[:, -1], size, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_the_sums_alone_give_records_where_there_are_more_features_than_sums(cancer):
     """Without any count, the lattice of the sums themselves gives records."""
     X, y = cancer[0][:400], cancer[1][:400]

@@ -108,6 +108,7 @@ def test_an_end_that_hides_something_in_a_terminal_is_not_kept(house):
 # Time
 
 
+@pytest.mark.slow
 def test_a_job_that_expires_ends_everywhere(house):
     house.set_policy("north", automatic=False)
     job = house.new(expires=datetime.now(UTC) + timedelta(seconds=4))

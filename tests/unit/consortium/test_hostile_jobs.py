@@ -241,6 +241,7 @@ def test_rehearsal_and_cost_of_the_largest_job_take_seconds(protocol, asked):
     assert set(cost.bytes) == {*roster(100).parties}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("protocol", ["gram_vertical", "pan_svm", "consensus_horizontal", "elm_horizontal", "align"])
 def test_a_rehearsal_with_few_holders_says_what_one_with_all_says_and_its_cost_is_close(protocol, monkeypatch):
     asked = {"elm_horizontal": ELM, "align": {}}.get(protocol, RBF)

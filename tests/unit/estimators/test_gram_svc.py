@@ -79,6 +79,7 @@ def test_every_protection_gives_the_same_model(small, protection):
     np.testing.assert_allclose(GramSVC(**protection).fit(X, y).decision_function(X), reference, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_it_works_in_pipelines_grids_and_clones(cancer):
     X, y = cancer
     pipe = make_pipeline(StandardScaler(), GramSVC(n_parties=4))

@@ -136,6 +136,7 @@ def test_the_public_seed_follows_random_state(small):
     assert one.model_.map.seed != other.model_.map.seed
 
 
+@pytest.mark.slow
 def test_it_works_in_pipelines_grids_and_clones(cancer):
     X, y = cancer
     pipe = make_pipeline(StandardScaler(), PanSVC(**QUICK, random_state=0))

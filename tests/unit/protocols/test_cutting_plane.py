@@ -359,6 +359,7 @@ def test_prices_that_follow_need_fewer_rounds_than_when_they_begin():
     assert max(alone) < path < sum(alone)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("min_count", [1, 3])
 def test_a_witnessed_run_of_many_pools_gives_the_very_same_models(min_count):
     tables, kind = pools(3, n=80)

@@ -121,6 +121,7 @@ def one_class_each(columns: int) -> dict[str, Part]:
     return {p: Part(X[y == c], y[y == c], None, names, None) for c, p in enumerate(("p1", "p2"))}
 
 
+@pytest.mark.slow
 def test_without_folds_the_first_criterion_decides_and_the_best_subset_is_refused():
     parts, svm = one_class_each(6), {"min_count": 13, "landmarks": 3}
     outcome = played("select_wrapper", parts, criteria=CRITERIA, step=2, svm=svm)
@@ -136,6 +137,7 @@ def test_without_folds_the_first_criterion_decides_and_the_best_subset_is_refuse
     played("select_wrapper", parts, criteria=("rfe",), best=True, svm={**svm, "min_count": 12})
 
 
+@pytest.mark.slow
 def test_a_class_of_few_rows_is_left_out_and_one_class_alone_is_refused():
     words = "no party has enough rows of class 1 for a group of min_count=5, and a classifier needs two"
     for protocol, more in (("select_wrapper", {}), ("select_filter", {"filters": {}})):
@@ -157,6 +159,7 @@ def test_a_class_of_few_rows_is_left_out_and_one_class_alone_is_refused():
 # hard splits
 
 
+@pytest.mark.slow
 def test_a_party_with_one_class_and_a_party_with_no_rows_select_what_the_same_rows_select_elsewhere():
     whole = parts_for(("p1", "p2"), 2, 6)
     X, y = (np.concatenate([getattr(part, name) for part in whole.values()]) for name in ("X", "y"))
