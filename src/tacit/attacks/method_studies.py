@@ -39,7 +39,7 @@ READ = 1e-6  # how near a record is that was read, and not guessed
 
 
 def landmark_exposure_study(X: F64, _: I64) -> Points:
-    """Play `landmark_exposure`."""
+    """Yield the share of records that are landmarks themselves, by how many landmarks there are."""
     for least in (1, 5):
         for share in (0.05, 0.1, 0.15, 0.2):
             found = centres(X, max(1, int(share * len(X))), least, 0)[0]
@@ -47,7 +47,7 @@ def landmark_exposure_study(X: F64, _: I64) -> Points:
 
 
 def cluster_difference_study(X: F64, _: I64) -> Points:
-    """Play `cluster_difference`."""
+    """Yield the share of records that sums of k-means give away, by how many rounds are seen."""
     for name, least in (("every sum opened", 0), ("differences below 5 held back", 5)):
         told = lloyd_sums(X, 10, 15, 0, least)
         for rounds in (2, 5, 10, 15):
@@ -55,7 +55,7 @@ def cluster_difference_study(X: F64, _: I64) -> Points:
 
 
 def few_violators_study(X: F64, y: I64) -> Points:
-    """Play `few_violators`."""
+    """Yield the share of rows that the coordinator reads from cuts, by the price C."""
     few, sides = X[:FEW, :5], y[:FEW]  # where a round moves single rows
     for least in (1, 5):
         for C in (0.3, 1.0, 3.0):
@@ -65,7 +65,7 @@ def few_violators_study(X: F64, y: I64) -> Points:
 
 
 def chosen_iterate_study(X: F64, y: I64) -> Points:
-    """Play `chosen_iterate`."""
+    """Yield how far from a record that is which a coordinator isolates by iterates of its own choice, in four draws."""
     radius = float(np.linalg.norm(X, axis=1).max())
     for name, least, witness in (("min_count=1", 1, False), ("min_count=5", 5, False), ("witnessed", 1, True)):
         for seed in range(4):
@@ -85,7 +85,7 @@ def _isolated(X: F64, y: I64, radius: float, seed: int, least: int, *, witness: 
 
 
 def weak_seed_study(X: F64, _: I64) -> Points:
-    """Play `weak_seed`."""
+    """Yield whether the seed of a pad is found, by how many seeds are tried."""
     bound, words = 1 << 40, np.rint(np.ldexp(X[0], 32)).astype(np.int64).view(np.uint64)
     masked = {"32-bit seed": words + numpy_pad(40000, words.size), "256-bit seed": words + _random_words(words.size)}
     for name, vector in masked.items():
@@ -94,7 +94,7 @@ def weak_seed_study(X: F64, _: I64) -> Points:
 
 
 def elm_inversion_study(X: F64, _: I64) -> Points:
-    """Play `elm_inversion`."""
+    """Yield the error of records that are worked out from a hidden layer, by its number of nodes."""
     rng = np.random.default_rng(0)
     for nodes in steps(2 * X.shape[1])[1:]:
         W, b = rng.normal(size=(X.shape[1], nodes)), rng.normal(size=nodes)
@@ -104,7 +104,7 @@ def elm_inversion_study(X: F64, _: I64) -> Points:
 
 
 def elm_known_records_study(X: F64, _: I64) -> Points:
-    """Play `elm_known_records`."""
+    """Yield the error of records that are worked out from a hidden layer, by how many records are known."""
     rng, d = np.random.default_rng(0), X.shape[1]
     W, b = rng.normal(size=(d, 2 * d)), rng.normal(size=2 * d)
     for known in steps(2 * d)[1:]:
@@ -112,7 +112,7 @@ def elm_known_records_study(X: F64, _: I64) -> Points:
 
 
 def elm_row_space_study(X: F64, _: I64) -> Points:
-    """Play `elm_row_space`."""
+    """Yield the share of eight rows that are read from their sum H'H, by its number of nodes."""
     rng, few = np.random.default_rng(0), X[:8, :3]
     for nodes in (8, 12, 16, 24):
         W, b = rng.normal(size=(3, nodes)), rng.normal(size=nodes)
@@ -125,20 +125,20 @@ def _layer(W: F64, b: F64, x: F64) -> F64:
 
 
 def shift_one_record_study(X: F64, _: I64) -> Points:
-    """Play `shift_one_record`."""
+    """Yield the error of records whose shift is taken off, by how many records are known."""
     for name, moved in _move_records(X).items():
         for known in (1, *steps(2 * X.shape[1])[1:]):
             yield Point(name, known, shift_one_record(moved, X, np.arange(known), rotated=name == "rotation").error)
 
 
 def shift_column_minimum_study(X: F64, _: I64) -> Points:
-    """Play `shift_column_minimum`."""
+    """Yield the error of records whose shift is taken off by the least value of every column."""
     for name, moved in _move_records(X).items():
         yield Point(name, 0, shift_column_minimum(moved, X, X.min(axis=0)).error)
 
 
 def shift_initiator_study(X: F64, _: I64) -> Points:
-    """Play `shift_initiator`."""
+    """Yield the error of records that the initiator of Algorithm 1 reads by subtracting blocks."""
     rng, blocks = np.random.default_rng(0), np.array_split(X, 4)
     r = rng.uniform(-10, 10, size=(4, X.shape[1]))
     first = [block + r[i:].sum(axis=0) for i, block in enumerate(blocks)]
@@ -148,12 +148,12 @@ def shift_initiator_study(X: F64, _: I64) -> Points:
 
 
 def ica_study(X: F64, _: I64) -> Points:
-    """Play `ica`."""
+    """Yield the error of columns of rotated records by independent component analysis, with no record known."""
     yield Point("rotation", 0, ica(_move_records(X)["rotation"], X).error)
 
 
 def iterate_differencing_study(X: F64, y: I64) -> Points:
-    """Play `iterate_differencing`."""
+    """Yield the share of records that a party's weights, seen round by round, give away, by parties."""
     for parties in (2, 4, 8):
         heard = _overhear(X, y, parties)
         each = [iterate_differencing(told, heard.average, heard.rho, parties) for told in heard.told.values()]
@@ -163,7 +163,7 @@ def iterate_differencing_study(X: F64, y: I64) -> Points:
 
 
 def two_party_study(X: F64, y: I64) -> Points:
-    """Play `two_party`."""
+    """Yield how far off one party's guess of another's weights is in a consensus over rows, by parties."""
     for parties in (2, 3, 4):
         heard = _overhear(X, y, parties)
         own, other = list(heard.told.values())[:2]
@@ -178,7 +178,7 @@ def _overhear(X: F64, y: I64, parties: int) -> Weights:
 
 
 def vertical_span_study(X: F64, y: I64) -> Points:
-    """Play `vertical_span`."""
+    """Yield the error of records that sums of a consensus over columns give, by how many records are known."""
     d = X.shape[1]
     for name, how in _COLUMN_RUNS.items():
         _, sums = listen(deal_columns(X, y, np.array_split(np.arange(d), min(4, d))), C=50.0, **how)
@@ -187,7 +187,7 @@ def vertical_span_study(X: F64, y: I64) -> Points:
 
 
 def vertical_modes_study(X: F64, y: I64) -> Points:
-    """Play `vertical_modes`."""
+    """Yield the error of a party's column that ADMM over columns gives, by how many rounds are seen."""
     d = X.shape[1]
     for name, how in _COLUMN_RUNS.items():
         cuts = [np.array([0]), *np.array_split(np.arange(1, d), min(3, d - 1))]

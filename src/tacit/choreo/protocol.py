@@ -134,7 +134,7 @@ class Asked(Protocol):
 
     @property
     def params(self) -> Params:
-        """The parameters."""
+        """The parameters of that protocol, by name."""
         ...
 
 
@@ -148,7 +148,7 @@ class Plan(Protocol):
 
     @property
     def ledger(self) -> Ledger:
-        """The ledger."""
+        """The ledger of the rehearsal in which they were made."""
         ...
 
 

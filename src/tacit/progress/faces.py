@@ -40,13 +40,13 @@ class Face(ABC):
 
 
 class Nothing(Face):
-    """Shows nothing."""
+    """A face for those who asked for silence: it shows nothing."""
 
     def start(self, say: Say, share: Share) -> None:
-        """Do nothing."""
+        """Show nothing when a run begins."""
 
     def stop(self) -> None:
-        """Do nothing."""
+        """Remove nothing when a run ends."""
 
 
 class _Said(ProgressColumn):

@@ -59,12 +59,12 @@ class TimeLeft:
         return own + last.ahead * self._pace()
 
     def _pace(self) -> float:
-        """Return (1)."""
+        """Return the seconds that a unit of work has taken so far, (1)."""
         prior = FIRST * self._last.total
         return (self._at - self._began + prior * NOMINAL) / (self._last.done + prior)
 
     def _phase_pace(self, rest: float) -> float:
-        """Return (2)."""
+        """Return the seconds that a unit of work of this phase has taken so far, (2)."""
         over = self._last.done - self._phase_done
         prior = OWN * (over + rest) or 1.0
         return (self._at - self._phase_at + prior * self._pace()) / (over + prior)

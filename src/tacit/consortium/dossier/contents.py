@@ -50,7 +50,7 @@ class Case:
 
     @cached_property
     def job(self) -> Job:
-        """The job."""
+        """The job whose run the dossier is about."""
         return self.folder.job
 
     @cached_property

@@ -28,7 +28,7 @@ CURVE = 486662  # v^2 = u^3 + 486662 u^2 + u
 
 
 def hash_to_point(value: bytes) -> bytes:
-    """Return H(x)."""
+    """Return H(x): the first hash of a value that is a point of the curve."""
     numbers = (sha256(b"tacit point %d " % i + value).digest() for i in count())
     return next(each for each in numbers if is_on_curve(each))
 

@@ -79,7 +79,7 @@ def compare_records(run: Run, ids: At[bytes]) -> None:
 
 
 def hide(ids: bytes, scalar: bytes) -> Hidden:
-    """Return (1)."""
+    """Return the hash of this holder's ids under its secret, (1)."""
     return Hidden(put_on(scalar, hash_to_point(ids)))
 
 

@@ -108,7 +108,7 @@ class SquareEach(Correlation):
         return Sizes(masks=(self.size,), made=(self.size,))
 
     def make(self, masks: Words, bits: Words, ring: Ring, kept: Words) -> tuple[Words, Words]:
-        """Return a^2."""
+        """Return the square of every mask, a^2."""
         del bits, kept
         return (reduce(masks[0] * masks[0], ring),), ()
 

@@ -34,7 +34,7 @@ class FixedMask(Correlation):
 
     @property
     def sizes(self) -> Sizes:
-        """One mask."""
+        """Return the size of the one mask A; nothing is made from it."""
         return Sizes(masks=(triangle_size(self.n),))
 
     def make(self, masks: Words, bits: Words, ring: Ring, kept: Words) -> tuple[Words, Words]:

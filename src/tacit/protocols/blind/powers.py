@@ -54,7 +54,7 @@ def raise_dots(run: Run, dealing: Dealing, dots: At[U64], powers: Powers, *, siz
 
 @choreography(opens={Everyone: DIAGONAL})
 def mean_diagonal(run: Run, dealing: Dealing, K: At[U64], n: int, bits: int) -> float:
-    """Return (3)."""
+    """Open the mean of the diagonal of K, (3), and return it."""
     own = share_anew(run, dealing, run.local(Holder, add_diagonal, K, n), size=1)
     told = run.publish_all(DiagonalShare, run.local(Holder, DiagonalShare, own))
     return float(FixedPoint(bits).decode(Z64.total(message.word for message in told.values()))[0]) / n

@@ -184,7 +184,7 @@ def add_masks(drawn: tuple[Share, ...], ring: Ring) -> Words:
 def complete(
     correlation: Correlation, drawn: tuple[Share, ...], masks: Words, kept: Words, holders: Sequence[str], ring: Ring
 ) -> Each:
-    """Return (2)."""
+    """Return what the dealer sends: made values and tables less what holders drew, (2)."""
     bits = tuple(np.bitwise_xor.reduce(each) for each in zip(*(share.bits for share in drawn), strict=True))
     made, tables = correlation.make(masks, bits, ring, kept)
     words = np.concatenate([*made, *tables, np.empty(0, dtype=np.uint64)])

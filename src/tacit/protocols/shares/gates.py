@@ -116,11 +116,11 @@ class Zeros(Correlation):
 
     @property
     def sizes(self) -> Sizes:
-        """One value."""
+        """Return the size of what is dealt: one value per entry."""
         return Sizes(made=(self.size,))
 
     def make(self, masks: Words, bits: Words, ring: Ring, kept: Words) -> tuple[Words, Words]:
-        """Return zeros."""
+        """Return zeros, of which every holder gets a random share."""
         del masks, bits, ring, kept
         return (np.zeros(self.size, dtype=np.uint64),), ()
 
