@@ -5,6 +5,7 @@ import logging
 import os
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
@@ -33,7 +34,7 @@ except MissingExtraError:
 
 from control_network import ControlNetwork  # needs the extra
 
-from tacit.consortium.site.party import Party
+from tacit.consortium.site.party import BusyError, Party
 
 WHOLE = "age,dose,label\n" + "".join(f"{i},{i % 7}.5,{i % 2}\n" for i in range(60))
 
@@ -324,3 +325,17 @@ def test_a_site_without_the_extra_of_queries_starts_and_says_what_to_install(nor
     assert "jobs on it are refused: a query of SQLite needs the extra 'sql': " in caplog.messages[-1]
     party.tick()
     assert folder.answer.record.reason.startswith("this site cannot judge the job (MissingExtraError)")
+
+
+def test_a_run_that_has_opened_all_lets_the_next_one_sum_though_it_waits_for_others_to_end(north, monkeypatch):
+    party, _ = north(WHOLE)
+    monkeypatch.setattr(party, "is_playing", lambda _: True)
+    first, second = SimpleNamespace(id="a" * 32), SimpleNamespace(id="b" * 32)
+    party._sum_alone(first)
+    with pytest.raises(BusyError, match="job aaaaaaaa is summing records of this site"):
+        party._sum_alone(second)
+    party.end_sums(second)  # it is not the one that sums
+    with pytest.raises(BusyError):
+        party._sum_alone(second)
+    party.end_sums(first)
+    party._sum_alone(second)
