@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.datasets import make_classification
+from sklearn.datasets import load_diabetes, make_classification
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.preprocessing import StandardScaler
-from sklearn.svm import SVC
+from sklearn.svm import SVC, SVR
 from threadpoolctl import threadpool_limits
 
 import no_dealer
@@ -32,6 +32,8 @@ SAME, GAP = 0.998, 1e-3
 LINEAR = {455: 1.0, 2000: 6.0}  # CPU seconds, by records
 SAME_LINEAR = 0.995
 SPLITS = 10
+NUMBERS = {"C": 100.0, "epsilon": 5.0}
+OFF = 0.01  # root mean square difference of answers, over the deviation of the targets
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,7 @@ def figures(quick: bool) -> Iterator[Figure | Step | Table]:  # noqa: FBT001 - t
         yield from _rows(X, y)
         yield from _weights(X, y)
         yield from _linear(X, y, LEARN)
+        yield from _numbers()
         yield from _splits(X, y, 2 if quick else SPLITS)
         yield from no_dealer.figures(LEARN, C, quick)
         for records, most in list(LARGE.items())[: 0 if quick else None]:
@@ -101,6 +104,27 @@ def _linear(X: np.ndarray, y: np.ndarray, records: int) -> Iterator[Figure | Ste
     yield Figure(f"{name}: openings", str(found.openings))
     yield Figure(f"{name}: MB to each peer, and dealt", f"{found.sent:.1f}, {found.dealt:.1f}")
     yield Figure(f"{name}: labels like SVC's", f"{same:.2%}", f"{SAME_LINEAR:.1%} or more", same >= SAME_LINEAR)
+
+
+def _numbers() -> Iterator[Figure | Step]:
+    X, y = load_diabetes(return_X_y=True)
+    order = np.random.default_rng(0).permutation(len(X))
+    X, y = StandardScaler().fit_transform(X)[order], y[order]
+    learn = len(X) * 4 // 5
+    for kernel in ("rbf", "linear"):
+        federation = Federation.simulate(X[:learn], y[:learn], parties=2, partition="vertical")
+        model = tacit.GramSVR(view="blind", kernel=kernel, verbose=False, **NUMBERS)
+        began = time.process_time()
+        outcome = federation.run(model.request(federation))
+        model.receive(federation, outcome)
+        seconds = time.process_time() - began
+        theirs = SVR(kernel=kernel, tol=1e-6, **NUMBERS).fit(X[:learn], y[:learn]).predict(X[learn:])
+        off = float(np.sqrt(np.mean((model.predict(X[learn:]) - theirs) ** 2)) / y.std())
+        name = f"regression, {kernel}, {learn} x {X.shape[1]}"
+        holders = {row.place for row in outcome.ledger if row.sender in federation.parts}
+        yield Figure(f"{name}: CPU seconds", f"{seconds:.1f}")
+        yield Figure(f"{name}: openings", str(len(holders)))
+        yield Figure(f"{name}: off SVR's answers, in deviations", f"{off:.1e}", f"{OFF:g}", off <= OFF)
 
 
 def _splits(X: np.ndarray, y: np.ndarray, number: int) -> Iterator[Figure | Step]:

@@ -16,13 +16,17 @@ DATA = Path(os.environ.get("TACIT_DATA", Path(__file__).parent.parent.parent / "
 
 @dataclass(frozen=True)
 class Figure:
-    """One line of the table; `met` is None where nothing is asked, `paper` is what the paper prints, and where."""
+    """One line of the table.
+
+    `met` is None where nothing is asked, `paper` is what the paper prints, and where, `before` what 0.1.0 had.
+    """
 
     name: str
     measured: str
     asked: str = ""
     met: bool | None = None
     paper: str = ""
+    before: str = ""
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from tacit.choreo import Run
 from tacit.numeric.devices import find_gpu
 
 ROWS, COLUMNS, LANDMARKS, PARTIES = 11_000_000, 28, 1000, 5
-SETTING: dict[str, Any] = {"C": 0.1, "gamma": 1 / 56, "tol": 1e-3, "min_count": 1, "accept_risk": True}
+SETTING: dict[str, Any] = {"C": 0.05, "gamma": 1 / 56, "tol": 1e-3, "min_count": 1, "accept_risk": True}
 ROUNDS, SECONDS = 40, 10.0
 SAMPLE = 200_000  # rows on which the processor does the same
 TEST = 50_000
@@ -65,7 +65,7 @@ def measure(
         model, seconds = train(whole, landmarks, "cuda")
     what = f"{rows} x {COLUMNS}, {landmarks} landmarks, {PARTIES} parties"
     yield Figure(f"{what}: time on the GPU", f"{seconds:.1f} s", f"at most {SECONDS:.0f} s",
-                 None if rows < ROWS else seconds <= SECONDS)  # fmt: skip
+                 None if rows < ROWS else seconds <= SECONDS, before="none")  # fmt: skip
     enough = model.n_iter_ >= ROUNDS
     yield Figure("the same: rounds", str(model.n_iter_), f"at least {ROUNDS}", None if rows < ROWS else enough)
     yield Figure("the same: relative gap", f"{model.report_.figures['relative gap to the optimum, at most']:.1e}")

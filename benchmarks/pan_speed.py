@@ -23,6 +23,7 @@ from paper004 import ADULT_SECONDS, SINGLE
 
 PAPER = {"Adult": {"C": 100.0, "gamma": 0.5}, "cod-rna": {"C": 32.0, "gamma": 0.5}}
 SIZE = {"landmarks": 500, "dtype": "float32", **SINGLE}  # 15 % of these rows would be thousands
+TURNS = 3  # of each split
 TUNED = {"C": 1.0, "gamma": 0.05, "landmarks": 500, **SINGLE}  # the setting that the figure asks for
 
 
@@ -31,7 +32,7 @@ def figures(quick: bool) -> Iterator[Figure | Step]:  # noqa: FBT001 - the one s
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         adult, rna = _adult(), _cod_rna()
-        yield from _beside(adult, "Adult", at_least=20.0, sample=4000 if quick else None)
+        yield from _beside(adult, "Adult", at_least=100.0, sample=4000 if quick else None)
         yield from _beside(rna, "cod-rna", at_least=1.0, sample=6000 if quick else None)
         yield from _compare_tuned(adult, sample=4000 if quick else None)
         yield from _tax(adult, repeats=2 if quick else 5)
@@ -62,11 +63,12 @@ def _beside(data: Data, name: str, at_least: float, sample: int | None) -> Itera
     told = f"{mine:.1f} s, {theirs:.1f} s, {theirs / mine:.0f} times"
     asked = f"at least {at_least:.0f} times faster" if at_least > 1 else "faster"
     yield Figure(
-        f"{size}: PanSVC, SVC",
+        f"{size}: CPU seconds of PanSVC, SVC",
         told,
         "" if sample else asked,
         None if sample else theirs >= at_least * mine,
         paper=_printed() if name == "Adult" else "",
+        before="47 times" if name == "Adult" and not sample else "",
     )
     yield Figure(
         f"{size}: rounds to a relative gap of 1e-3, landmarks", f"{pan.n_iter_}, {len(pan.model_.map.centres)}"
@@ -91,7 +93,7 @@ def _compare_tuned(data: Data, sample: int | None) -> Iterator[Figure]:
     score, reference = pan.score(data.Z, data.z), svc.score(data.Z, data.z)
     what = "Adult, C=1, gamma=.05, 500 landmarks: accuracy of PanSVC, SVC on the test split"
     yield Figure(what, f"{score:.2%}, {reference:.2%}", "within 0.3 points", score >= reference - 0.003)
-    yield Figure("the same: PanSVC, SVC", f"{mine:.1f} s, {theirs:.1f} s, {theirs / mine:.0f} times")
+    yield Figure("the same: CPU seconds of PanSVC, SVC", f"{mine:.1f} s, {theirs:.1f} s, {theirs / mine:.0f} times")
     random = _pan(data, **TUNED, landmark_source="fourier")
     yield Figure(
         "the same with 500 Fourier features, which say nothing about the data", f"{random.score(data.Z, data.z):.2%}"
@@ -106,16 +108,22 @@ def _compare_tuned(data: Data, sample: int | None) -> Iterator[Figure]:
 
 
 def _tax(data: Data, repeats: int) -> Iterator[Figure]:
-    """Measure the cost of masks and groups: one holder needs no mask, and is the pooled data."""
+    """Measure the cost of masks and groups: one holder needs no mask, and is the pooled data.
+
+    Both have the same map; how records are split decides how many rounds groups take, so the median of some splits.
+    """
     ways = ({"parties": 1, **SINGLE}, {"parties": 5})
     setting = {"C": TUNED["C"], "gamma": TUNED["gamma"], "landmarks": TUNED["landmarks"], "landmark_source": "fourier"}
     with _one_core():
-        taken = [[_cpu(lambda way=way: _pan(data, **way, **setting)) for way in ways] for _ in range(repeats)]
-    pooled, shared = (
-        min(each) for each in zip(*taken, strict=True)
-    )  # in turns, and the least: others use this machine too
+        taken = [
+            [_cpu_of(data, seed, **way, **setting) for way in ways] for seed in range(repeats) for _ in range(TURNS)
+        ]
+    least = np.array(taken).reshape(repeats, TURNS, len(ways), 2).min(axis=1)  # others use this machine too
+    (pooled, pooled_rounds), (shared, rounds) = np.moveaxis(least, 0, -1)
+    tax = float(np.median(shared / pooled))
     yield Figure("CPU time in all, five parties with masks and groups over pooled data without (Adult, one core)",
-                 f"{shared / pooled:.2f}", "at most 1.2", shared <= 1.2 * pooled)  # fmt: skip
+                 f"{tax:.2f}", "at most 1.1", tax <= 1.1, before="1.19")  # fmt: skip
+    yield Figure("the same: rounds of both", f"{np.median(rounds):.0f}, {np.median(pooled_rounds):.0f}")
 
 
 @contextmanager
@@ -133,7 +141,8 @@ def _one_core() -> Iterator[None]:
 
 
 def _parties(data: Data, numbers: tuple[int, ...]) -> Iterator[Figure]:
-    models = {n: _pan(data, parties=n, **TUNED, landmark_source="fourier", tol=1e-3) for n in numbers}
+    how = {**TUNED, "landmark_source": "fourier", "tol": 1e-3, "random_state": 0}  # one map for all
+    models = {n: _pan(data, parties=n, **how) for n in numbers}
     cost = {n: _busiest(m) for n, m in models.items()}
     first = cost[numbers[0]]
     told = ", ".join(f"{n}: {seconds:.2f} s" for n, seconds in cost.items())
@@ -149,18 +158,20 @@ def _busiest(model: tacit.PanSVC) -> float:
     return max(s for p, s in cpu.items() if p != "coordinator") + cpu["coordinator"]
 
 
-def _pan(data: Data, *, parties: int = 5, **params: object) -> tacit.PanSVC:
+def _pan(data: Data, *, parties: int = 5, seed: int | None = None, **params: object) -> tacit.PanSVC:
     return tacit.PanSVC(**params).fit(
-        tacit.Federation.simulate(data.X, data.y, parties=parties, partition="horizontal")
+        tacit.Federation.simulate(data.X, data.y, parties=parties, partition="horizontal", seed=seed)
     )
 
 
 def _time(work: Callable[[], object]) -> tuple[object, float]:
-    start = time.perf_counter()
-    return work(), time.perf_counter() - start
-
-
-def _cpu(work: Callable[[], object]) -> float:
+    """Return what came of it, and the CPU seconds of all parties: others use this machine too."""
     start = time.process_time()
-    work()
-    return time.process_time() - start
+    return work(), time.process_time() - start
+
+
+def _cpu_of(data: Data, seed: int, **how: object) -> tuple[float, int]:
+    """Return the CPU seconds of a training on this split, and its rounds."""
+    start = time.process_time()
+    rounds = _pan(data, seed=seed, random_state=seed, **how).n_iter_
+    return time.process_time() - start, rounds

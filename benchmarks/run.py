@@ -35,6 +35,7 @@ SUITES = (
     "pan_speed",
     "pan_scale",
     "streaming",
+    "sparse",
     "gpu",
     "pan_selection",
     "atoms",
@@ -80,14 +81,23 @@ def main() -> int:
         parser.error("drawings are files: say where to write them, --results FOLDER")
     console = Console(width=110)
     console.print(_machine())
-    missed = 0
+    found: list[Figure] = []
     for name in options.only:
-        missed += _suite(console, name, quick=options.quick, results=options.results)
+        found += run_suite(console, name, quick=options.quick, results=options.results)
+    if earlier := [figure for figure in found if figure.before]:
+        console.print(_table("What 0.1.0 had, and what there is now", earlier))
+    missed = count_missed(found)
     console.print(f"{missed} figures missed" if missed else "all figures met")
     return 1 if missed else 0
 
 
-def _suite(console: Console, name: str, *, quick: bool, results: Path | None) -> int:
+def count_missed(figures: list[Figure]) -> int:
+    """Return how many figures are not what is asked for."""
+    return sum(figure.met is not None and not figure.met for figure in figures)
+
+
+def run_suite(console: Console, name: str, *, quick: bool, results: Path | None) -> list[Figure]:
+    """Run a suite, print what it finds and write it into the folder if there is one; return its figures."""
     module = importlib.import_module(name)
     start, rows, tables, pictures = time.perf_counter(), [], [], []
     try:
@@ -108,7 +118,7 @@ def _suite(console: Console, name: str, *, quick: bool, results: Path | None) ->
     if results:
         run = {"suite": name, "about": about, "machine": _machine(), "quick": quick, "seconds": seconds}
         console.print(Measured(**run, figures=rows, tables=tables, pictures=pictures).write(results))
-    return sum(figure.met is not None and not figure.met for figure in rows)
+    return rows
 
 
 @contextmanager
@@ -151,11 +161,19 @@ def _lay_out(table: Table) -> RichTable:
 
 def _table(title: str, rows: list[Figure]) -> RichTable:
     table = RichTable(title=title, title_justify="left", box=None, pad_edge=False)
-    for column in ("figure", "measured", "asked", "", "paper"):
-        table.add_column(column, justify="right" if column == "measured" else "left")
-    for figure in rows:
-        met = {None: "", True: "met", False: "MISSED"}[figure.met]
-        table.add_row(figure.name, figure.measured, figure.asked, met, figure.paper)
+    cells = {
+        "figure": [figure.name for figure in rows],
+        "0.1.0": [figure.before for figure in rows],
+        "measured": [figure.measured for figure in rows],
+        "asked": [figure.asked for figure in rows],
+        "": [{None: "", True: "met", False: "MISSED"}[figure.met] for figure in rows],
+        "paper": [figure.paper for figure in rows],
+    }
+    told = {head: column for head, column in cells.items() if any(column)}
+    for head in told:
+        table.add_column(head, justify="right" if head == "measured" else "left")
+    for row in zip(*told.values(), strict=True):
+        table.add_row(*row)
     return table
 
 

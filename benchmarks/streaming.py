@@ -61,7 +61,7 @@ def told(name: str, found: dict[str, Any]) -> Figure:
     figures = f"{found['peak']:.2f} GB, {found['read']:.0f} s and {found['train']:.0f} s, {found['accuracy']:.2%}"
     if name == "SGDClassifier":
         return Figure(what, figures)
-    return Figure(what, figures, f"under {MEMORY:.0f} GB", found["peak"] < MEMORY)
+    return Figure(what, figures, f"under {MEMORY:.0f} GB", found["peak"] < MEMORY, before="none")
 
 
 def generate(folder: Path, rows: int) -> None:

@@ -48,6 +48,7 @@ html_css_files = ["site.css"]
 html_copy_source = False
 html_show_sourcelink = False
 html_theme_options = {
+    "navbar_persistent": ["search-button"],  # the wide field would take a second line
     "navbar_end": ["theme-switcher"],
     "show_prev_next": False,
     "secondary_sidebar_items": ["page-toc"],

@@ -1,7 +1,7 @@
 """One page for each method: who learns what, who could work out more, and what stops it.
 
 Nothing is listed here. Methods are those that the advisor knows, what each opens is the ledger of its rehearsal, and
-attacks are those of the catalogue that start from these facts.
+attacks are those of the catalogue that use these facts.
 """  # noqa: INP001 - Sphinx reads it by its path
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ SPLIT = {"horizontal": "Over rows", "vertical": "Over columns", "arbitrary": "Ov
 TASKS = ("classes", "numbers")
 HEAD = """# Who learns what, method by method
 
-One page for each method, written by the build from what the code declares: after a run with all parameters by
-default, who knows what, which attacks start from it, what they take besides, and which rule stops them. There are four
-parties, and a coordinator that holds no data. For your own parameters and parties, `tacit advise` and the proposal of a
-job say the same. Message by message it stands in {doc}`../disclosures`.
+One page for each method says who knows what after a run, which attacks could use that, what an attacker needs
+besides, and which rule stops each attack. The pages are written from what the code declares, for four parties, a
+coordinator that holds no data, and all parameters at their defaults. For your own parameters and parties,
+`tacit advise` and the proposal of a job show the same. {doc}`../disclosures` lists it message by message.
 
 """
 
@@ -65,7 +65,7 @@ def _ask_all() -> dict[str, tuple[dict[str, Advised], str]]:
 
 def _rows(name: str, splits: dict[str, Advised]) -> Iterator[tuple[str, str, str]]:
     for partition, each in splits.items():
-        risk = ", at a risk to accept" if each.risk else ""
+        risk = ", if all accept a risk" if each.risk else ""
         where = f"{SPLIT[partition].removeprefix('Over ')}{risk}"
         yield (
             f"[`{name}`]({slug(name)}.md)",
@@ -73,7 +73,7 @@ def _rows(name: str, splits: dict[str, Advised]) -> Iterator[tuple[str, str, str
             GRAVITY[each.gravity] + (f"; {each.together}" * bool(each.together)),
         )
     if not splits:
-        yield f"[`{name}`]({slug(name)}.md)", "simulation only", "everything: its page says why"
+        yield f"[`{name}`]({slug(name)}.md)", "simulation only", "opens everything; its page says why"
 
 
 def _page(name: str, splits: dict[str, Advised], refused: str) -> str:
@@ -89,17 +89,17 @@ def _page(name: str, splits: dict[str, Advised], refused: str) -> str:
 
 def _section(found: Advised, partition: Partition) -> Iterator[str]:
     """Yield what a method opens over one way of splitting records, and what can be done with it."""
-    yield f"In one line: it {GRAVITY[found.gravity]}." + (f" And {found.together}." if found.together else "")
+    yield f"In one line: it {GRAVITY[found.gravity]}." + (f" But {found.together}." if found.together else "")
     if found.risk:
-        yield f"It runs only where everybody accepts a risk (`accept_risk`): {found.risk}."
+        yield f"It runs only if every party accepts a risk (`accept_risk`): {found.risk}."
     yield make_table(("who", "knows after the run", "kind"), _known(found))
     told = facts_by_role(invent(partition, PARTIES, COLUMNS).rehearse(found.model).disclosure)
     rows = dict.fromkeys(row for facts in told.values() for row in _attacks(facts, accepted=bool(found.risk)))
     if rows:
-        yield "Attacks that start from what somebody is told:"
-        yield make_table(("attack", "shows", "takes besides", "stopped by"), rows)
+        yield "Attacks that use what somebody is told:"
+        yield make_table(("attack", "what it finds", "what else it needs", "stopped by"), rows)
     else:
-        yield "No attack of the catalogue starts from what anybody is told."
+        yield "No known attack uses what anybody is told."
 
 
 def _known(found: Advised) -> Iterator[tuple[str, str, str]]:

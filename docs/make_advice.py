@@ -19,19 +19,22 @@ SPLIT = {"horizontal": "rows", "vertical": "columns", "arbitrary": "cells"}
 HEADS = ("split by", "method", "what is opened", "points below the pooled learner", "rounds", "busiest site")
 
 
-def make_table(*, attacks: bool) -> str:
-    """Return the table: for every split, the methods that fit, the best first; by which attacks, if asked for."""
+def make_table(*, whole: bool) -> str:
+    """Return the table: for every split the methods that fit, the best first.
+
+    `whole` also has methods at a risk to accept, and names the attacks.
+    """
     lines = [HEADS, ("---",) * len(HEADS)]
     for partition in get_args(Partition):
         found = advise(invent(partition, PARTIES, COLUMNS), records=RECORDS)
-        lines += [(SPLIT[partition], *_cells(each, attacks=attacks)) for each in found]
+        lines += [(SPLIT[partition], *_cells(each, attacks=whole)) for each in found if whole or not each.risk]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
 
 def _cells(found: Advised, *, attacks: bool) -> tuple[str, ...]:
     by = f" (`tacit attack`: {listing(found.attacks)})" if attacks and found.attacks else ""
     said = [f"{GRAVITY[found.gravity]}{by}", *([found.together] if found.together else [])]
-    name = f"`{found.name}`" + (", at a risk to accept" if found.risk else "")
+    name = f"`{found.name}`" + (", if all accept a risk" if found.risk else "")
     below = "not measured" if found.below is None else f"{found.below:.1f}"
     return name, "; ".join(said), below, f"{found.cost.rounds}", human_bytes(max(found.cost.bytes.values()))
 
@@ -39,7 +42,7 @@ def _cells(found: Advised, *, attacks: bool) -> tuple[str, ...]:
 def renew(page: Path) -> str:
     """Return a page with the table as the code has it now."""
     before, rest = page.read_text(encoding="utf-8").split(BEGIN)
-    return f"{before}{BEGIN}\n{make_table(attacks=page == LONG)}\n{END}{rest.split(END)[1]}"
+    return f"{before}{BEGIN}\n{make_table(whole=page == LONG)}\n{END}{rest.split(END)[1]}"
 
 
 if __name__ == "__main__":

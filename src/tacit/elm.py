@@ -19,7 +19,7 @@ from tacit.base.parameters import parameterized
 from tacit.base.private import NOT_PROTECTED as NOT_COVERED
 from tacit.base.private import OF_LABELS, Private, declare_classes, write_bill
 from tacit.base.probability import ProbabilityClassifier
-from tacit.base.shared import Sums, refuse_threshold, warn_of
+from tacit.base.shared import Sums, refuse_absence, warn_of
 from tacit.choreo import Asker, Coordinator
 from tacit.choreo.declaration import Kind, OneOf
 from tacit.errors import LocalError
@@ -32,7 +32,7 @@ from tacit.protocols.elm.vertical import WEIGHTS, Master
 from tacit.protocols.noisy.noisy_elm import NoisyMachine
 from tacit.protocols.noisy.settings import TARGETS, check_classes
 from tacit.protocols.part import Names
-from tacit.protocols.sums.secure_sum import METHODS
+from tacit.protocols.sums.secure_sum import METHODS, OF_SOME
 from tacit.registry import Outcome
 from tacit.report.outcome import report_on
 from tacit.request import Input, Records, Request, Values
@@ -71,12 +71,12 @@ class SecureELM(Private, Federated, Sums):
     device: str = "cpu"
 
     def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from new rows as well: one more sum, added to those that the coordinator kept; the first call is `fit`.
+        """Learn from new rows too: one more sum is added to those that the coordinator kept. The first call is `fit`.
 
         Args:
             X: a `Federation` of the new rows, between the same holders or others, or plain records.
             y: targets, with plain records.
-            classes: all classes there will ever be, at the first call; those of the records by default.
+            classes: at the first call, all classes that will ever occur; those of the records by default.
             sample_weight: weights, with plain records.
         """
         self.check_parameters()
@@ -85,11 +85,11 @@ class SecureELM(Private, Federated, Sums):
         split = X.partition if isinstance(X, Federation) else self.partition_
         if split != "horizontal" or self.partition == "vertical":
             raise LocalError(
-                "partial_fit adds rows to sums that the coordinator kept, which partition='vertical' has not: fit anew"
+                "partial_fit adds rows to sums that the coordinator kept, which partition='vertical' has not: fit again"
             )
         first = not hasattr(self, "model_")
         if not first and self.sums_ is None:
-            raise LocalError("the coordinator's sums are not here to add to (model files leave them out): fit anew")
+            raise LocalError("the coordinator's sums are not here to add to (model files leave them out): fit again")
         if isinstance(X, Federation):
             federation = self.federate(X, y, sample_weight)
         else:
@@ -124,7 +124,7 @@ class SecureELM(Private, Federated, Sums):
         if federation.features != mine.features or federation.coordinator != mine.coordinator:
             some = ", ".join([*mine.features[:SHOWN], *(["..."] * (len(mine.features) > SHOWN))])
             first = f"the features {some} and the coordinator {mine.coordinator} of the first fit"
-            raise LocalError(f"new rows need {first}: bring them so, or fit anew")
+            raise LocalError(f"new rows need {first}: give them so, or fit again")
 
     def check_parameters(self) -> None:
         """Raise if a parameter has a value that it must not have."""
@@ -132,11 +132,13 @@ class SecureELM(Private, Federated, Sums):
         if self.partition_ == "vertical" and not self.accept_risk:
             gives = f"partition='vertical', weights={self.weights!r} gives away more than a model"
             raise LocalError(f"{gives}. {COLUMNS[self.weights]} Use partition='horizontal', or say accept_risk=True")
-        refuse_threshold(self.secure_sum, self.partition_)
+        refuse_absence(self.secure_sum, self.partition_)
         if self.partition_ == "vertical" and self.device != "cpu":
-            raise LocalError("over columns the coordinator's processor activates the nodes: leave device out")
-        if self.secure_sum == "threshold":
-            self.refuse_epsilon("secure_sum='threshold', by which the noise of parties that stay away is missing")
+            raise LocalError("over columns the coordinator computes the nodes on its CPU: leave device out")
+        if self.secure_sum in OF_SOME:
+            self.refuse_epsilon(
+                f"secure_sum={self.secure_sum!r}, by which the noise of parties that stay away is missing"
+            )
         if self.device != "cpu":
             self.refuse_epsilon("device, since rows are made as whole numbers by the processor")
 
@@ -316,11 +318,11 @@ class SecureELM(Private, Federated, Sums):
 
 @parameterized
 class SecureELMRegressor(SecureELM, FederatedRegressor):
-    """Extreme learning machine for a number; see `SecureELMClassifier` for what it takes.
+    """Extreme learning machine that predicts a number. `SecureELMClassifier` describes the other parameters.
 
     Args:
-        target_range: with epsilon, between which two numbers targets lie; others are clipped. None: a tenth of the
-            budget finds out how large they are.
+        target_range: with epsilon, the bounds (low, high) of the targets; values beyond them are clipped. None: a tenth
+            of the budget is spent on finding out how large targets are.
     """
 
     OWN: ClassVar[Mapping[str, Kind | None]] = {**SecureELM.OWN, "target_range": TARGETS.kind}
@@ -336,44 +338,48 @@ class SecureELMRegressor(SecureELM, FederatedRegressor):
 
 @parameterized
 class SecureELMClassifier(SecureELM, ProbabilityClassifier):
-    """Extreme learning machine over rows or columns; equals the one of the pooled data with the same W.
+    """Extreme learning machine over rows or columns. It equals that of the pooled data with the same W.
 
-    Rows: everyone computes its own hidden layer H from a public seed, and one masked sum opens H'H and H'T to the
-    coordinator; the model is public. Columns (paper 003): the coordinator learns the hidden layer's inputs, and with
-    them the records. `report_` says who learnt what.
+    Over rows, each party computes its own hidden layer H from a public seed, and one masked sum opens H'H and H'T to
+    the coordinator; the model is public. Over columns (paper 003), the coordinator learns the inputs of the hidden
+    layer, and can compute the records from them. `report_` says who learnt what.
 
     Args:
-        n_hidden: nodes of the hidden layer; None: half the rows, at most 200. Over rows at most as many as there are
-            rows; with `class_weight` as the smallest class has, with `probability` as a fold has.
+        n_hidden: number of nodes of the hidden layer; None: half the number of rows, at most 200. Over rows there may
+            be at most as many nodes as rows; with `class_weight` at most as many as the smallest class has rows, with
+            `probability` as many as a fold has.
         activation: "sigmoid", "tanh", "sign", "relu" or "rbf".
-        ridge: of the least squares; "gcv": chosen by generalised cross-validation from the same sums; 0: the
-            pseudo-inverse.
-        scale: of the drawn weights, for columns that vary by about 1.
+        ridge: ridge penalty of the least squares; "gcv": chosen by generalised cross-validation from the same sums; 0:
+            the pseudo-inverse.
+        scale: scale of the random weights, for columns that vary by about 1.
         weights: over columns: "master": the coordinator draws W; "private": every party draws and keeps its own part.
         class_weight: None, "balanced", or {class: weight}.
-        probability: let `predict_proba` work: Platt's sigmoids are fitted to the values of five models that each leave
-            rows out. Over rows that opens the sums of each fold.
-        min_rows: over rows: no sum of fewer rows, and of no class with fewer, is opened.
-        device: over rows: where each party computes and sums its hidden layer, and where `predict` works: "cpu", or
-            "cuda", a GPU by CuPy or PyTorch.
-        secure_sum: "pairwise", "ring", "graph", or over rows "threshold", by which parties may stay away; what each
-            protects stands in the report.
-        segments: with "ring", on how many edge-disjoint rings every value travels in shares.
-        fraction_bits: of the fixed-point numbers that are summed.
-        partition: "horizontal" (rows) or "vertical" (columns); None: as the federation is, and "horizontal" for plain
+        probability: make `predict_proba` available: Platt's sigmoids are fitted to the values of five models, each
+            trained without some of the rows. Over rows this opens the sums of each fold.
+        min_rows: over rows: no sum over fewer rows than this is opened, and none over a class that has fewer.
+        device: over rows: where each party computes and sums its hidden layer, and where `predict` computes: "cpu", or
+            "cuda" for a GPU (with CuPy or PyTorch).
+        secure_sum: how sums are masked: "pairwise", "ring", "graph", or over rows "threshold" or "graph_threshold",
+            which let parties be absent; the report says what each protects.
+        segments: with "ring", into how many shares every value is cut; each share travels on a ring of its own, and no
+            two rings have an edge in common.
+        fraction_bits: binary places of the fixed-point numbers that are summed.
+        partition: "horizontal" (rows) or "vertical" (columns); None: that of the federation, and "horizontal" for plain
             arrays.
-        n_parties: between how many parties plain arrays are split.
-        runtime: where plain arrays are trained.
-        verbose: a line says how far it is: None in a terminal or notebook, after 2 s; True in a log too; False nowhere.
-        random_state: what goes to whom when plain arrays are split, and over rows the public seed of W; it feeds no
-            secret.
+        n_parties: number of parties that plain arrays are split between.
+        runtime: where the parties of plain arrays run: "together" in this process, or on "spark".
+        verbose: where a line of progress is shown: None: in a terminal or notebook, after 2 s; True: in a log too;
+            False: nowhere.
+        random_state: seed for splitting plain arrays between the parties, and over rows public seed of W; no secret is
+            drawn from it.
         accept_risk: allow "vertical", more nodes than rows, or one of the data holders as the coordinator.
-        epsilon: over rows, train with differential privacy: one record moves the logarithm of the odds of any outcome
-            by at most so much (docs/privacy.md). Rows of the hidden layer are clipped, and the ridge is at least what
-            the noise asks for. Columns should vary by about 1. None: no differential privacy.
-        delta: with epsilon, of which probability the events are that it does not bound; at most one over the records.
-        honest: with epsilon, how many of the data holders are taken to keep their noise to themselves; None: half.
-        classes: with epsilon, the classes; None in simulation: those of the labels, which epsilon does not cover.
+        epsilon: over rows, train with differential privacy: one record changes the log-odds of any outcome by at most
+            this much (docs/privacy.md). Rows of the hidden layer are clipped, and the ridge is made large enough for
+            the noise. Columns should vary by about 1. None: no differential privacy.
+        delta: with epsilon, the probability of the outcomes that epsilon does not bound; at most 1 / number of records.
+        honest: with epsilon, how many data holders are assumed to keep their noise secret; None: half of them.
+        classes: with epsilon, the list of classes. None, in simulation only: the classes of the labels; epsilon does
+            not cover which ones these are.
     """
 
     class_count_: I64 = field(init=False)
@@ -402,7 +408,7 @@ class SecureELMClassifier(SecureELM, ProbabilityClassifier):
     def _check_partial(self) -> None:
         if self.probability:
             raise LocalError(
-                "partial_fit adds rows to sums, and probability=True needs all rows at once: fit anew, or leave it off"
+                "partial_fit adds rows to sums, and probability=True needs all rows at once: fit again, or leave it off"
             )
         if self.class_weight == "balanced":
             raise LocalError(

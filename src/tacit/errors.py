@@ -17,15 +17,15 @@ from urllib.parse import urlsplit
 
 
 class TacitError(Exception):
-    """Anything tacit refuses."""
+    """The base class of everything that tacit refuses."""
 
 
 class LocalError(TacitError, ValueError):
-    """Yours: an input, a file or a setting at this very place."""
+    """An error on your side: an input, a file or a setting here."""
 
 
 class PeerError(TacitError, RuntimeError):
-    """Theirs: another party sent what the protocol does not allow, or stopped."""
+    """An error on another side: another party sent what the protocol does not allow, or stopped."""
 
 
 def is_told(kind: str) -> bool:
@@ -47,7 +47,7 @@ class UndisclosedError(TacitError, RuntimeError):
 
     def __init__(self, place: str, facts: str) -> None:
         what = f"the run would tell at {place}: {facts}; the disclosure that was agreed to does not list that"
-        super().__init__(f"{what}: nothing of it was sent; compare the sites' versions of tacit, and propose it anew")
+        super().__init__(f"{what}: nothing of it was sent; compare the sites' versions of tacit, and propose it again")
 
 
 class MissingExtraError(TacitError, ImportError):

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from tacit.arrays import F64, I64
 from tacit.base.estimator import choose_classes
 from tacit.base.private import spend
-from tacit.base.shared import check_coordinator, refuse_threshold
+from tacit.base.shared import check_coordinator, refuse_absence
 from tacit.choreo import Holder, Labeller
 from tacit.choreo.declaration import Number, OneOf, wrong_value
 from tacit.errors import LocalError
@@ -34,7 +34,7 @@ from tacit.protocols.noisy.noisy_scores import check_targets
 from tacit.protocols.noisy.settings import DELTA, EPSILON, HONEST
 from tacit.protocols.scores.error_sums import Answered
 from tacit.protocols.scores.score_counts import Evaluated, Scored, Tally
-from tacit.protocols.sums.secure_sum import METHODS
+from tacit.protocols.sums.secure_sum import METHODS, OF_SOME
 from tacit.registry import Outcome
 from tacit.report.evaluation import Evaluation, evaluation_of, evaluation_of_errors
 from tacit.report.outcome import add_outcome, list_absent, say_absent
@@ -63,10 +63,11 @@ class Privacy:
         for name, kind in (("epsilon", EPSILON), ("delta", DELTA), ("honest", HONEST)):
             if not kind.allows(getattr(self, name)):
                 raise wrong_value(name, "evaluate", kind.words, getattr(self, name))
+        way = settings.get("method")
         what = {
             "per_site, which shows counts of single sites": bool(sites),
             "a model that stays in shares": model.public_decision() is None,
-            "secure_sum='threshold', by which noise of parties is missing": settings.get("method") == "threshold",
+            f"secure_sum={way!r}, by which noise of parties is missing": way in OF_SOME,
         }
         for words in (words for words, asked in what.items() if asked):
             raise LocalError(f"epsilon={self.epsilon:g} does not cover {words}: leave epsilon or that out")
@@ -93,29 +94,32 @@ def evaluate(
     honest: int | None = None,
     target_range: tuple[float, float] | None = None,
 ) -> Evaluation:
-    """How good a fitted model is on the labelled records of a federation; `model.report_` gets the result too.
+    """Return how good a fitted model is on the labelled records of a federation, and add the result to `model.report_`.
 
-    Over rows every party scores its own records, and masked sums of counts are opened; over columns the labeller, who
-    has the labels and is told the decision values, counts alone. Nothing about a class of fewer than `min_count`
-    records is told. Of a regressor masked sums of its errors are opened: mean errors, R^2 and a histogram.
+    Over rows every party scores its own records, and masked sums of counts are opened. Over columns the labeller counts
+    alone: it has the labels and is told the decision values. Nothing is told about a class with fewer than `min_count`
+    records. For a regressor, masked sums of its errors are opened: mean errors, R^2 and a histogram.
 
     Args:
         model: a fitted classifier or regressor, a search that trained one, or a `Pipeline` that ends in any of them.
-        federation: labelled records, between the parties that the model was trained by.
-        name: what these records are, for the report.
-        per_site: sites that agree to show the counts of their own records: names, or {name: that site's own min_count};
-            True: all.
-        bins: of the score histograms: the more, the closer the bounds of areas under curves, and the more the
-            coordinator sees. None: 256, with epsilon 16.
-        min_count: of how many records a class, or a bin, must be to be told; the model's own by default.
-        secure_sum: how the sums are protected; the model's own by default. By "threshold" parties may stay away.
-        verbose: as estimators have it: None shows a line in a terminal or notebook once it takes two seconds.
-        epsilon: judge with differential privacy for the records that are judged, over rows and by a public model: one
-            of them moves the logarithm of the odds of any outcome by at most so much (docs/privacy.md). Records of
-            unknown classes count in nothing, and nothing is refused. None: no differential privacy.
-        delta: with epsilon, of which probability the events are that it does not bound; at most one over the records.
-        honest: with epsilon, how many of the data holders are taken to keep their noise to themselves; None: half.
-        target_range: with epsilon, between which two numbers the targets of a regressor lie; its own by default.
+        federation: labelled records, held by the parties that trained the model.
+        name: name of these records in the report.
+        per_site: sites that agree to show the counts of their own records: a list of names, or {name: that site's own
+            min_count}; True: all sites.
+        bins: number of bins of the score histograms. More bins give closer bounds on areas under curves, and show the
+            coordinator more. None: 256, or 16 with epsilon.
+        min_count: a class or a bin with fewer records than this is not told; the model's own value by default.
+        secure_sum: how sums are masked; the model's own by default. "threshold" lets parties be absent.
+        verbose: as in estimators: None shows a line of progress in a terminal or notebook, after 2 s.
+        epsilon: judge with differential privacy for the judged records, over rows and with a public model: one of these
+            records changes the log-odds of any outcome by at most this much (docs/privacy.md). Records of unknown
+            classes are not counted, and none is refused. None: no differential privacy.
+        delta: with epsilon, the probability of the outcomes that epsilon does not bound; at most 1 / number of records.
+        honest: with epsilon, how many data holders are assumed to keep their noise secret; None: half of them.
+        target_range: with epsilon, the bounds (low, high) of a regressor's targets; its own by default.
+        view: as of `GramSVC`; with "blind" targets are in shares too.
+        target_range: with view="blind", the two numbers between which all targets lie; None: the parties learn the
+            smallest power of two that no target exceeds in size.
     """
     asked: dict[str, Any] = {"name": name, "per_site": per_site, "bins": bins, "min_count": min_count}
     asked |= {"secure_sum": secure_sum}
@@ -135,7 +139,7 @@ def evaluate(
     sites = _choose_sites(per_site, tuple(federation.parts), least)
     if sites and federation.partition != "horizontal":
         raise LocalError(
-            "per_site is for records that sites hold by rows: over columns no record is of one site; leave it out"
+            "per_site is for records that sites hold by rows: over columns no record belongs to one site; leave it out"
         )
     judge: Callable[..., tuple[Evaluation, list[Outcome]]] = _judge_errors if is_regressor(model) else _judge_classes
     counting = {"bins": bins, "min_count": least, **_choose_sums(model, secure_sum, federation.partition)}
@@ -366,7 +370,7 @@ def _choose_sums(model: Any, secure_sum: str | None, partition: Partition) -> di
     """Return how the sums of an evaluation are protected; over columns there are none."""
     if secure_sum is not None and not (kind := OneOf(METHODS)).allows(secure_sum):
         raise wrong_value("secure_sum", "evaluate", kind.words, secure_sum)
-    refuse_threshold(secure_sum or "", partition)
+    refuse_absence(secure_sum or "", partition)
     if partition != "horizontal":
         return {}
     return protection_of(model) if secure_sum is None else {"method": secure_sum}

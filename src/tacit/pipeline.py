@@ -35,22 +35,22 @@ UNUSED = (None, "passthrough")  # scikit-learn's words for a step that does noth
 class Pipeline(Releasable, sklearn_pipeline.Pipeline):  # type: ignore[misc]  # scikit-learn is untyped
     """scikit-learn's Pipeline, with a report of all its steps and a model file.
 
-    A `Federation` passes from step to step, transformed at each of its parties; plain arrays do as in scikit-learn. A
-    plain frame is split once, as the last step would split it, and its names, texts and dates pass from step to step.
-    Every step is a run of its own.
+    A `Federation` passes from step to step, and each party transforms its own part. Plain arrays work as in
+    scikit-learn. A plain frame is split once, as the last step would split it, and keeps its names, texts and dates
+    from step to step. Every step is a run of its own.
 
     Args:
         steps: as in scikit-learn: (name, estimator), one after the other.
-        transform_input: as in scikit-learn, and so are memory and verbose.
-        memory: see there.
-        verbose: see there.
-        savable: refuse before the training what `save` would refuse after it; False allows steps of other packages,
+        transform_input: as in scikit-learn.
+        memory: as in scikit-learn.
+        verbose: as in scikit-learn.
+        savable: raise before the training if `save` would refuse the result; False allows steps from other packages,
             which have no model file.
         epsilon: one budget of differential privacy for all steps together (docs/privacy.md): `fit` divides it, and sets
             epsilon, delta and honest of every step. None: as the steps say.
-        delta: with epsilon, of which probability the events are that it does not bound; at most one over the records.
-        honest: with epsilon, how many of the data holders are taken to keep their noise to themselves; None: half.
-        shares: with epsilon, {step: its share of the budget}, 1 together; None: half for the last step.
+        delta: with epsilon, the probability of the outcomes that epsilon does not bound; at most 1 / number of records.
+        honest: with epsilon, how many data holders are assumed to keep their noise secret; None: half of them.
+        shares: with epsilon, {step: its share of the budget}, which add up to at most 1; None: half for the last step.
 
     Attributes:
         report_: what all steps together opened and cost.
@@ -80,7 +80,7 @@ class Pipeline(Releasable, sklearn_pipeline.Pipeline):  # type: ignore[misc]  # 
         self.epsilon, self.delta, self.honest, self.shares = epsilon, delta, honest, shares
 
     def fit(self, X: Any, y: Any = None, **params: Any) -> Self:
-        """Fit the steps, one on what the one before makes of X, a `Federation` or plain records."""
+        """Fit the steps in order, each on what the step before made of X: a `Federation` or plain records."""
         self.divide_budget()
         if self.savable:
             self.check_savable()
@@ -108,31 +108,31 @@ class Pipeline(Releasable, sklearn_pipeline.Pipeline):  # type: ignore[misc]  # 
 
     @available_if(_final_estimator_has("predict"))  # type: ignore[untyped-decorator]
     def predict(self, X: Any, **params: Any) -> Any:
-        """What the last step predicts; of records of sites between organisations, where the answers are."""
+        """Return what the last step predicts; between organisations an `Answers` that says who has it."""
         there = self._ask_elsewhere(X)
         return super().predict(X, **params) if there is None else there
 
     @available_if(_final_estimator_has("decision_function"))  # type: ignore[untyped-decorator]
     def decision_function(self, X: Any, **params: Any) -> Any:
-        """Decision values of the last step; of records of sites, where the answers are."""
+        """Return decision values of the last step; between organisations an `Answers` that says who has them."""
         there = self._ask_elsewhere(X)
         return super().decision_function(X, **params) if there is None else there
 
     @available_if(_final_estimator_has("predict_proba"))  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any, **params: Any) -> Any:
-        """Probabilities by the last step; of records of sites, where the answers are."""
+        """Return probabilities by the last step; between organisations an `Answers` that says who has them."""
         there = self._ask_elsewhere(X)
         return super().predict_proba(X, **params) if there is None else there
 
     @available_if(_final_estimator_has("predict_log_proba"))  # type: ignore[untyped-decorator]
     def predict_log_proba(self, X: Any, **params: Any) -> Any:
-        """Logarithms of the probabilities; of records of sites, where the answers are."""
+        """Return logarithms of the probabilities; between organisations an `Answers` that says who has them."""
         there = self._ask_elsewhere(X)
         return super().predict_log_proba(X, **params) if there is None else there
 
     @available_if(_final_estimator_has("score"))  # type: ignore[untyped-decorator]
     def score(self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any) -> float:
-        """The score of the last step; on labelled records of sites, by one job."""
+        """Return the score of the last step; on labelled records of sites, by one job."""
         check_is_fitted(self)
         found = X.backend.score(X, self) if isinstance(X, Federation) and y is None else None
         return float(super().score(X, y, sample_weight, **params)) if found is None else float(found)
@@ -191,7 +191,7 @@ class Pipeline(Releasable, sklearn_pipeline.Pipeline):  # type: ignore[misc]  # 
 
     @property
     def handle_(self) -> Handle | None:
-        """What is here of a model that stays in shares at sites; None of a public or a simulated one."""
+        """The handle of a model that the sites keep in shares; None for a public or a simulated model."""
         check_is_fitted(self)
         *_, (_, last) = self._steps()
         found: Handle | None = getattr(last, "handle_", None)
@@ -204,7 +204,7 @@ class Pipeline(Releasable, sklearn_pipeline.Pipeline):  # type: ignore[misc]  # 
         return found
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:
-        """Names of the columns that the last step makes, or of those that it is given if it makes none."""
+        """Return the names of the columns that the last step makes, or, if it makes none, of those that it is given."""
         check_is_fitted(self)
         names = _check_feature_names_in(self, input_features)
         for _, step in self._steps():
@@ -224,12 +224,12 @@ class Pipeline(Releasable, sklearn_pipeline.Pipeline):  # type: ignore[misc]  # 
         return SavedPipeline(tuple(steps), tuple(step.describe() for step in steps.values()))
 
     def to_sklearn(self) -> Any:
-        """The same as a fitted pipeline of scikit-learn's own classes."""
+        """Return the same model as a fitted pipeline of scikit-learn's own classes."""
         check_is_fitted(self)
         return sklearn_pipeline.Pipeline([(name, _as_sklearn(name, step)) for name, step in self._steps()])
 
     def export(self, path: str | Path) -> Path:
-        """Write it for other programs: `model.onnx` or `model.skops`; the model of the last step is public."""
+        """Write the pipeline for other programs: `model.onnx` or `model.skops`; its last model must be public."""
         check_is_fitted(self)
         *before, (name, last) = self._steps()
         model = last.public_model() if hasattr(last, "public_model") else None

@@ -97,7 +97,7 @@ def _load(point: EntryPoint) -> Declaration:
     try:
         found = point.load()
     except Exception as error:  # whatever the text of another package raises
-        raise _refuse(point, f"which cannot be loaded ({error}): install it anew") from error
+        raise _refuse(point, f"which cannot be loaded ({error}): install it again") from error
     if not isinstance(found, Declaration) or found.name != point.name:
         raise _refuse(point, f"but {point.value} is no declaration of that name: remove it")
     own = {each.name for each in found.own}

@@ -17,7 +17,7 @@ Protocol = str | Callable[..., Any]
 
 @dataclass(frozen=True)
 class Records:
-    """Each party's own table."""
+    """An input that stands for each party's own table."""
 
     role: Role = Holder
 
@@ -59,7 +59,7 @@ class Left:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Values:
-    """Values by party, which are in this process."""
+    """An input given as values by party, in this process."""
 
     role: Role
     entries: Mapping[str, Any]

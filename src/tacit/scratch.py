@@ -5,6 +5,8 @@ ends. It lies where `tempfile` puts files (TMPDIR). An array of it is a plain Nu
 `release` gives back to the system; what is looked at again comes from disk, or from the system's own cache.
 
     blocks      yields rows block by block, and releases each that lies on disk
+    side_by_side   the same of several arrays with a line for every row
+    fill        makes one more such array of them, which lies on disk if they do
     lay_aside   puts the large arrays of a value on disk; `Work` does it with what steps make of values from disk
 """
 
@@ -13,7 +15,9 @@ from __future__ import annotations
 import dataclasses
 import mmap
 import os
+import shutil
 import tempfile
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
@@ -21,11 +25,14 @@ import numpy as np
 
 from tacit.arrays import Array
 from tacit.errors import LocalError
+from tacit.sparse import is_sparse
 
 T = TypeVar("T")
 ROWS = 1 << 13  # of a block, where nothing else decides
+LINES = 1 << 16  # of a block of what is known of each row, which is a few numbers
 CELLS = 1 << 23  # of a block, at most
 LARGE = 1 << 16  # bytes from which an array is put on disk
+SCRATCH: weakref.WeakSet[mmap.mmap] = weakref.WeakSet()  # all scratch files that this process has mapped
 RELEASE = getattr(mmap, "MADV_DONTNEED", None)  # not every system has it; pages then stay until they are needed
 
 
@@ -45,12 +52,21 @@ def make_array(shape: tuple[int, ...], dtype: Any) -> Array:
                 " TMPDIR name a folder of a larger disk"
             ) from None
         pages = mmap.mmap(file.fileno(), size)
+    SCRATCH.add(pages)
     return np.frombuffer(pages, kind, count).reshape(shape)
 
 
+def free_space() -> int:
+    """Return how many bytes scratch files may still take."""
+    return shutil.disk_usage(tempfile.gettempdir()).free
+
+
 def is_on_disk(value: object) -> bool:
-    """Return whether a value is an array of a scratch file, or has one in it."""
-    return any(_pages_of(array) is not None for array in _arrays_in(value))
+    """Return whether a value is an array of a scratch file, or has one in it.
+
+    Nothing is looked at where there are no scratch files: every step of a run asks this of all that it is given.
+    """
+    return bool(SCRATCH) and any(_pages_of(array) is not None for array in _arrays_in(value))
 
 
 def lay_aside(value: T) -> T:
@@ -61,9 +77,11 @@ def lay_aside(value: T) -> T:
 
 def release(value: object) -> None:
     """Give back the memory of all arrays of a value that lie on disk."""
-    for array in _arrays_in(value):
+    for array in _arrays_in(value) if SCRATCH else ():
         if array.size and array.flags.c_contiguous:
             _release(array)
+        elif array.size and array.ndim > 1:  # a block of a table that has a line for every problem
+            release(tuple(array))
 
 
 def blocks(X: Array, rows: int) -> Iterator[tuple[slice, Any]]:
@@ -76,8 +94,46 @@ def blocks(X: Array, rows: int) -> Iterator[tuple[slice, Any]]:
         release(block)
 
 
+def side_by_side(*arrays: Array, rows: int | None = None) -> Iterator[tuple[slice, tuple[Any, ...]]]:
+    """Yield the same rows of several arrays, with their place; release those that lie on disk."""
+    step, count = rows or LINES, len(arrays[0])
+    for i in range(0, count, step):
+        at = slice(i, min(i + step, count))
+        some = tuple(array[at] for array in arrays)
+        yield at, some
+        release(some)
+
+
+def fill(make: Callable[..., Any], *arrays: Array, dtype: Any, width: int | None = None) -> Array:
+    """Return what `make` makes of the same rows of several arrays, block by block; on disk if one of them is.
+
+    It is a column, or with a width a table of so many.
+    """
+    made = empty_like(arrays, (len(arrays[0]), *(() if width is None else (width,))), dtype)
+    for at, some in side_by_side(*arrays):
+        made[at] = make(*some)
+        release(made[at])
+    return made
+
+
+def are_equal(one: Array, other: Array) -> bool:
+    """Return whether two arrays of a line for every row are equal."""
+    alike = one is other or len(one) == len(other)
+    return alike and (one is other or all(bool((a == b).all()) for _, (a, b) in side_by_side(one, other)))
+
+
+def distinct(array: Array) -> Array:
+    """Return what occurs in a column, in its order, each once."""
+    found = np.unique(array[:0])
+    for _, (some,) in side_by_side(array):
+        found = np.unique(np.concatenate([found, np.unique(some)]))
+    return found
+
+
 def rows_at_once(X: Array, rows: int) -> int:
     """Return how many rows a block of so many has, where columns may be many."""
+    if is_sparse(X):
+        return rows
     return max(1, min(rows, CELLS // max(1, int(X.shape[1]))))
 
 
@@ -91,6 +147,36 @@ def empty_like(X: object, shape: tuple[int, ...], dtype: Any) -> Array:
     return make_array(shape, dtype) if is_on_disk(X) else np.empty(shape, dtype)
 
 
+def zeros_like(X: object, shape: tuple[int, ...], dtype: Any) -> Array:
+    """Return an array of zeros that belongs to these records, on disk if they are."""
+    return make_array(shape, dtype) if is_on_disk(X) else np.zeros(shape, dtype)
+
+
+def along_lines(*arrays: Array) -> Iterator[tuple[slice, tuple[Any, ...]]]:
+    """Yield the same rows of several arrays that have rows along their last axis; release those that lie on disk."""
+    for i in range(0, arrays[0].shape[-1], LINES):
+        at = slice(i, min(i + LINES, arrays[0].shape[-1]))
+        some = tuple(array[..., at] for array in arrays)
+        yield at, some
+        release(some)
+
+
+def make_column(X: object, rows: int, value: Any, dtype: Any) -> Array:
+    """Return a column of so many equal values that belongs to these records, on disk if they are."""
+    made = empty_like(X, (rows,), dtype)
+    for at, _ in side_by_side(made):
+        made[at] = value
+    return made
+
+
+def number_rows(X: object, rows: int) -> Array:
+    """Return the numbers of so many rows, on disk if these records are."""
+    made = empty_like(X, (rows,), np.int64)
+    for at, _ in side_by_side(made):
+        made[at] = np.arange(at.start, at.stop)
+    return made
+
+
 def map_blocks(X: Array, rows: int, make: Callable[[Any], Array], width: int, dtype: Any = np.float64) -> Array:
     """Return what `make` makes of all rows, block by block, on disk if they are."""
     made = empty_like(X, (X.shape[0], width), dtype)
@@ -100,10 +186,53 @@ def map_blocks(X: Array, rows: int, make: Callable[[Any], Array], width: int, dt
     return made
 
 
+def gather(X: Array, rows: Array) -> Array:
+    """Return a copy of these rows in memory; of rows on disk few are mapped at a time, wherever they lie."""
+    if not is_on_disk(X):
+        return X[rows]
+    made = np.empty((len(rows), *X.shape[1:]), X.dtype)
+    for i in range(0, len(rows), ROWS):
+        made[i : i + ROWS] = X[rows[i : i + ROWS]]
+        release(X)
+    return made
+
+
+def gather_blocks(X: Array, rows: Array) -> Iterator[Array]:
+    """Yield copies of these rows, block by block."""
+    for _, (some,) in side_by_side(rows, rows=rows_at_once(X, ROWS)):
+        yield gather(X, some)
+
+
+def select_rows(X: Array, chosen: Array) -> Array:
+    """Return the chosen rows, on disk if all are; all of them as they are."""
+    count = sum(int(some.sum()) for _, (some,) in side_by_side(chosen))
+    if count == len(X):
+        return X
+    made, start = empty_like(X, (count, *X.shape[1:]), X.dtype), 0
+    for _, (rows, use) in side_by_side(X, chosen, rows=ROWS):
+        own = rows[use]
+        made[start : start + len(own)] = own
+        start += len(own)
+        release(made)
+    return made
+
+
+def spread_rows(values: Array, chosen: Array, other: Any) -> Array:
+    """Return a column with these values where rows are chosen, and another one elsewhere."""
+    made, start = empty_like((values, chosen), chosen.shape, values.dtype), 0
+    for at, (use,) in side_by_side(chosen):
+        own = values[start : start + int(use.sum())]
+        made[at] = other
+        made[at][use] = own
+        start += len(own)
+        release((made[at], own))
+    return made
+
+
 def take_rows(X: Array, rows: Array) -> Array:
     """Return a copy of these rows, on disk if all are."""
     if not is_on_disk(X):
-        return np.asarray(X[rows])
+        return X[rows]
     made = make_array((len(rows), *X.shape[1:]), X.dtype)
     for i in range(0, len(rows), ROWS):
         made[i : i + ROWS] = X[rows[i : i + ROWS]]
@@ -114,7 +243,7 @@ def take_rows(X: Array, rows: Array) -> Array:
 def take_columns(X: Array, columns: Sequence[int]) -> Array:
     """Return a copy of these columns, on disk if all are."""
     if not is_on_disk(X):
-        return np.asarray(X[:, columns])
+        return X[:, columns]
     return map_blocks(X, ROWS, lambda block: block[:, columns], len(columns))
 
 

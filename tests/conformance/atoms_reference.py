@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from tacit.numeric.groups.atoms import NOTHING
+from tacit.numeric.groups.rounding import NOTHING
 from tacit.numeric.svm.active_set import solve
 from tacit.protocols.planes.allowance import ROUNDS
 from tacit.protocols.planes.lockstep import FASTER, SHORTEST, SLOWER, STILL, TRIES

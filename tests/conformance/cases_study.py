@@ -84,9 +84,9 @@ def check_model(alone: Any, again: Any, found: dict[str, Any], learn: Any, X: An
         one.model_ = whole
         assert one._gap(alone.prepare(learn))["largest difference of predicted values"] < 1e-6
     elif isinstance(whole, BlindModel):  # its shares are drawn too, and their last bits are rounded at random
-        values = one.decision_function(alone.prepare(learn))
+        values = one.ask(alone.prepare(learn)).values
         one.model_ = whole
-        np.testing.assert_allclose(one.decision_function(alone.prepare(learn)), values, atol=1e-3)
+        np.testing.assert_allclose(one.ask(alone.prepare(learn)).values, values, atol=1e-3)
     else:
         assert encode(whole).digest == encode(one.model_).digest
 
@@ -98,7 +98,8 @@ def unite(model: Any, found: dict[str, Any], site: str) -> Any:
         case StoredModel():
             return GramModel(held["dual"][site], held["columns"], model.sigmoids)
         case StoredBlind():
-            return BlindModel(held["share"], model.gamma, model.records)
+            public = {"divisor": model.divisor, "target_range": model.target_range}
+            return BlindModel(held["share"], model.gamma, model.records, **public)
         case StoredColumns():
             return ColumnConsensus(held["head"][site], held["shares"], model.sigmoids)
         case StoredElm():
@@ -144,6 +145,15 @@ CASES: tuple[Case, ...] = (
     study_case("columns_linear", "vertical", GAPS, ROBUST, LINEAR, evaluate={}),
     study_case("columns_search", "vertical", GAPS, SCALE, TRIED, evaluate={}),
     study_case("columns_blind", "vertical", SCALE, {"use": "GramSVC", "view": "blind"}, gaps=False, evaluate={}),
+    study_case(
+        "columns_blind_number",
+        "vertical",
+        SCALE,
+        {"use": "GramSVR", "view": "blind", "target_range": (-8.0, 8.0)},
+        gaps=False,
+        numbers=True,
+        evaluate={},
+    ),
     study_case("columns_consensus", "vertical", GAPS, SCALE, AVERAGED, evaluate={}),
     study_case("columns_consensus_kernel", "vertical", GAPS, {**AVERAGED, "kernel": "rbf", "probability": True}),
     study_case("columns_elm", "vertical", GAPS, {**RISKY, "probability": True}, evaluate={}),

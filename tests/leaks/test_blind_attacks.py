@@ -13,6 +13,7 @@ from tacit.attacks.blind_view import best_error, draw_chance, pick_lines, read_c
 from tacit.attacks.far_queries import bells, far_queries, nearest
 from tacit.attacks.inversion import Inversion
 from tacit.attacks.unit_queries import unit_queries
+from tacit.choreo import Labeller
 from tacit.federation import Federation
 from tacit.protocols.shares import gates
 from tacit.protocols.shares.gates import triangle_size
@@ -37,12 +38,12 @@ def keys(federation):
     return {party: bytes([i + 1]) * 32 for i, party in enumerate(federation.roster.parties)}
 
 
-def trained(partition):
+def trained(partition, targets=None, **more):
     """A training in which everybody remembers, its view, and the records in the order of the kernel matrix."""
     X, y = records()
-    plain = Federation.simulate(X, y, parties=3, partition=partition)
+    plain = Federation.simulate(X, y if targets is None else targets, parties=3, partition=partition)
     federation, view = watch(plain, keys(plain))
-    federation.run(studies.ask_training(federation, GAMMA))
+    federation.run(studies.ask_training(federation, GAMMA, **more))
     order = np.vstack([part.X for part in plain.parts.values()]) if partition == "horizontal" else X
     return federation, view, order
 
@@ -81,6 +82,28 @@ def test_attacks_on_matrices_are_as_far_off_as_chance_whoever_plays_them_on_all_
         record_property(name, off)
         assert min(off.values()) > FAR
         assert error(name, both, X) < 1e-2
+
+
+def likeness(vectors, targets):
+    """How well the best of all vectors follows the targets: the largest correlation."""
+    values = np.array([words.view(np.int64).astype(np.float64) for words in vectors])
+    return float(np.abs([np.corrcoef(each, targets)[0, 1] for each in values if np.ptp(each)]).max(initial=0.0))
+
+
+def test_neither_records_nor_targets_of_a_regression_are_in_anybodys_hands_but_the_dealers_with_a_holder():
+    X, _ = records()
+    targets = X[:, 0] - 2.0 * X[:, 1] + 30.0
+    federation, view, _ = trained("vertical", targets, epsilon=0.1, target_range=(10.0, 50.0))
+    for name in ATTACKS:
+        off = {who: error(name, vectors, X) for who, vectors in hands(federation, view, triangle_size(RECORDS)).items()}
+        assert min(off.values()) > FAR, name
+    labeller, other, last = federation.parts
+    assert federation.roster[Labeller] == (labeller,)
+    for words in (view.of(federation.coordinator), view.of(other), view.of_group([other, last])):
+        lines = pick_lines(words, RECORDS)
+        assert len(lines) > 50
+        assert likeness(lines, targets) < max(0.7, 1.2 * likeness(draw_chance(lines), targets))
+    assert likeness(pick_lines(view.of_both(other), RECORDS), targets) > 0.99
 
 
 def test_kernels_of_new_records_are_seen_by_nobody_who_makes_the_answers():

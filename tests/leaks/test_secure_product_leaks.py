@@ -1,7 +1,7 @@
 """What each side learns from two products of one upload, exactly: the real engine in Z_4, all inputs and all masks.
 
 Rows of Q's matrix are independent of each other, so one run holds every combination of an entry of B and its masks: row
-r of both products has the r-th. What P can read of the replies, the decrypted polynomials in full, must have the same
+r of both products has the r-th. What P can read of the replies, all that decrypts of a polynomial, must have the same
 distribution over the masks whatever B is; what Q has besides ciphertexts, its shares, must not depend on A. A
 ciphertext itself is not enumerated: that its noise tells nothing is what `attacks.bfv_noise` tries.
 """
@@ -17,8 +17,9 @@ import pytest
 
 from tacit.choreo import Holder, Role, Roster, decode_as, entries_of
 from tacit.crypto.pads.entropy import RootEntropy
-from tacit.crypto.products.bfv import decrypt, scheme
-from tacit.crypto.products.bfv_layout import N
+from tacit.crypto.products.bfv_layout import LEAST, kept, stretches
+from tacit.crypto.products.bfv_reply import read_reply, reply_size, spectrum
+from tacit.crypto.products.bfv_scheme import read_secret, scheme
 from tacit.crypto.products.engines import Block, Plan, make_engine
 from tacit.crypto.products.seal_bytes import Memory
 from tacit.protocols.products.secure_product import Reply, multiply, offer
@@ -67,7 +68,7 @@ class Tapped(Together):
 
 def played(a: int, *, masked: bool = True) -> tuple[Any, Any, Any]:
     """What P reads in both replies, its shares, and Q's shares; a row for each row of B."""
-    way = make_engine("bfv", 1, bits=2, bound=1)
+    way, (row,) = make_engine("bfv", 1, bits=2, bound=1), stretches(PLAN, 1)
     with Tapped(Roster({Holder: ("p1", "p2")}), job=b"leak test", entropy=GivenEntropy(masked=masked)) as run:
         offered = offer(run, run.hold(P1, {"p1": (np.array([a]),)}), p=P1, way=way)
         mine, theirs = [], []
@@ -76,10 +77,16 @@ def played(a: int, *, masked: bool = True) -> tuple[Any, Any, Any]:
             shares = multiply(run, offered, held, p=P1, q=P2, plan=PLAN, way=way)
             for into, share in zip((mine, theirs), shares, strict=True):
                 into.append(next(iter(entries_of(share).values()))[0][0])
-        key = scheme(2).secret(entries_of(offered.secret)["p1"])
-        with Memory() as memory:
-            seen = [decrypt(scheme(2), memory, key, reply.body.tobytes())[0] for reply in run.replies]
+        seen = [read_all(entries_of(offered.secret)["p1"], reply.body, kept(row, 1)) for reply in run.replies]
     return np.stack(seen, axis=1), np.stack(mine, axis=1), np.stack(theirs, axis=1)
+
+
+def read_all(secret: bytes, body: Any, sent: Any) -> Any:
+    """All that decrypts of a reply: each coefficient of c0 that was sent."""
+    assert body.size == reply_size(len(sent), 2)
+    with Memory() as memory:
+        key = spectrum(read_secret(scheme(2), memory, scheme(2).secret(secret)))
+    return read_reply(body, sent, 2, key)[0][sent]
 
 
 def distributions(view: Any) -> dict[tuple[int, int], Counter[tuple[int, ...]]]:
@@ -101,9 +108,17 @@ def test_what_the_key_holder_reads_is_uniform_whatever_the_other_side_has(a):
     np.testing.assert_array_equal((mine + theirs) % Q, np.array([[a * b1, a * b2] for b1, b2, _, _ in ROWS]) % Q)
 
 
-def test_coefficients_that_hold_no_product_are_masked_too():
-    seen, _, _ = played(1)
-    np.testing.assert_array_equal(seen[len(ROWS) :], np.repeat((np.arange(N - len(ROWS)) % Q)[:, None], 2, axis=1))
+def test_coefficients_that_hold_no_product_are_masked_too_or_not_sent():
+    way, plan = make_engine("bfv", 1, bits=2, bound=1), Plan((3,), (Block((0,), 1),))
+    secret, masks = bytes(32), [2, 0, 3]
+    pads = GivenPads(RootEntropy(["q"], b"leak test").pads("q", {"noise": bytes(32)}, b"tag"), masks)
+    reply, _ = way.reply(way.upload(secret, [np.array([1, 0, -1])]), plan, [np.array([[1]])], pads)
+    (row,) = stretches(plan, 1)
+    sent = kept(row, 1)
+    np.testing.assert_array_equal(sent, np.arange(LEAST))
+    found = read_all(secret, reply, sent)
+    np.testing.assert_array_equal(found[:3], [(2 + 1) % Q, 0, (3 - 1) % Q])
+    np.testing.assert_array_equal(found[3:], np.arange(LEAST - 3) % Q)
 
 
 def test_the_shares_of_the_other_side_do_not_depend_on_what_was_uploaded():

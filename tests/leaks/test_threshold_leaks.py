@@ -11,9 +11,7 @@ of which it can put together t shares: shares are opened and put together by the
 bytes that crossed a border. A seed once known is known under every tag.
 
 Three holders (t = 2, below what `protect` allows, which makes no difference to this) are enumerated one by one in Z_2.
-From four on that is too much, and not needed: what parties see is linear in inputs and pads, so one run in which entry
-e has variable e at 1 and all others at 0 gives the matrix of the view, and elimination of the pads leaves exactly what
-the view tells about the inputs. Further entries with random values check that it is linear. Both ways are compared.
+From four on the pads are eliminated (`dropped`). Both ways are compared.
 """
 
 from __future__ import annotations
@@ -21,20 +19,21 @@ from __future__ import annotations
 import dataclasses
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import permutations
 from typing import Any
 
 import numpy as np
 import pytest
 
-from leaks.enumeration import ROUNDS, Digits, Enumerated, EnumeratedEntropy, coalitions
-from tacit.choreo import Coordinator, Holder, Role, Roster, decode_as, entries_of
+from leaks import dropped
+from leaks.dropped import Basis, NoSelfMask, Seeds, nothing
+from leaks.enumeration import ROUNDS, Digits, coalitions
+from tacit.choreo import Coordinator, Holder, Role, Roster, entries_of
 from tacit.crypto.pads.sharing import reconstruct
 from tacit.numeric.ring.words import Ring
 from tacit.protocols.sums import threshold_sum as protocol
 from tacit.protocols.sums.secure_sum import protect
-from tacit.runtimes.together import Together
 
 KINDS = {kind.__name__: kind for kind in (protocol.Veiled, protocol.Request, protocol.Revealed)}
 PLACES = ("/threshold_sum/", "/threshold_sum#1/")
@@ -42,87 +41,17 @@ P1 = Role("holder", single=True, party="p1")
 Drops = Sequence[tuple[str, ...]]
 
 
-class Basis(Digits):
-    """Entry e has variable e at 1 and the others at 0; the last entries have all at 0, then at random."""
+class Tapped(dropped.Tapped):
+    """Listens to threshold sums."""
 
-    RANDOM = 20
-
-    def __init__(self, q: int, inputs: int) -> None:
-        super().__init__(q, inputs)
-        self.freeze()
-
-    @property
-    def variables(self) -> int:
-        return self.inputs + self.pads
-
-    def freeze(self) -> None:
-        self.size = self.variables + 1 + self.RANDOM
-
-    def of(self, i: int) -> Any:
-        column = np.zeros(self.size, dtype=np.uint64)
-        column[i % self.size] = 1
-        column[-self.RANDOM :] = np.random.default_rng(i).integers(0, self.q, self.RANDOM)
-        return column
-
-
-class Seeds(EnumeratedEntropy):
-    """Remembers who wore which seeds in which sum."""
-
-    def __init__(self, parties: Sequence[str], digits: Digits) -> None:
-        super().__init__(parties, digits)
-        self.worn: dict[str, set[bytes]] = defaultdict(set)
-        self.tags: list[bytes] = []
-
-    def pads(self, party: str, seeds: Mapping[Any, bytes], tag: bytes) -> Any:
-        self.worn[party] |= set(seeds.values())
-        self.tags += [tag] if tag not in self.tags else []
-        return super().pads(party, seeds, tag)
-
-
-class Tapped(Together):
-    """Keeps what crossed every border, and what was sent in vain."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.seen: list[tuple[str, str, Any]] = []
-        self.rounds_seen: list[int] = []
-
-    def _exchange(self, place: str, outbox: Any, wanted: Any, missing: int | None) -> Any:
-        kind = KINDS.get(place.rsplit("/", 1)[-1])
-        if kind is not None:
-            self.seen += [(s, r, decode_as(kind, frames)) for (s, r), frames in outbox.items()]
-            self.rounds_seen += [next(t for t, p in enumerate(PLACES) if place.startswith(p))] * len(outbox)
-        return super()._exchange(place, outbox, wanted, missing)
+    KINDS, PLACES = KINDS, PLACES
 
 
 @dataclass
-class Played(Enumerated):
+class Played(dropped.Played):
     """Two threshold sums over everything."""
 
-    run: Tapped
-    entropy: Seeds
-    t: int = 0
-    to: str = "coordinator"
-    pairs: Mapping[str, dict[str, bytes]] = field(default_factory=dict)
-    survivors: list[tuple[str, ...]] = field(default_factory=list)
-
-    def messages(self, kind: type) -> Iterable[tuple[int, str, str, Any]]:
-        seen = zip(self.run.rounds_seen, self.run.seen, strict=True)
-        return ((t, s, r, m) for t, (s, r, m) in seen if isinstance(m, kind))
-
-    def columns(self, coalition: Iterable[str]) -> list[Any]:
-        """Everything the coalition has."""
-        members, n = set(coalition), self.digits.size
-        vectors = [m.words[:n] for _, s, r, m in self.messages(protocol.Veiled) if members & {s, r}]
-        known = self.seeds(members)
-        pads = [self.digits.of(self.digits.inputs + i) for key, i in self.entropy.numbers.items() if key[0] in known]
-        return [*vectors, *pads, *self.own(members)]
-
-    def own(self, members: Iterable[str]) -> list[Any]:
-        return [self.input(p, t) for p in self.holders if p in members for t in range(ROUNDS)]
-
-    def view(self, coalition: Iterable[str]) -> Any:
-        return self._code(self.columns(coalition))
+    VECTORS = protocol.Veiled
 
     def seeds(self, members: set[str]) -> set[bytes]:
         """Those that members made, or can put together."""
@@ -132,7 +61,8 @@ class Played(Enumerated):
                 for name, share in m.shares.items():
                     shares[t, name].add(share)
         for t, dealer, me, box in self.boxes(members):
-            mine = protocol.Dealt(me, self.holders, self.t, self.entropy.tags[t], self.pairs[me], {}, {})
+            kept = dict.fromkeys(self.holders, b"")
+            mine = protocol.Dealt(me, self.holders, self.t, self.entropy.tags[t], self.pairs[me], kept, {})
             for name, share in protocol.open_box(mine, dealer, box).items():
                 shares[t, (dealer, name)].add(share)
         rebuilt = {reconstruct(tuple(found), self.t) for found in shares.values() if len(found) >= self.t}
@@ -151,45 +81,9 @@ class Played(Enumerated):
         """What the docstring says."""
         return lambda t: [self.sums(self.survivors[t], t)] if self.to in coalition else []
 
-    def colluders(self, coalition: Iterable[str]) -> int:
-        return sum(p in self.holders for p in coalition)
 
-
-class Linear(Played):
+class Linear(dropped.Linear, Played):
     """The same verdict by elimination."""
-
-    def depends_only_on(self, coalition: Iterable[str], allowed: Callable[[int], list[Any]]) -> bool:
-        members = tuple(coalition)
-        view, known = (
-            self.matrix(self.columns(members)),
-            self.matrix([*self.own(members), *(a for t in range(ROUNDS) for a in allowed(t))]),
-        )
-        n, q = self.digits.inputs, self.digits.q
-        # the pads first: rows that keep none of them are what the view tells about the inputs
-        reduced = echelon(np.roll(view, -n, axis=1), q)
-        told = [row[-n:] for row in reduced if not row[:-n].any()]
-        known = known[:, :n]
-        return len(echelon(np.vstack([known, *told]), q)) == len(echelon(known, q))
-
-    def matrix(self, columns: Sequence[Any]) -> Any:
-        """A row per column of the view, by variable; random entries show that this says it all."""
-        whole = np.array(columns, dtype=np.int64).reshape(len(columns), self.digits.size)
-        n = self.digits.variables
-        values = np.array([self.digits.of(i)[n:] for i in range(n)], dtype=np.int64)
-        assert np.array_equal(whole[:, :n] @ values % self.digits.q, whole[:, n:])
-        return whole[:, :n]
-
-
-def echelon(rows: Any, q: int) -> Any:
-    """Independent rows of the same span, modulo the prime q, each with its first nonzero entry at 1."""
-    left, done = [row % q for row in rows], []
-    for column in range(rows.shape[1]):
-        pivot = next((row for row in left if row[column]), None)
-        if pivot is not None:
-            pivot = pivot * pow(int(pivot[column]), -1, q) % q
-            left = [(row - row[column] * pivot) % q for row in left]
-            done.append(pivot)
-    return np.array(done, dtype=np.int64).reshape(len(done), rows.shape[1])
 
 
 def two_sums(
@@ -230,10 +124,6 @@ def check_statement(done: Any) -> None:
     for coalition in coalitions(done.run.roster.parties):
         if done.colluders(coalition) < done.t or done.to not in coalition:
             assert done.depends_only_on(coalition, done.allowed(coalition)), coalition
-
-
-def nothing(_t: int) -> list[Any]:
-    return []
 
 
 def test_three_holders_one_by_one_with_a_drop_in_each_sum():
@@ -281,22 +171,6 @@ def test_the_receiver_and_t_holders_open_every_vector():
     assert not done.depends_only_on(everyone_else, done.allowed(everyone_else))
 
 
-class NoSelfMask(Seeds):
-    """The seed under a holder's own name gives a pad of zeros."""
-
-    def __init__(self, parties: Sequence[str], digits: Digits) -> None:
-        super().__init__(parties, digits)
-        self.bare: set[bytes] = set()
-
-    def pads(self, party: str, seeds: Mapping[Any, bytes], tag: bytes) -> Any:
-        self.bare |= {seeds[party]} if party in seeds else set()
-        return super().pads(party, seeds, tag)
-
-    def pad(self, party: str, seed: bytes, tag: bytes, words: int) -> Any:
-        values = super().pad(party, seed, tag, words)
-        return np.zeros_like(values) if seed in self.bare else values
-
-
 @pytest.mark.parametrize(("holders", "t", "kind"), [(3, 2, Played), (4, 3, Linear)])
 def test_without_a_self_mask_a_late_vector_is_laid_open_and_caught(holders, t, kind):
     done = two_sums(holders, t, [("p3",), ("p1",)], kind=kind, entropy=NoSelfMask)
@@ -340,7 +214,8 @@ def test_answering_for_two_sets_of_survivors_is_caught(monkeypatch):
 def honest_recovery(honest: Callable[..., list[tuple[str, str]]]) -> Callable[..., Any]:
     """The receiver computes the right sum from what it needs, and keeps the rest."""
 
-    def recover(answers: Mapping[str, Any], survivors: tuple[str, ...], holders: tuple[str, ...], t: int) -> Any:
-        return {seed: reconstruct([a.shares[seed] for a in answers.values()], t) for seed in honest(survivors, holders)}
+    def recover(answers: Mapping[str, Any], wanted: Mapping[str, Any], t: int) -> Any:
+        holders = tuple(wanted)
+        return {seed: reconstruct([a.shares[seed] for a in answers.values()], t) for seed in honest(holders, holders)}
 
     return recover

@@ -21,7 +21,8 @@ from tacit.consortium.jobs.proposal import job_of_file
 from tacit.consortium.site.analyst import outcome_of, pipeline_of
 from tacit.crypto.pads.entropy import RootEntropy
 from tacit.errors import PeerError
-from tacit.protocols.blind.training import blind_predict, count_columns, gram_blind
+from tacit.numeric.svm.problems import OVR, count_problems
+from tacit.protocols.blind.training import blind_predict, gram_blind
 from tacit.runtimes.nats.durable import Limits
 from tacit.runtimes.together import Together
 
@@ -43,7 +44,7 @@ def train_and_ask(run, data, partition, stamps=None):
     """The shares of a model, and its answers about the records that it was trained on."""
     model = flat(gram_blind)(run, data, partition=partition, **SETTING)
     (stamps if stamps is not None else []).append(time.monotonic())  # a party is through with the training
-    asked = {"problems": count_columns(model.classes), "trained_on": model.records, **SETTING}
+    asked = {"problems": count_problems(len(model.classes), OVR), "trained_on": model.records, **SETTING}
     return {
         "share": model.share,
         "answers": flat(blind_predict)(run, data, model.share, partition=partition, **asked),

@@ -181,7 +181,7 @@ def test_who_is_not_in_a_run_cannot_end_it_nor_store_anything_in_it(relay, scene
                 )
             )
     for letter in (b"", b"x" * 300, scene.chunks[0]):  # and where a broker hands them out nevertheless
-        scene.p2._accept([Handed(f"t.{run}.{relay.tokens['p4']}.{relay.tokens['p2']}", letter)])
+        scene.p2._take([Handed(f"t.{run}.{relay.tokens['p4']}.{relay.tokens['p2']}", letter)])
     scene.inject(*scene.chunks)
     assert scene.arrived() == scene.chunks
     assert scene.p2.failure is None

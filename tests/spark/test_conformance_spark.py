@@ -20,7 +20,8 @@ from tacit.runtimes.together import Together
 NAMES = (
     "secure_sum_pairwise_vector", "secure_sum_pairwise_words", "secure_sum_pairwise_to_holder",
     "secure_sum_ring_vector", "secure_sum_graph",
-    "secure_sum_threshold", "template", "gather", "cutting_plane", "pan_svm_witness", "elm_horizontal_sigmoid",
+    "secure_sum_threshold", "secure_sum_graph_threshold",
+    "template", "gather", "cutting_plane", "pan_svm_witness", "elm_horizontal_sigmoid",
     "consensus_horizontal_paper", "consensus_horizontal_rbf_paper",
 )  # fmt: skip
 

@@ -191,5 +191,5 @@ def test_an_error_of_a_step_tells_its_class_and_place_and_keeps_its_words_at_the
     with pytest.raises(LocalError) as refusal:
         PanSVC().fit(far)
     assert str(refusal.value).startswith("east stopped at /pan_svm/")
-    assert "(LocalError): its words stay on the cluster" in str(refusal.value)
+    assert "(LocalError): the error text stays on the cluster" in str(refusal.value)
     assert "1e+15" not in str(refusal.value)

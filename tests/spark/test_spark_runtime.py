@@ -11,9 +11,10 @@ import pytest
 from spark import killing
 from tacit.choreo import ChoreographyError, Coordinator, Fact, Holder, LocalError, PeerError, choreography, entries_of
 from tacit.crypto.pads.entropy import RootEntropy
-from tacit.protocols.sums.secure_sum import Masked, protect, secure_sum
+from tacit.protocols.sums.secure_sum import Masked, PublicKey, mask, protect, secure_sum
 from tacit.runtimes.spark import cluster, layers
 from tacit.runtimes.spark.cluster import Spark
+from tacit.runtimes.spark.partition import find_own, join_own, pack, unpack
 from tacit.runtimes.together import Together
 
 HOLDERS = killing.ROSTER[Holder]
@@ -122,12 +123,32 @@ def test_what_was_added_up_is_not_sent_once_more(run, monkeypatch):
             again()
 
 
+def test_a_pad_whose_sum_was_added_up_is_not_used_again(run, monkeypatch):
+    monkeypatch.setattr(cluster, "TREE", 3)
+    pads = run.pads(protect(run, to=Coordinator).seeds, run.tag())
+    x, me = run.hold(Holder, values()), run.who(Holder)
+    for again in (False, True):
+        masked = run.local(Holder, mask, x, pads, me, killing.FIXED, "x", killing.Z64)
+        if not again:
+            run.add_up(Masked, Holder >> Coordinator, masked, killing.add_words)
+    with pytest.raises(LocalError, match="pads under a tag whose messages were added up would be used again"):
+        run.add_up(Masked, Holder >> Coordinator, masked, killing.add_words)
+
+
+def test_each_learner_reads_its_own_part_of_what_the_driver_hands_out():
+    given = {f"p{i}": {"key": PublicKey(bytes([i]) * 32), "words": np.full(i, i)} for i in range(1, 9)}
+    joined = unpack(pack({"given": join_own(given)}))["given"]
+    for i, party in enumerate(given, 1):
+        own = find_own(joined, party)
+        assert (own["key"].key, own["words"].tolist()) == (bytes([i]) * 32, [i] * i)
+
+
 def test_a_learner_that_stops_in_a_sum_is_named_and_so_are_unequal_shapes(spark, monkeypatch):
     monkeypatch.setattr(cluster, "TREE", 3)
     longer = {**values(), "p2": np.zeros(5)}
     for given, step, words in (
         (values(), killing.failing, r"^p1 stopped at /failing\(\) \(ValueError\)"),
-        (longer, killing.as_masked, r"^p. stopped at /Masked \(PeerError\): its words stay on the cluster"),
+        (longer, killing.as_masked, r"^p. stopped at /Masked \(PeerError\): the error text stays on the cluster"),
     ):
         with Spark(killing.ROSTER, HOLDERS, sc=spark.sparkContext, job=b"a test") as one:
             masked = one.local(Holder, step, one.hold(Holder, given))
@@ -138,7 +159,7 @@ def test_a_learner_that_stops_in_a_sum_is_named_and_so_are_unequal_shapes(spark,
 def test_the_words_of_an_error_stay_at_the_executor_and_the_run_is_over(run):
     run.local(Holder, killing.failing, run.hold(Holder, values()))
     with pytest.raises(
-        PeerError, match=r"^p1 stopped at /failing\(\) \(ValueError\): its words stay on the cluster"
+        PeerError, match=r"^p1 stopped at /failing\(\) \(ValueError\): the error text stays on the cluster"
     ) as stop:
         run.finish()
     assert "the value was" not in str(stop.value)

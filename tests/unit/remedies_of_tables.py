@@ -150,10 +150,15 @@ CASES = {
         "fill them in",
         lambda: tacit.simulate(X, Y, split="column", by=SITES),
     ),
-    "a split of sparse records": Case(
-        lambda: tacit.simulate(csr_matrix(X), Y, parties=3),
-        "Use '.toarray()'",
-        lambda: tacit.simulate(csr_matrix(X).toarray(), Y, parties=3),
+    "a split of sparse records by columns": Case(
+        lambda: tacit.simulate(csr_matrix(X), Y, parties=3, partition="vertical"),
+        "give X.toarray(), or use partition='horizontal'",
+        lambda: tacit.simulate(csr_matrix(X).toarray(), Y, parties=3, partition="vertical"),
+    ),
+    "sparse records for a gram matrix": Case(
+        lambda: tacit.GramSVC().fit(tacit.simulate(csr_matrix(X), Y, parties=3)),
+        "give X.toarray(), read files with sparse=False, or use what takes sparse records",
+        lambda: tacit.PanSVC(kernel="linear").fit(tacit.simulate(csr_matrix(X), Y, parties=3)),
     ),
     "one dimension": Case(
         lambda: tacit.simulate(X[:, 0], Y, parties=3), "reshape", lambda: tacit.simulate(X[:, :1], Y, parties=3)

@@ -55,7 +55,7 @@ CASES = {
     ),
     "a labeller who is none": Case(
         lambda: by_columns(labeller="bank"),
-        "is none of the parties (party-1, party-2, party-3): name one of them",
+        "is not one of the parties (party-1, party-2, party-3): name one of them",
         lambda: by_columns(labeller="party-2"),
     ),
     "a labeller of rows": Case(lambda: by_rows(labeller="party-1"), "leave it out", by_rows),
@@ -286,7 +286,7 @@ CASES = {
     ),
     "a site that is none": Case(
         lambda: tacit.evaluate(tacit.PanSVC().fit(by_rows()), by_rows(), per_site=["north"]),
-        "is none of the parties (party-1, party-2, party-3): name some of them",
+        "is not one of the parties (party-1, party-2, party-3): name some of them",
         lambda: tacit.evaluate(tacit.PanSVC().fit(by_rows()), by_rows(), per_site=["party-1", "party-2", "party-3"]),
     ),
     "sites of columns": Case(

@@ -135,7 +135,9 @@ def run_suite(benchmarks, folder, monkeypatch, *found, missing=False):
             raise benchmarks.figures.MissingDataError("no such table")
 
     monkeypatch.setitem(sys.modules, "some", SimpleNamespace(__doc__="What it is.", figures=find))
-    return benchmarks.run._suite(Console(quiet=True), "some", quick=True, results=folder)
+    return benchmarks.run.count_missed(
+        benchmarks.run.run_suite(Console(quiet=True), "some", quick=True, results=folder)
+    )
 
 
 def test_what_a_suite_finds_is_written_as_the_pages_read_it(benchmarks, measured, tmp_path, monkeypatch):

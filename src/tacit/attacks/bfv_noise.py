@@ -11,7 +11,7 @@ coefficients of (1), by elimination modulo a prime. Without a flood they follow 
 squares; the fresh encryption adds an error there that is small beside b e. With all three nothing is left: (1) is a
 sample of RLWE, and E is 2^70 times larger than the sum it covers.
 
-Played on replies before they are switched to fewer primes: that blurs (2) as well, but nothing relies on it.
+Played on replies before they are cut to fewer bits: that blurs (2) as well, but nothing relies on it.
 """
 
 from __future__ import annotations
@@ -25,10 +25,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.arrays import F64, I64, U64
-from tacit.crypto.pads.stream import stream
-from tacit.crypto.products.bfv_layout import N, Stretch, place
+from tacit.crypto.pads.stream import words_of
+from tacit.crypto.products.bfv_layout import N, Stretch, terms
+from tacit.crypto.products.bfv_words import limbs_of
 from tacit.crypto.products.engines import BITS, BOUND, make_engine
-from tacit.crypto.products.seal_bytes import Memory, coefficients, form
+from tacit.crypto.products.seal_bytes import Memory, coefficients
 from tacit.numeric.ring.words import Ring
 
 Integers = NDArray[np.object_]
@@ -48,7 +49,7 @@ def bfv_noise(A: I64, B: I64, *, masked: bool = True, encrypted: bool = True, fl
     Then guess B.
     """
     make_engine("bfv", A.shape[1])  # says which extra is missing
-    from tacit.crypto.products import bfv  # noqa: PLC0415 - an extra
+    from tacit.crypto.products import bfv_scheme as bfv  # noqa: PLC0415 - an extra
 
     with Memory() as memory:
         me = KeyHolder(bfv, memory, A)
@@ -67,83 +68,74 @@ class KeyHolder:
         self.upload = [bfv.encrypt_column(self.s, memory, self.key, words) for words in self.messages]
         self.public = bfv.public_of(self.s, memory, self.key)
 
-    def columns(self) -> list[Any]:
-        """Return the uploaded ciphertexts as the library has them."""
-        return [self.s.cipher(self.memory, self.s.column, content) for content in self.upload]
+    def columns(self) -> list[U64]:
+        """Return the words of the uploaded ciphertexts: both polynomials modulo each prime."""
+        return [self.s.words(self.memory, self.bfv.open_column(self.s, self.memory, sent)) for sent in self.upload]
 
-    def words(self, cipher: Any) -> U64:
-        """Return both polynomials of a ciphertext, modulo each prime."""
-        return np.frombuffer(self.s.full.content(self.memory.save(cipher)), "<u8").reshape(self.s.full.shape)
-
-    def error(self, cipher: Any, message: U64) -> F64:
+    def error(self, words: U64, message: U64) -> F64:
         """Return the left of (2), over t: exact integers, then rounded."""
         primes = self.s.primes
         q, t = int(np.prod(np.array(primes, object))), 1 << BITS
         phase = sum(
             row.astype(object) * (q // p * pow(q // p, -1, p))
-            for row, p in zip(self._phase(cipher), primes, strict=True)
+            for row, p in zip(self._phase(words), primes, strict=True)
         )
         rest = (phase * t - message.astype(object) * q) % (q * t)
         return np.asarray(np.where(rest > q * t // 2, rest - q * t, rest) / t, np.float64)
 
-    def decrypt(self, cipher: Any) -> U64:
+    def decrypt(self, words: U64) -> U64:
         """Return D of (2): what a ciphertext decrypts to."""
         plain = self.bfv.seal.Plaintext()
-        self.bfv.seal.Decryptor(self.s.context, self.key).decrypt(cipher, plain)
+        self.bfv.seal.Decryptor(self.s.context, self.key).decrypt(self._cipher(words), plain)
         return coefficients(self.memory.save(plain), N)
 
-    def _phase(self, cipher: Any) -> U64:
+    def _cipher(self, words: U64) -> Any:
+        return self.s.cipher(self.memory, self.s.full, words.astype("<u8").tobytes())
+
+    def _phase(self, words: U64) -> U64:
         """Return c0 + c1 s modulo each prime, computed where products are entry by entry."""
-        evaluator, ntt = self.s.evaluator, form(self.s.full.parameters, len(self.s.primes), N, ntt=True)
+        evaluator, ntt = self.s.evaluator, self.s.transformed
         moved = self.bfv.seal.Ciphertext()
-        evaluator.transform_to_ntt(cipher, moved)
-        words = np.frombuffer(ntt.content(self.memory.save(moved)), "<u8").reshape(ntt.shape).astype(object)
+        evaluator.transform_to_ntt(self._cipher(words), moved)
+        both = self.bfv.words_of(ntt, ntt.content(self.memory.save(moved))).astype(object)
         primes = np.array(self.s.primes, object)[:, None]
         s = np.frombuffer(self.memory.save(self.key)[-8 * N * len(self.bfv.PRIMES) :], "<u8").reshape(-1, N)[
             : len(primes)
         ]
-        sums = ((words[0] + words[1] * s.astype(object)) % primes).astype("<u8")
+        sums = ((both[0] + both[1] * s.astype(object)) % primes).astype("<u8")
         moved = self.s.cipher(self.memory, ntt, np.stack([sums, sums]).tobytes())
         evaluator.transform_from_ntt_inplace(moved)
-        return np.asarray(self.words(moved)[0])
+        return np.asarray(self.s.words(self.memory, moved)[0])
 
 
-def answer(me: KeyHolder, B: I64, *, masked: bool, encrypted: bool, flooded: bool) -> Any:
+def answer(me: KeyHolder, B: I64, *, masked: bool, encrypted: bool, flooded: bool) -> U64:
     """Return the other side's reply as `crypto.products.bfv` makes it, or with a protection left out."""
-    bfv, s, memory = me.bfv, me.s, me.memory
-    columns, stretch = me.columns(), Stretch(0, 0, 0, len(me.A), 0, len(B), 0)
-    for column in columns:
-        s.evaluator.transform_to_ntt_inplace(column)
-    cipher = bfv.multiply_uploaded(
-        s, memory, columns, [(f, place(B[:, [f]], stretch, 1, s.mask)) for f in range(B.shape[1])]
-    )
-    words = np.concatenate([chunk.copy() for chunk in stream(secrets.token_bytes(32), 3 * N)]).reshape(3, N)
-    mask = words[0] & np.uint64(s.mask if masked else 0)
-    if encrypted:
-        public = s.load(memory, bfv.seal.PublicKey(), s.public.body(me.public))
-        s.evaluator.add_inplace(cipher, bfv.encrypt_mask(s, memory, public, mask))
-    else:
-        s.evaluator.add_plain_inplace(cipher, s.plain(memory, mask))
-    if flooded:
-        s.evaluator.add_inplace(cipher, bfv.encode_flood(s, memory, words[1:]))
-    return cipher
+    s, stretch = me.s, Stretch(0, 0, 0, len(me.A), 0, len(B), 0)
+    limbs = np.stack([limbs_of(words) for words in me.columns()])
+    reply: U64 = np.zeros(s.full.shape, np.uint64)
+    s.arithmetic.add_multiples(reply, limbs, [terms(B, range(B.shape[1]), stretch, 1)], BOUND)
+    zero = me.bfv.Zeros(s, me.memory, me.public).draw() if encrypted else np.zeros_like(reply)
+    mask, *flood = words_of(secrets.token_bytes(32), 3 * N).reshape(3, N)
+    mask &= np.uint64(s.mask if masked else 0)
+    s.arithmetic.add_protections(reply, zero, mask, np.stack(flood) * np.uint64(flooded))
+    return reply
 
 
-def by_reading(me: KeyHolder, reply: Any, rows: int) -> I64:
+def by_reading(me: KeyHolder, reply: U64, rows: int) -> I64:
     """Return what the reply decrypts to, taken for A B'."""
     products = Ring(1 << BITS).centred(me.decrypt(reply)[: rows * len(me.A)]).reshape(rows, -1)
     return _whole(np.linalg.lstsq(me.A.astype(float), products.T.astype(float), rcond=None)[0].T)
 
 
-def by_elimination(me: KeyHolder, reply: Any, rows: int) -> I64:
+def by_elimination(me: KeyHolder, reply: U64, rows: int) -> I64:
     """Return the other matrix by (1), modulo the first prime."""
     prime, unknowns = me.s.primes[0], rows * me.A.shape[1]
-    shifted = _shifts([me.words(column)[1, 0].astype(object) for column in me.columns()], len(me.A), rows)
-    found = solve(shifted[:unknowns] % prime, me.words(reply)[1, 0, :unknowns].astype(object), prime)
+    shifted = _shifts([column[1, 0].astype(object) for column in me.columns()], len(me.A), rows)
+    found = solve(shifted[:unknowns] % prime, reply[1, 0, :unknowns].astype(object), prime)
     return Ring(prime).centred(found.astype(np.uint64)).reshape(-1, rows).T
 
 
-def by_least_squares(me: KeyHolder, reply: Any, rows: int) -> I64:
+def by_least_squares(me: KeyHolder, reply: U64, rows: int) -> I64:
     """Return the other matrix by (2), with least squares over all coefficients."""
     errors = [me.error(column, message) for column, message in zip(me.columns(), me.messages, strict=True)]
     found = np.linalg.lstsq(_shifts(errors, len(me.A), rows), me.error(reply, me.decrypt(reply)), rcond=None)[0]

@@ -153,9 +153,9 @@ def watch_answers(X: F64, y: I64, queries: F64) -> Hands:
     return share_out(watched, view, len(queries) * len(X))
 
 
-def ask_training(federation: Federation, gamma: float) -> Request:
-    """Return the request of a blind training."""
-    return Request("gram_blind", {"data": Records()}, _said(federation, gamma))
+def ask_training(federation: Federation, gamma: float, **more: Any) -> Request:
+    """Return the request of a blind training; more: such as epsilon, of a regression."""
+    return Request("gram_blind", {"data": Records()}, {**_said(federation, gamma), **more})
 
 
 def ask_answers(new: Federation, trained: Outcome, gamma: float) -> Request:

@@ -9,6 +9,7 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.metrics.pairwise import pairwise_kernels
@@ -87,10 +88,11 @@ def _problems(svc: SVC) -> Iterator[F64]:
     Row j - 1 of LIBSVM's table has class i's in the pair (i, j), and row i class j's.
     """
     ends = np.concatenate([[0], np.cumsum(svc.n_support_)])
+    table = svc.dual_coef_.toarray() if issparse(svc.dual_coef_) else svc.dual_coef_  # as the records are
     for i, j in combinations(range(len(svc.classes_)), 2):
         coef = np.zeros(len(svc.support_))
-        coef[ends[i] : ends[i + 1]] = svc.dual_coef_[j - 1, ends[i] : ends[i + 1]]
-        coef[ends[j] : ends[j + 1]] = svc.dual_coef_[i, ends[j] : ends[j + 1]]
+        coef[ends[i] : ends[i + 1]] = table[j - 1, ends[i] : ends[i + 1]]
+        coef[ends[j] : ends[j + 1]] = table[i, ends[j] : ends[j + 1]]
         yield coef
 
 

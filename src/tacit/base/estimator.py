@@ -10,8 +10,10 @@ from functools import partial
 from typing import Any, ClassVar, Self, cast
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.metrics import accuracy_score, r2_score
+from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
@@ -20,10 +22,11 @@ from tacit.base.by_name import estimators
 from tacit.base.parameters import arguments_for, check, parameterized
 from tacit.base.public import Public
 from tacit.base.saved import Savable
-from tacit.base.shared import Simulation, check_coordinator, fit_elsewhere, set_features
+from tacit.base.shared import Simulation, check_coordinator, fit_elsewhere, refuse_sparse, set_features
 from tacit.choreo import Asker, Holder
 from tacit.errors import LocalError
-from tacit.federation import Federation
+from tacit.federation import Federation, as_table
+from tacit.federation.abreast import map_parts
 from tacit.federation.columns import check_prepared
 from tacit.federation.frames import refuse_texts
 from tacit.federation.part import Part
@@ -34,6 +37,7 @@ from tacit.numeric.scores import folds
 from tacit.protocols.labels import check_class_weight
 from tacit.registry import Outcome, declared
 from tacit.request import Computed, Input, Left, Records, Request
+from tacit.sparse import is_sparse
 
 choose_classes = folds.choose_class  # of decision values
 
@@ -90,7 +94,7 @@ class Federated(Simulation, Savable, Public, BaseEstimator):  # type: ignore[mis
             X: a `Federation` that holds the labels, or plain records, which are then split between `n_parties`.
             y: labels, with plain records.
             sample_weight: weights, with plain records.
-            compare: in simulation, also train the centralised learner and put the gap into `report_`.
+            compare: in simulation, also train the centralised learner, and put the difference into `report_`.
         """
         federation = self.federate(X, y, sample_weight)
         request = self.request(federation)
@@ -131,7 +135,7 @@ class Federated(Simulation, Savable, Public, BaseEstimator):  # type: ignore[mis
 
     @property
     def partition_(self) -> Partition:
-        """How records are split: as `partition` says, else as the federation that the estimator was last shown is."""
+        """How records are split: as `partition` says, else as in the last federation that the estimator was given."""
         fitted = getattr(self, "federation_", None)
         return self.partition or getattr(self, "_met", None) or (fitted.partition if fitted else self.SPLITS[0])
 
@@ -159,6 +163,16 @@ class Federated(Simulation, Savable, Public, BaseEstimator):  # type: ignore[mis
         """Whether a training takes records that lack values."""
         return False
 
+    @property
+    def takes_sparse(self) -> bool:
+        """Whether plain records may be sparse, as SciPy has them."""
+        return False
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self.takes_sparse
+        return tags
+
     def _meet(self, federation: Federation) -> None:
         """Take the split of the federation where `partition` leaves it open, and check the parameters for it."""
         name, split = type(self).__name__, _adverb(federation.partition)
@@ -181,13 +195,11 @@ class Federated(Simulation, Savable, Public, BaseEstimator):  # type: ignore[mis
 
     def _check_records(self, federation: Federation) -> None:
         check_prepared(federation, type(self).__name__, gaps=self.takes_gaps)
-        labels = [part.y for part in federation.parts.values() if part.y is not None]
-        if not labels:
+        if all(part.y is None for part in federation.parts.values()):
             name = type(self).__name__
             raise LocalError(f"{name} needs labels, and no party of the federation holds any: build it with y=")
-        for held in labels:
-            if len(held):
-                self._check_targets(held)
+        map_parts(lambda _, part: self._check_targets(part.y) if part.y is not None and len(part.y) else None,
+                  federation.parts)  # fmt: skip
 
     def _check_site(self, federation: Federation) -> None:
         """Refuse parties, or a coordinator, that training would give too much to."""
@@ -198,7 +210,14 @@ class Federated(Simulation, Savable, Public, BaseEstimator):  # type: ignore[mis
         gaps = self.takes_gaps
         finite = "allow-nan" if gaps else True
         records, labels = validate_data(
-            self, X, y, dtype=np.float64, ensure_min_samples=2, y_numeric=self.NUMBERS, ensure_all_finite=finite
+            self,
+            X,
+            y,
+            accept_sparse="csr" if self.takes_sparse else False,
+            dtype=np.float64,
+            ensure_min_samples=2,
+            y_numeric=self.NUMBERS,
+            ensure_all_finite=finite,
         )
         self._check_targets(labels)
         if sample_weight is not None:
@@ -226,7 +245,7 @@ class Federated(Simulation, Savable, Public, BaseEstimator):  # type: ignore[mis
 
     @property
     def handle_(self) -> Handle | None:
-        """What is here of a model that stays in shares at sites; None of a public or a simulated one."""
+        """The handle of a model that the sites keep in shares; None for a public or a simulated model."""
         check_is_fitted(self)
         if not self.job_ or self.public_model() is not None:
             return None
@@ -306,8 +325,12 @@ class Federated(Simulation, Savable, Public, BaseEstimator):  # type: ignore[mis
     def _as_numbers(self, X: Any) -> F64:
         """Return whole new records as numbers."""
         refuse_texts(X, type(self).__name__)
-        records: F64 = validate_data(self, X, reset=False, dtype=np.float64)
-        return records
+        if is_sparse(X) and self.takes_sparse:  # what a step before made
+            validate_data(self, X, reset=False, skip_check_array=True)
+            return X  # type: ignore[return-value]  # it stands for an array
+        sparse = "csr" if self.takes_sparse else False
+        records: F64 = validate_data(self, X, reset=False, accept_sparse=sparse, dtype=np.float64)
+        return as_table(records).X if issparse(records) else records
 
     def match_records(self, X: Any, *, gaps: bool = False) -> Federation:
         """Return new records between the parties of the model; refuse those that it cannot be asked about.
@@ -327,6 +350,7 @@ class Federated(Simulation, Savable, Public, BaseEstimator):  # type: ignore[mis
                     f"the new records are not split like the training records: {party!r} must hold {features}"
                 )
         check_prepared(X, type(self).__name__, gaps=gaps)
+        refuse_sparse(self, X)
         # shares of a model stand in this order
         return dataclasses.replace(X, parts={party: X.parts[party] for party in mine.parts})
 
@@ -337,9 +361,9 @@ class FederatedClassifier(ClassifierMixin, Federated):  # type: ignore[misc]  # 
     classes_: Array
 
     def decision_function(self, X: Any) -> Any:
-        """Decision values of whole records, or of a `Federation` of records that stay split; of sites', where they are.
+        """Return the decision values of whole records, or of a `Federation` whose records stay split.
 
-        Between organisations answers stay with who is told them, and an `Answers` says who that is.
+        Between organisations the answers stay with whoever is told them, and an `Answers` says who that is.
         """
         if (there := self._ask_elsewhere(X)) is not None:
             return there
@@ -347,14 +371,14 @@ class FederatedClassifier(ClassifierMixin, Federated):  # type: ignore[misc]  # 
         return values[:, 0] if values.shape[1] == 1 else values
 
     def predict(self, X: Any) -> Any:
-        """The class of every record; between organisations, as of `decision_function`, where the answers are."""
+        """Return the class of every record; between organisations an `Answers`, as `decision_function` does."""
         if (there := self._ask_elsewhere(X)) is not None:
             return there
         labels: Array = self.classes_[choose_classes(self._values(X))]
         return labels
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Accuracy on whole records, or on a `Federation` that holds the labels; of sites', by masked counts."""
+        """Return the accuracy on whole records, or on a labelled `Federation`; between sites by masked counts."""
         if (found := self._score_elsewhere(X, y)) is not None:
             return found
         y, sample_weight = _find_targets(X, y, sample_weight)
@@ -380,13 +404,13 @@ class FederatedRegressor(RegressorMixin, Federated):  # type: ignore[misc]  # sc
     NUMBERS = True
 
     def predict(self, X: Any) -> Any:
-        """The number of every record; between organisations, where the answers are."""
+        """Return the predicted number of every record; between organisations an `Answers` that says who has them."""
         if (there := self._ask_elsewhere(X)) is not None:
             return there
         return self._values(X)[:, 0]
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """R^2 on whole records, or on a `Federation` that holds the targets; of sites', by masked sums."""
+        """Return R^2 on whole records, or on a `Federation` that holds the targets; between sites by masked sums."""
         if (found := self._score_elsewhere(X, y)) is not None:
             return found
         y, sample_weight = _find_targets(X, y, sample_weight)
@@ -406,7 +430,7 @@ def check_two_classes(estimator: object, y: Array) -> None:
 
 
 def _find_targets(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any]:
-    """Return targets and weights: the given ones, or those that a federation holds; raise before asking in vain."""
+    """Return targets and weights: the given ones, or those that a federation holds; raise if there are none."""
     if not isinstance(X, Federation) or y is not None:
         return y, sample_weight
     y, weight = X.targets()

@@ -60,7 +60,7 @@ def declare_classes(classes: Names | None, federation: Federation) -> Names:
         return tuple(np.unique(np.array(classes)).tolist())
     if not federation.holds_records:
         raise LocalError(
-            "which classes there are is a fact of the records, which epsilon does not cover: say classes=[...]"
+            "with epsilon the classes must be given, since it does not cover looking them up: say classes=[...]"
         )
     labels = [part.y for part in federation.parts.values() if part.y is not None]
     return tuple(np.unique(np.concatenate(labels)).tolist()) if labels else ()
@@ -70,7 +70,7 @@ def spend(federation: Federation, epsilon: float | None, delta: float, honest: i
     """Return a budget as a protocol takes it; raise what can be refused without a look at records."""
     if federation.partition != "horizontal":
         raise LocalError(
-            f"epsilon is about records, and by partition={federation.partition!r} no party has whole ones: leave it out"
+            f"epsilon protects records, and by partition={federation.partition!r} no party has whole ones: leave it out"
         )
     if federation.holds_records:
         sizes = [len(part.X) for part in federation.parts.values()]

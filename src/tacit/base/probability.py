@@ -45,9 +45,9 @@ class ProbabilityClassifier(FederatedClassifier):
 
     @available_if(_is_asked_for)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Any:
-        """Probabilities of whole records, or of a `Federation` of records that stay split: a column per class.
+        """Return probabilities of whole records, or of a `Federation` whose records stay split: a column per class.
 
-        Between organisations, where they are.
+        Between organisations an `Answers` says who has them.
         """
         if (there := self._ask_elsewhere(X)) is not None:
             return there
@@ -55,7 +55,7 @@ class ProbabilityClassifier(FederatedClassifier):
 
     @available_if(_is_asked_for)  # type: ignore[untyped-decorator]
     def predict_log_proba(self, X: Any) -> Any:
-        """Logarithms of the probabilities, a column per class; between organisations, where probabilities are."""
+        """Return logarithms of the probabilities, a column per class; between organisations an `Answers`."""
         found = self.predict_proba(X)
         with np.errstate(divide="ignore"):
             return found if isinstance(found, Answers) else np.asarray(np.log(found))
@@ -63,5 +63,5 @@ class ProbabilityClassifier(FederatedClassifier):
     def probabilities(self, values: F64) -> F64:
         """Return the probability of every class, from decision values."""
         if not self._sigmoids.size:
-            raise NotFittedError("predict_proba is not available when fitted with probability=False: fit anew")
+            raise NotFittedError("predict_proba is not available when fitted with probability=False: fit again")
         return probabilities(values, self._sigmoids)

@@ -28,16 +28,16 @@ class Public(Releasable):
 
     @property
     def coef_(self) -> F64:
-        """The weights of the columns, a line per problem; of a public linear model only."""
+        """The weights of the columns, one row per problem; only of a public linear model."""
         return np.array(self._linear("coef_").w)
 
     @property
     def intercept_(self) -> F64:
-        """What is added to them, one for each problem; of a public linear model only."""
+        """The intercepts, one for each problem; only of a public linear model."""
         return np.array(self._linear("intercept_").b)
 
     def to_sklearn(self) -> Pipeline:
-        """The same as a fitted pipeline of scikit-learn's own classes."""
+        """Return the same model as a fitted pipeline of scikit-learn's own classes."""
         model = self._shown()
         return to_sklearn(model, *self._described())
 
@@ -60,7 +60,7 @@ class Public(Releasable):
             )
         if isinstance(model, NoisyModel):
             raise LocalError(
-                "a model with epsilon maps records to whole numbers, as other programs do not: keep tacit's own file"
+                "a model with epsilon maps records to whole numbers, which other programs do not: keep tacit's own file"
                 " (save), which predicts without any party"
             )
         return model
@@ -68,5 +68,5 @@ class Public(Releasable):
     def _linear(self, name: str) -> PanModel:
         model = self.public_model() if hasattr(self, "model_") else None
         if not isinstance(model, PanModel) or model.map.source != "identity":
-            raise AttributeError(f"{type(self).__name__} has {name} once it is fitted with a public linear model only")
+            raise AttributeError(f"{type(self).__name__} has {name} only if it is fitted with a public linear model")
         return model

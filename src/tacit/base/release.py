@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.utils.validation import check_is_fitted
 
 from tacit.arrays import F64, Array
@@ -47,16 +48,16 @@ class Releasable:
     def release_check(
         self, X: Any = None, y: Any = None, *, others: Any = None, limits: Limits | None = None, twins: int = TWINS
     ) -> Release:
-        """Attack the model as whoever gets it could; write what came out into `report_`, and return it.
+        """Attack the model as somebody who has it could; write the result into `report_`, and return it.
 
         Args:
-            X: the records of the training, whole, or as a `Federation` that holds them. Without them only what the
-                model contains is looked at.
+            X: the training records, whole, or as a `Federation` that holds them. Without them only the content of the
+                model is checked.
             y: their labels, with whole records.
-            others: labelled records (X, y) of the same kind that were not in the training; with them the model itself
-                is attacked, and else its twins.
-            limits: how much it may give away; as a policy's table [release] says.
-            twins: how many models the attacker trains.
+            others: labelled records (X, y) of the same kind that were not in the training. With them the model itself
+                is attacked; without them, models of the same kind (twins).
+            limits: how much the model may give away, as in the table [release] of a policy.
+            twins: number of models that the attacker trains.
         """
         check_is_fitted(self)
         found = check_release(self, _Records.of(X, y, others), limits or Limits(), twins)
@@ -92,6 +93,7 @@ class _Records:
                     "the records of this federation are at their sites, and between organisations the gate comes before"
                     " the model is sent: fit(federation.gated()), or [release] in the study's file"
                 )
+            X.check_dense("release_check")
             X, y, _ = X.pooled()
         if y is None:
             raise LocalError("release_check needs the labels of the records: give y as well")
@@ -110,6 +112,8 @@ class _Records:
 
 
 def _as_numbers(X: Any) -> F64:
+    if issparse(X):
+        raise LocalError("Sparse data was passed, and release_check needs all cells of records: give X.toarray()")
     try:
         return np.asarray(X, dtype=np.float64)
     except (TypeError, ValueError):
@@ -208,12 +212,14 @@ def _check_fit(model: Any, X: F64, y: Array) -> None:
     """Raise if these cannot be records that the model was trained on."""
     columns, classes = model.federation_.n_features, getattr(last_of(model), "classes_", None)
     if X.ndim != 2 or X.shape[1] != columns:  # noqa: PLR2004 - a table
-        raise LocalError(f"the model has {columns} columns, and the records have the shape {X.shape}: bring its own")
+        raise LocalError(
+            f"the model has {columns} columns, and the records have the shape {X.shape}: give records with its columns"
+        )
     if len(y) != len(X):
-        raise LocalError(f"there are {len(X)} records and {len(y)} labels: bring one for each")
+        raise LocalError(f"there are {len(X)} records and {len(y)} labels: give one for each")
     if classes is not None and not np.isin(y, classes).all():
         odd = y[~np.isin(y, classes)][0]
-        raise LocalError(f"label {odd} is none of the model's classes, {', '.join(map(str, classes))}: correct it")
+        raise LocalError(f"label {odd} is not one of the model's classes, {', '.join(map(str, classes))}: correct it")
 
 
 def at_most(name: str, limit: str, figure: float, limits: Limits, note: str = "") -> Line:

@@ -94,7 +94,9 @@ def _read_limits(told: Mapping[str, Any]) -> Limits:
     try:
         return msgspec.convert(dict(told), Limits)
     except msgspec.ValidationError as error:
-        raise PeerError(f"a site told limits that are none ({error}): do all sites run the same version?") from None
+        raise PeerError(
+            f"a site sent limits that cannot be used ({error}): do all sites run the same version?"
+        ) from None
 
 
 # What differential privacy promises

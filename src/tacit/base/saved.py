@@ -152,7 +152,7 @@ def check_steps(steps: Iterable[tuple[str, Any]]) -> None:
         if not hasattr(step, "check_savable"):
             raise LocalError(
                 f"step '{name}' is a {type(step).__name__}, which has no model file: use one of"
-                f" {', '.join(estimators(Savable))}, or say savable=False of a pipeline that is never saved"
+                f" {', '.join(estimators(Savable))}, or say savable=False for a pipeline that is never saved"
             )
         step.check_savable()
 
@@ -244,7 +244,7 @@ def _check(saved: Saved, kind: type[Savable]) -> None:
     """Raise unless all that a file says fits together, before anything is made of it."""
     hints = get_type_hints(kind)
     if not fits(saved.model, hints["model_"]) or not fits(saved.kept, hints.get(kind.saves, int)):
-        raise MisfitError(f"this is no model of a {saved.estimator}")
+        raise MisfitError(f"this is not a model of a {saved.estimator}")
     if len({*saved.features}) != len(saved.features) or len({*saved.classes}) != len(saved.classes):
         raise MisfitError("features and classes need names of their own")
     if issubclass(kind, ClassifierMixin) and len(saved.classes) < 2:  # noqa: PLR2004 - a classifier separates two

@@ -18,6 +18,7 @@ from tacit.federation import Federation
 from tacit.federation.backend import Here
 from tacit.federation.plan import Partition
 from tacit.progress import Watch, watching
+from tacit.protocols.sums.secure_sum import OF_SOME
 from tacit.report import Report
 
 
@@ -94,6 +95,12 @@ def refuse_elsewhere(transformer: object, federation: Federation) -> None:
         )
 
 
+def refuse_sparse(estimator: Any, federation: Federation) -> None:
+    """Refuse sparse records for a fitted estimator that needs all cells."""
+    if not estimator.takes_sparse:
+        federation.check_dense(type(estimator).__name__)
+
+
 def set_features(estimator: Any, federation: Federation) -> None:
     """Set scikit-learn's attributes for the features that an estimator was fitted on."""
     estimator.n_features_in_ = federation.n_features
@@ -101,12 +108,12 @@ def set_features(estimator: Any, federation: Federation) -> None:
         estimator.feature_names_in_ = np.array(federation.features, dtype=object)
 
 
-def refuse_threshold(secure_sum: str, partition: Partition) -> None:
+def refuse_absence(secure_sum: str, partition: Partition) -> None:
     """Refuse sums that parties may stay away from where each of them holds columns that the others have not."""
-    if secure_sum == "threshold" and partition != "horizontal":
+    if secure_sum in OF_SOME and partition != "horizontal":
         raise LocalError(
-            f"secure_sum='threshold' lets parties stay away, and partition='{partition}' needs the columns of all: use"
-            " 'pairwise'"
+            f"secure_sum={secure_sum!r} lets parties be absent, and partition='{partition}' needs the columns of all:"
+            " use 'pairwise'"
         )
 
 

@@ -48,7 +48,7 @@ def _shares(steps: Steps, given: Mapping[str, float] | None) -> dict[str, float]
         return {name: before if name != names[-1] else LAST if len(names) > 1 else 1.0 for name in names}
     if set(given) != set(names) or not all(share > 0 for share in given.values()) or sum(given.values()) > 1 + ROUNDING:
         raise LocalError(
-            f"shares name every step once, each above 0 and 1 at most together, and got {dict(given)}: give them for"
+            f"shares must name every step once, each above 0 and at most 1 together; got {dict(given)}: give them for"
             f" {', '.join(names)}"
         )
     return dict(given)

@@ -33,9 +33,13 @@ PREFIX = struct.Struct("<4sBI")
 HEADER_LIMIT = 1 << 20  # a header can grow about a hundredfold when it is read
 LIMIT = 1 << 36  # bytes of one message
 ARRAYS, DIMENSIONS = 1 << 12, 32
+TABLE = msgspec.msgpack.Decoder(tuple[Any, list[tuple[str, list[int]]]])
 LONG = 1 << 10  # strings and bytes from here on are buffers
 DTYPES = frozenset({"|b1", "|i1", "|u1", "<i2", "<u2", "<i4", "<u4", "<i8", "<u8", "<f4", "<f8"})
+ITEM_BYTES = {name: np.dtype(name).itemsize for name in DTYPES}
+KINDS = frozenset(kind for name in DTYPES for kind in (np.dtype(name), np.dtype(name).newbyteorder()))
 BYTES = np.dtype("|u1")
+PLAIN = frozenset({bool, float, type(None)})  # whatever their value, they stand for themselves
 _SEALED: weakref.WeakSet[Record] = weakref.WeakSet()  # pools of many records pass through many steps unchanged
 
 R = TypeVar("R", bound=Record)
@@ -84,6 +88,12 @@ class Frames:
             h.update(part)
         return h.digest()
 
+    @cached_property
+    def shapes(self) -> tuple[tuple[int, ...], ...]:
+        """The shapes of the arrays in it, as `message.shapes` gives them of the decoded value."""
+        tree, table = TABLE.decode(self.header)
+        return tuple(tuple(shape) for tag, (_, shape) in zip(_tags(tree), table, strict=True) if tag == "a")
+
 
 def encode(value: object) -> Frames:
     """Return the frames of any wire-form value."""
@@ -124,24 +134,19 @@ def seal_arrays(value: Any, who: str, *, kept: bool = False) -> Any:
 
     kept: it stays with its party, where a state may hold texts, such as the party's own labels.
     """
-    if type(value) is np.ndarray and value.dtype.newbyteorder("<").str in DTYPES:
+    if type(value) in PLAIN or (type(value) is str and value.isascii()):
+        return value
+    if type(value) is np.ndarray and value.dtype in KINDS:
         return _freeze(value)
     if isinstance(value, tuple):
-        return tuple(seal_arrays(v, who, kept=kept) for v in value)
+        parts = [seal_arrays(v, who, kept=kept) for v in value]
+        return value if type(value) is tuple and _are_same(value, parts) else tuple(parts)
     if isinstance(value, dict):
         return (Each if isinstance(value, Each) else dict)(
             {seal_arrays(k, who): seal_arrays(v, who, kept=kept) for k, v in value.items()}
         )
     if isinstance(value, Record):
-        if kept and value in _SEALED:
-            return value
-        texts = kept and isinstance(value, State)
-        fields = [getattr(value, name) for name in value.field_names()]
-        sealed = (_freeze(v) if texts and _is_texts(v) else seal_arrays(v, who, kept=kept) for v in fields)
-        made = type(value)(*sealed)
-        if kept:
-            _SEALED.add(made)
-        return made
+        return _seal_record(value, who, kept=kept)
     if _is_scalar(value):
         return value.item() if isinstance(value, np.generic) else value
     kind = f"an array of {value.dtype}" if type(value) is np.ndarray else f"a {type(value).__name__}"
@@ -150,7 +155,25 @@ def seal_arrays(value: Any, who: str, *, kept: bool = False) -> Any:
     )
 
 
+def _seal_record(value: Record, who: str, *, kept: bool) -> Record:
+    if kept and value in _SEALED:
+        return value
+    texts = kept and isinstance(value, State)
+    fields = [getattr(value, name) for name in value.field_names()]
+    sealed = [_freeze(v) if texts and _is_texts(v) else seal_arrays(v, who, kept=kept) for v in fields]
+    made = value if _are_same(fields, sealed) else type(value)(*sealed)
+    if kept:
+        _SEALED.add(made)
+    return made
+
+
+def _are_same(parts: Sequence[object], sealed: Sequence[object]) -> bool:
+    return all(a is b for a, b in zip(parts, sealed, strict=True))
+
+
 def _freeze(array: Array) -> Array:
+    if not array.flags.writeable:
+        return array
     view = array.view()
     view.flags.writeable = False
     return view
@@ -170,7 +193,9 @@ def _is_scalar(value: object) -> bool:
     return value is None or isinstance(value, (float, bytes))
 
 
-def _pack(value: Any, arrays: list[Array]) -> Any:
+def _pack(value: Any, arrays: list[Array]) -> Any:  # noqa: PLR0911 - as above
+    if type(value) in PLAIN or type(value) is int:
+        return value
     if isinstance(value, (str, bytes)) and len(value) >= LONG:
         data = value.encode() if isinstance(value, str) else value
         arrays.append(np.frombuffer(data, BYTES))
@@ -202,12 +227,12 @@ def _read(data: Frames | bytes | memoryview, limit: int, versions: tuple[int, ..
 
 
 def _arrays(frames: Frames) -> tuple[Any, list[Array]]:
-    tree, table = msgspec.msgpack.decode(frames.header, type=tuple[Any, list[tuple[str, list[int]]]])
+    tree, table = TABLE.decode(frames.header)
     if len(table) > ARRAYS or any(len(shape) > DIMENSIONS for _, shape in table):
         raise PeerError("too many arrays or dimensions")
     if any(dtype not in DTYPES or any(n < 0 for n in shape) for dtype, shape in table):
         raise PeerError("array of an unknown type or shape")
-    sizes = [math.prod(shape) * np.dtype(dtype).itemsize for dtype, shape in table]
+    sizes = [math.prod(shape) * ITEM_BYTES[dtype] for dtype, shape in table]
     if sum(sizes) != sum(b.nbytes for b in frames.buffers):
         raise PeerError("arrays are not of the declared size")
     buffers = frames.buffers if len(frames.buffers) == len(sizes) else _cut(frames.buffers, sizes)
@@ -220,6 +245,16 @@ def _array(buffer: memoryview, dtype: str, shape: list[int]) -> Array:
         raise PeerError("a truth value that is neither 0 nor 1")
     array.flags.writeable = False
     return array
+
+
+def _tags(tree: Any) -> Iterator[str]:
+    """Yield what each buffer of a frame holds, in order: an array, a text or bytes."""
+    if isinstance(tree, list):
+        tag, *parts = tree
+        if tag in ("a", "u", "b"):
+            yield tag
+        for part in itertools.chain(*parts) if tag == "d" else parts:
+            yield from _tags(part)
 
 
 def _cut(buffers: Sequence[memoryview], sizes: Sequence[int]) -> list[memoryview]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import dataclasses
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any, ClassVar, TypeVar, dataclass_transform, get_args, get_origin, get_type_hints
 
@@ -21,6 +21,8 @@ import numpy as np
 
 from tacit.choreo.fact import Fact, Facts, declare_facts
 from tacit.errors import ChoreographyError
+
+PLAIN = frozenset({bytes, float, int, str})
 
 
 @dataclass_transform(frozen_default=True, eq_default=False)
@@ -153,7 +155,7 @@ def fits(value: object, hint: object) -> bool:  # noqa: PLR0911 - one line per k
     if origin is tuple:
         return _fits_tuple(value, args)
     if origin in (dict, Mapping):
-        return isinstance(value, dict) and all(fits(k, args[0]) and fits(v, args[1]) for k, v in value.items())
+        return isinstance(value, dict) and _all_fit(value, args[0]) and _all_fit(value.values(), args[1])
     if hint is float:
         return isinstance(value, (float, int)) and not isinstance(value, bool)
     if hint is int:
@@ -161,6 +163,12 @@ def fits(value: object, hint: object) -> bool:  # noqa: PLR0911 - one line per k
     if hint in (None, type(None)):
         return value is None
     return isinstance(value, typing.cast("type", hint)) and (not isinstance(value, Record) or misfit(value) is None)
+
+
+def _all_fit(values: Iterable[object], hint: object) -> bool:
+    """Whether all of many values are what one annotation says; most are of a plain type, which is looked at first."""
+    plain = hint in PLAIN
+    return all((plain and type(value) is hint) or fits(value, hint) for value in values)
 
 
 def _fits_array(value: object, args: tuple[Any, ...]) -> bool:
@@ -174,5 +182,5 @@ def _fits_tuple(value: object, args: tuple[Any, ...]) -> bool:
     if not isinstance(value, tuple):
         return False
     if len(args) == 2 and args[1] is Ellipsis:  # noqa: PLR2004 - tuple[T, ...]
-        return all(fits(v, args[0]) for v in value)
+        return _all_fit(value, args[0])
     return len(value) == len(args) and all(fits(v, a) for v, a in zip(value, args, strict=True))

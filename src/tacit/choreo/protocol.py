@@ -184,7 +184,8 @@ class Declaration:
     records may lack values. orders_columns: whether by rows it puts everybody's columns in one order itself.
     parameters: its own, beside those that protocols share. asks: whether it asks a model about new records, where that
     does not follow from what a job brings. streams: the values that parameters must have so that records may lie on
-    disk, of which it then reads blocks; None if it needs all of them in memory.
+    disk, of which it then reads blocks; None if it needs all of them in memory. sparse: the values that parameters
+    must have so that records may be sparse rows; None if it needs all cells.
     """
 
     play: Callable[..., Any]
@@ -203,6 +204,7 @@ class Declaration:
     parameters: tuple[Parameter, ...] = ()
     asks: bool = False
     streams: Params | None = None
+    sparse: Params | None = None
 
     def __post_init__(self) -> None:
         unknown = [name for name in self.brings if name not in inspect.signature(self.play).parameters]

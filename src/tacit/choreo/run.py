@@ -484,14 +484,11 @@ class Run(ABC):
     ) -> None:
         """Write a row for every message that crossed a border, known here or not."""
         rows = []
-        known: dict[int, tuple[tuple[int, ...], ...]] = {}  # of messages that went to many
         for s, r in pairs:
             if s == r:
                 continue
             frames = seen.get((s, r))
-            if frames and id(frames) not in known:
-                known[id(frames)] = shapes(decode_as(kind, frames))
-            shape, size = (known[id(frames)], frames.nbytes) if frames else (None, None)
+            shape, size = (frames.shapes, frames.nbytes) if frames else (None, None)
             roles = self._roles(s, channel)
             digest = None if channel else seen[s, self.present[0]].digest.hex()
             rows.append(Row(place, s, r, *roles, kind.__name__, kind.tells, shape, size, digest))

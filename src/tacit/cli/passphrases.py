@@ -26,5 +26,5 @@ def read_passphrase(person: str, file: Path | None, *, new: bool = False) -> str
         except typer.Abort:
             raise LocalError(f"nobody typed the passphrase of {person}: type it, or give --passphrase-file") from None
     if not file.is_file() or file.stat().st_mode & 0o077:
-        raise LocalError(f"{file} is no file that its owner alone can read: create it, and chmod 600 {file}")
+        raise LocalError(f"{file} is not a file that only its owner can read: create it, and chmod 600 {file}")
     return file.read_text(encoding="utf-8").rstrip("\n")

@@ -6,8 +6,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from scipy.sparse import issparse
 
 import tacit
+from tacit.arrays import F64
+from tacit.sparse import Sparse
 
 if TYPE_CHECKING:  # what the front door gives is loaded when it is used, which the help of a command does not do
     from tacit.federation import Federation
@@ -32,6 +35,8 @@ class Scales(NamedTuple):
 
 def prepare_steps(federation: Federation, keep: Sequence[str]) -> dict[str, Any]:
     """Return the steps before the training, by name; filling opens nothing that scaling does not open too."""
+    if federation.sparse:  # which has no gaps
+        return {"scale": tacit.FederatedScaler()}
     if federation.kinds:  # texts or dates
         return {"table": tacit.TableVectorizer(keep=tuple(keep))}
     return {"gaps": tacit.FederatedImputer(), "scale": tacit.FederatedScaler()}
@@ -71,12 +76,21 @@ def describe_preparation(model: Any) -> str | None:
 def compare_scales(federation: Federation) -> Scales | None:
     """Return which columns differ the most in scale; none where fewer than two vary."""
     X, _, _ = federation.pooled()
-    width = dict(zip(federation.features, np.nanstd(X, axis=0), strict=True))
+    width = dict(zip(federation.features, _spread(X), strict=True))
     varying = {name: float(size) for name, size in width.items() if size > 0}
     if len(varying) < 2:  # noqa: PLR2004 - one column differs from none
         return None
     narrow, wide = min(varying, key=varying.__getitem__), max(varying, key=varying.__getitem__)
     return Scales(narrow, wide, varying[wide] / varying[narrow])
+
+
+def _spread(X: Any) -> F64:
+    """Return the standard deviation of every column."""
+    if not issparse(X):
+        return np.asarray(np.nanstd(X, axis=0))
+    rows = Sparse.from_scipy(X)
+    found: F64 = np.sqrt((rows - rows.mean(axis=0)).each(np.square).mean(axis=0))
+    return found
 
 
 def warn_of_scales(federation: Federation) -> str | None:

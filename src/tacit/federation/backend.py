@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from tacit.arrays import I64
 from tacit.errors import LocalError
+from tacit.federation.abreast import map_parts
 from tacit.federation.checks import check_choice
 from tacit.federation.memory import Memory
 from tacit.federation.part import Part
@@ -124,7 +125,7 @@ class Backend(ABC):
     def check_slices(self) -> None:
         """Raise if records or columns cannot be chosen from here."""
         raise LocalError(
-            "the records are elsewhere, and cannot be chosen from here: let each site set its own aside before the run"
+            "the records are at their sites and cannot be chosen here: let each site set its own aside first"
         )
 
     def take_rows(self, parts: Mapping[str, Part], rows: Mapping[str, I64]) -> Backend:
@@ -172,6 +173,8 @@ class Here(Backend):
         """Play the protocol with every party's own records, and what earlier runs opened of them."""
         if federation.streamed:
             check_streamed(request)
+        if federation.sparse:
+            check_sparse(request)
         if kind_of(request.name) != "answers":
             self.memory.admit(federation.parts, by_class=federation.partition == "horizontal")
         held: Inputs = {n: (each.role, self._entries(federation, n, each)) for n, each in request.inputs.items()}
@@ -228,7 +231,7 @@ class Here(Backend):
         """Return the parties' parts, with what earlier runs opened of their rows."""
         if federation.partition != "horizontal":
             return federation.parts
-        begun = {p: self.memory.begin(p, part) for p, part in federation.parts.items()}
+        begun = map_parts(self.memory.begin, federation.parts)
         return {p: replace(part, past=begun[p]) for p, part in federation.parts.items()}
 
 
@@ -248,6 +251,26 @@ def check_streamed(request: Request) -> None:
             raise LocalError(
                 f"{request.name} needs all records in memory with {name}={request.params[name]!r}, and these were read"
                 f" with stream=True: set {name}={value!r}, or leave stream=True out"
+            )
+
+
+def check_sparse(request: Request) -> None:
+    """Refuse a request that needs all cells of records, where only those that are not 0 are kept."""
+    if not any(isinstance(brought, Records) for brought in request.inputs.values()):
+        return
+    known = PROTOCOLS.get(request.name)
+    if known is None or known.sparse is None:
+        able = ", ".join(name for name, each in PROTOCOLS.items() if each.sparse is not None)
+        raise LocalError(
+            f"Sparse data was passed, and {request.name} needs all cells of records: give X.toarray(), read files"
+            f" with sparse=False, or use what takes sparse records ({able})"
+        )
+    for name, value in known.sparse.items():
+        if request.params.get(name, value) != value:
+            raise LocalError(
+                f"Sparse data was passed, and {request.name} needs all cells of records with"
+                f" {name}={request.params[name]!r}: set {name}={value!r}, give X.toarray(), or read files"
+                " with sparse=False"
             )
 
 
@@ -272,9 +295,7 @@ class Described(Backend):
     def ask(self, federation: Federation, model: Any) -> Any:
         """Have the parties answer by a job that builds on the model's."""
         if not hasattr(model, "ask_parties"):
-            raise LocalError(
-                "a pipeline is asked about records of sites by a job: connect to these first (tacit.connect)"
-            )
+            raise LocalError("a job asks a pipeline about records of sites: connect to these first (tacit.connect)")
         return model.ask_parties(federation)
 
     def check(self, request: Request) -> None:

@@ -13,6 +13,7 @@ from tacit.errors import LocalError
 from tacit.federation.frames import is_number
 from tacit.federation.part import Part
 from tacit.federation.table import Table
+from tacit.sparse import is_sparse
 
 SITE = "coordinator"  # the separate site's default name
 FEWEST = 3  # holders whose sum hides each single part
@@ -56,7 +57,7 @@ def choose_labeller(partition: str, names: Sequence[str], labeller: str | None, 
             )
         return None
     if labeller is not None and labeller not in names:
-        raise LocalError(f"labeller='{labeller}' is none of the parties ({', '.join(names)}): name one of them")
+        raise LocalError(f"labeller='{labeller}' is not one of the parties ({', '.join(names)}): name one of them")
     return labeller or default
 
 
@@ -74,6 +75,16 @@ def check_streamable(partition: str, **others: object) -> None:
     given = [name for name, value in others.items() if value]
     if given:
         raise LocalError(f"stream=True carries numbers only, and {given[0]} is for others: leave one of them out")
+
+
+def check_sparse(partition: str, tables: Mapping[str, Table]) -> None:
+    """Refuse sparse records that are not split by rows."""
+    sparse = [table.name for table in tables.values() if is_sparse(table.X)]
+    if sparse and partition != "horizontal":
+        raise LocalError(
+            f"Sparse data was passed for {sparse[0]}, and records are only sparse where they are split by rows: give"
+            " X.toarray(), or use partition='horizontal'"
+        )
 
 
 def check_weight(table: Table) -> None:
@@ -109,8 +120,9 @@ def check_same_features(tables: Mapping[str, Table], partition: str) -> None:
     rule = f"{_name_split(partition)} needs the same features in the same order at every party"
     for (first, a), (name, b) in pairs(tables):
         if len(a.features) != len(b.features):
+            widest = max(len(table.features) for table in tables.values())
             sizes = f"party '{name}' has {len(b.features)} features, '{first}' has {len(a.features)}"
-            raise LocalError(f"{sizes}: {rule} (LIBSVM files: pass n_features=)")
+            raise LocalError(f"{sizes}: {rule} (LIBSVM files: pass n_features={widest} or more)")
         for j, (there, here) in enumerate(zip(a.features, b.features, strict=True), 1):
             if there != here:
                 raise LocalError(f"party '{name}' calls feature {j} '{here}', '{first}' calls it '{there}': {rule}")
@@ -118,6 +130,8 @@ def check_same_features(tables: Mapping[str, Table], partition: str) -> None:
 
 def check_same_kinds(tables: Mapping[str, Table]) -> None:
     """Refuse a column that holds texts or dates at one party and numbers at another."""
+    if not any(table.texts or table.dates for table in tables.values()):
+        return
     for label in next(iter(tables.values())).features:
         known = {name: kind for name, table in tables.items() if (kind := table.kind_of(label)) is not None}
         for (first, a), (name, b) in pairwise(known.items()):

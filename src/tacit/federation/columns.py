@@ -10,11 +10,13 @@ import numpy as np
 
 from tacit.arrays import F64, I64, Flags
 from tacit.errors import LocalError
+from tacit.federation.abreast import map_parts
 from tacit.federation.federation import Federation
 from tacit.federation.frames import Texts
 from tacit.federation.part import Part, freeze, part_of
 from tacit.request import Input
 from tacit.scratch import ROWS, blocks, is_on_disk, map_blocks
+from tacit.sparse import is_sparse
 
 # a column for each new one, the numbers of these, and what else a party holds for it -> the new columns
 Make = Callable[..., F64]
@@ -34,7 +36,8 @@ def remake_columns(
 
     def remake(party: str, part: Part, *kept: Any) -> Part:
         new = columns[party]
-        at = [int(np.flatnonzero(before[party] == source)[0]) for source in sources[new]]
+        place = {int(j): i for i, j in enumerate(before[party])}
+        at = [place[int(source)] for source in sources[new]]
         owned = None if part.owned is None else part.owned[:, at]
         own = tuple(features[i] for i in new)
         texts = {name: own_texts for name, own_texts in part.texts.items() if name in kinds}
@@ -106,13 +109,14 @@ def check_prepared(federation: Federation, who: str, *, gaps: bool = False) -> N
     check_numbers(federation, who)
     if gaps:
         return
-    for name, part in federation.parts.items():
-        check_whole(name, part)
+    map_parts(check_whole, federation.parts)
     federation.backend.check_records(check_whole)
 
 
 def check_whole(name: str, part: Part) -> None:
-    """Refuse missing values in a party's part."""
+    """Refuse missing values in a party's part; sparse rows had none when they were taken."""
+    if is_sparse(part.X) or not any(np.isnan(block.min(initial=np.inf)) for _, block in blocks(part.X, ROWS)):
+        return
     missing = sum((np.isnan(block).sum(axis=0) for _, block in blocks(part.X, ROWS)), np.zeros(part.X.shape[1], int))
     if missing.any():
         j = int(missing.argmax())

@@ -22,6 +22,7 @@ from tacit.arrays import I64, U8, U64, Array
 from tacit.crypto.sets.row_hash import words
 from tacit.numeric.groups.least_count import FLOOR
 from tacit.numeric.scores.folds import deal_shares
+from tacit.scratch import distinct, fill
 
 USE = b"tacit deal"
 
@@ -72,7 +73,7 @@ def classes_of(labels: Array | None, count: int) -> I64:
     Labels are taken for classes if there is at most one for every 10 records, as in `atoms`.
     """
     if labels is not None:
-        found, code = np.unique(labels, return_inverse=True)
+        found = distinct(labels)
         if len(found) * 2 * FLOOR <= count:
-            return code.ravel().astype(np.int64)
+            return fill(lambda own: np.searchsorted(found, own), labels, dtype=np.int64)
     return np.zeros(count, dtype=np.int64)

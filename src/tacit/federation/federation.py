@@ -11,10 +11,12 @@ from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_matrix, vstack
 
 from tacit.arrays import F64, I64, U8, Array
 from tacit.choreo import Asker, Coordinator, Holder, Labeller, Roster
 from tacit.choreo.progress import Listener
+from tacit.errors import LocalError
 from tacit.federation import checks, join, slices, streams
 from tacit.federation.backend import Backend, Here
 from tacit.federation.card import render_federation
@@ -29,6 +31,7 @@ from tacit.protocols.align.alignment import ENOUGH
 from tacit.registry import Outcome
 from tacit.request import Input, Protocol, Request
 from tacit.scratch import is_on_disk, release
+from tacit.sparse import is_sparse
 
 T = TypeVar("T", bound=np.generic)
 
@@ -88,26 +91,29 @@ class Federation:
         categories: Categories | None = None,
         raw: bool = False,
     ) -> Federation:
-        """Split one table between imagined parties.
+        """Return a simulated federation: one table, split between parties in this process.
 
         Args:
-            X: whole records: an array, a pandas, polars or Arrow table, or a `Table` from `read`.
+            X: whole records: an array, SciPy's sparse matrix (by rows), a pandas, polars or Arrow table, or a `Table`
+                from `read`.
             y: their labels.
             parties: how many, or their names.
-            partition: who gets what: rows, columns, or single cells.
+            partition: what each party gets: "horizontal" (rows), "vertical" (columns) or "arbitrary" (single cells).
             split: horizontal: "random" in equal numbers, "dirichlet" on the labels, "range" of the feature `by`,
                 "column" `by` (which names the parties); vertical: "random" or "contiguous"; arbitrary: "random".
-            alpha: "dirichlet": the smaller, the less alike the parties.
+            alpha: "dirichlet": smaller values make the parties less alike.
             by: "range": a feature's name or index; "column": a column's name, or one value per record.
-            seed: makes the split repeatable; it feeds no secret.
+            seed: makes the split repeatable; no secret is drawn from it.
             sample_weight: one weight per record.
-            labeller: vertical, arbitrary: who holds the labels; the first party by default.
-            coordinator: a separate site by default, or the name of a party.
-            runtime: where protocols run.
-            allow_missing: carry missing values, as NaN, to a `FederatedImputer`; every other estimator refuses them.
-            categories: of text columns, the texts that may occur; such a column is carried as their numbers, 0, 1, ...
-            raw: carry texts, dates and missing values as they are to a `TableVectorizer`; every other estimator refuses
+            labeller: vertical, arbitrary: the party that holds the labels; the first one by default.
+            coordinator: who coordinates: a separate site without data by default, or the name of a party.
+            runtime: where the parties run: "together" in this process, or on "spark".
+            allow_missing: accept missing values, as NaN, for a `FederatedImputer` to fill; other estimators refuse
                 them.
+            categories: {column: texts}: the texts that may occur in a text column; the column is carried as their
+                numbers 0, 1, ...
+            raw: accept texts, dates and missing values as they are, for a `TableVectorizer` to encode; other estimators
+                refuse them.
         """
         drop = [by] if split == "column" and isinstance(by, str) and is_frame(X) else []
         reading: dict[str, Any] = {"allow_missing": allow_missing, "categories": categories, "raw": raw}
@@ -144,26 +150,29 @@ class Federation:
         min_records: int = ENOUGH,
         progress: Listener | None = None,
     ) -> Federation:
-        """Take the parts as they are: X, (X, y) or (X, y, sample_weight) for each party.
+        """Return a federation of these parts: X, (X, y) or (X, y, sample_weight) for each party.
 
         Args:
             parts: horizontal: (X, y) from everyone; vertical: each party's columns, with labels at one of them;
                 arbitrary: full-size arrays with NaN wherever another party owns the cell.
-            partition: how the parts fit together.
-            names: of the parties; party-1, party-2, ... by default.
+            partition: how the parts make up the whole table: "horizontal" (rows), "vertical" (columns) or "arbitrary"
+                (cells).
+            names: names of the parties; party-1, party-2, ... by default.
             y: vertical, arbitrary: the labels, where no part brings them.
-            labeller: who holds them; the party that brings them, or else the first, by default.
-            coordinator: a separate site by default, or the name of a party.
+            labeller: the party that holds the labels; by default the one whose part has them, else the first.
+            coordinator: who coordinates: a separate site without data by default, or the name of a party.
             allow_two_parties: accept that sums over fewer than three holders hide nothing.
-            runtime: where protocols run.
-            allow_missing: carry missing values, as NaN, to a `FederatedImputer`; every other estimator refuses them.
-            categories: of text columns, the texts that may occur; such a column is carried as their numbers, 0, 1, ...
-            raw: carry texts, dates and missing values as they are to a `TableVectorizer`; every other estimator refuses
+            runtime: where the parties run: "together" in this process, or on "spark".
+            allow_missing: accept missing values, as NaN, for a `FederatedImputer` to fill; other estimators refuse
                 them.
-            ids: vertical: one list of ids per party: parts of different records are aligned, and those that all have
-                are kept.
-            min_records: with ids: how many records must be common before any id opens.
-            progress: called as runs go on, the alignment's first.
+            categories: {column: texts}: the texts that may occur in a text column; the column is carried as their
+                numbers 0, 1, ...
+            raw: accept texts, dates and missing values as they are, for a `TableVectorizer` to encode; other estimators
+                refuse them.
+            ids: vertical: one list of ids per party. Parts are aligned by them, and records that all parties have are
+                kept.
+            min_records: with ids: no id is opened if fewer records than this are common.
+            progress: function that is called as runs proceed, the first time by the alignment.
         """
         names = party_names(len(parts) or ()) if names is None else checks.check_names(names, len(parts))
         held = dict(zip(names, parts, strict=True))
@@ -209,34 +218,40 @@ class Federation:
         progress: Listener | None = None,
         stream: bool = False,
         memory: str | int = "2GB",
+        sparse: bool | None = None,
     ) -> Federation:
-        """Read one file per party (CSV, Parquet or LIBSVM); the file names' stems name the parties.
+        """Return a federation of one file per party (CSV, Parquet or LIBSVM); the names of the files name the parties.
 
         Args:
             paths: one per party.
-            partition: how the files fit together; arbitrary: a blank cell is another party's.
-            label: the column with the labels: in every file (horizontal) or in one (vertical, arbitrary); None: no
-                labels.
-            names: of the parties.
-            drop: columns that are no features.
-            n_features: width of LIBSVM files, which do not write trailing zeros.
-            labeller: whose labels count where several files have some.
-            coordinator: a separate site by default, or the name of a party.
+            partition: how the files make up the whole table: "horizontal" (rows), "vertical" (columns) or "arbitrary"
+                (cells, where a blank cell belongs to another party).
+            label: name of the column with the labels: in every file (horizontal) or in one (vertical, arbitrary); None:
+                no labels.
+            names: names of the parties; those of the files by default.
+            drop: columns to leave out.
+            n_features: width of LIBSVM files, which do not write trailing zeros: by rows all parties need the same.
+            labeller: the party whose labels count, if several files have labels.
+            coordinator: who coordinates: a separate site without data by default, or the name of a party.
             allow_two_parties: accept that sums over fewer than three holders hide nothing.
-            runtime: where protocols run.
-            allow_missing: carry missing values, as NaN, to a `FederatedImputer`; every other estimator refuses them.
-            categories: of text columns, the texts that may occur; such a column is carried as their numbers, 0, 1, ...
-            raw: carry texts, dates and missing values as they are to a `TableVectorizer`; every other estimator refuses
+            runtime: where the parties run: "together" in this process, or on "spark".
+            allow_missing: accept missing values, as NaN, for a `FederatedImputer` to fill; other estimators refuse
                 them.
-            id: vertical: the column with the records' ids: files of different records are aligned, and those that all
+            categories: {column: texts}: the texts that may occur in a text column; the column is carried as their
+                numbers 0, 1, ...
+            raw: accept texts, dates and missing values as they are, for a `TableVectorizer` to encode; other estimators
+                refuse them.
+            id: vertical: the column with the ids of the records. Files are aligned by it, and records that all parties
                 have are kept.
-            min_records: with id: how many records must be common before any id opens.
-            progress: called as runs go on, the alignment's first.
+            min_records: with id: no id is opened if fewer records than this are common.
+            progress: function that is called as runs proceed, the first time by the alignment.
             stream: horizontal: read Parquet files, or folders of them, in batches into scratch files (TMPDIR), so that
-                tables may be larger than memory; ELMs, and `PanSVC` and `ConsensusSVC` with kernel="linear", train on
+                tables may be larger than memory; ELMs, `PanSVC`, and `ConsensusSVC` with kernel="linear" train on
                 them.
-            memory: with stream: how much of it a training may take, in bytes or as "2GB"; rows that need more are
-                refused.
+            memory: with stream: how much memory training may take, in bytes or as text such as "2GB"; a table that
+                needs more is refused.
+            sparse: horizontal: keep only the cells of LIBSVM files that are not 0, with which `PanSVC` can train; None:
+                do so if a file has many cells and most of them are 0.
         """
         files = [Path(p) for p in ([paths] if isinstance(paths, (str, Path)) else paths)]
         names = checks.check_names([f.stem for f in files] if names is None else names, len(files))
@@ -244,6 +259,7 @@ class Federation:
             check_alignable(partition, None)
         reading: dict[str, Any] = {"n_features": n_features, "ids": id}
         reading |= {"allow_missing": allow_missing, "categories": categories, "raw": raw}
+        reading["sparse"] = sparse if partition == "horizontal" else bool(sparse)
         by_party = dict(zip(names, files, strict=True))
         if stream:
             checks.check_streamable(partition, allow_missing=allow_missing, raw=raw, n_features=n_features)
@@ -288,7 +304,7 @@ class Federation:
 
     @classmethod
     def connect(cls, path: str | Path) -> Federation:
-        """Return the federation of an analyst's configuration file; parties keep their data and consent to each run."""
+        """Return the federation of an analyst's configuration file; parties keep their data and agree to each run."""
         # looked up when it is needed: it stands on the estimators, which stand on this module
         connected: Federation = import_module("tacit.consortium.site.analyst").connect(path)
         return connected
@@ -315,14 +331,15 @@ class Federation:
         Args:
             data: a Spark DataFrame, or the path of a Parquet or CSV file on any file system that Spark reads.
             label: the column with the labels.
-            site: a column whose values name the learners; without it every partition is one.
+            site: a column whose values name the learners; without it every partition of the data is a learner.
             weight: a column with sample weights.
-            drop: columns that are no features.
-            partitions: how many learners the rows are dealt out to, without `site`.
+            drop: columns to leave out.
+            partitions: without `site`, the number of learners that the rows are divided between.
             allow_two_parties: accept that sums over fewer than three holders hide nothing.
-            allow_missing: carry missing values, as NaN, to a `FederatedImputer`; every other estimator refuses them.
-            raw: carry texts, dates and missing values as they are to a `TableVectorizer`; every other estimator refuses
+            allow_missing: accept missing values, as NaN, for a `FederatedImputer` to fill; other estimators refuse
                 them.
+            raw: accept texts, dates and missing values as they are, for a `TableVectorizer` to encode; other estimators
+                refuse them.
             session: the Spark session that reads a path; the active one by default, or one on this machine.
         """
         # looked up when it is needed: it stands on this module
@@ -346,6 +363,17 @@ class Federation:
     def streamed(self) -> bool:
         """Whether records lie on disk, and are read block by block."""
         return any(is_on_disk(part.X) for part in self.parts.values())
+
+    @property
+    def sparse(self) -> bool:
+        """Whether records of a party are sparse rows."""
+        return any(is_sparse(part.X) for part in self.parts.values())
+
+    def check_dense(self, who: str) -> None:
+        """Refuse sparse records for somebody who needs all cells."""
+        if self.sparse:
+            remedy = "give X.toarray(), or read files with sparse=False"
+            raise LocalError(f"Sparse data was passed, and {who} needs all cells of records: {remedy}")
 
     @property
     def roster(self) -> Roster:
@@ -383,7 +411,7 @@ class Federation:
         return import_module("tacit.consortium.jobs.preview").preview(self, model)
 
     def advise(self, **asked: Any) -> Any:
-        """Return which methods fit, ranked, with what each opens and costs, as an `Advice`; nobody is asked.
+        """Return which methods fit, ranked, with what each opens and costs, as an `Advice`. Nothing is sent.
 
         Args:
             asked: task ("classes" or "numbers"), records, never (facts that may not be opened), seconds, and the
@@ -392,9 +420,9 @@ class Federation:
         return import_module("tacit.consortium.advice").advise(self, **asked)  # as above
 
     def describe(self, **options: Any) -> Any:
-        """Return what the columns look like over all parties: counts, means, quartiles, histograms, categories.
+        """Return what the columns hold over all parties: counts, means, quartiles, histograms, categories.
 
-        Between organisations it is a job, which needs everybody's consent like any other.
+        Between organisations this is a job, which needs the consent of every site like any other.
 
         Args:
             options: categories, min_count, min_rows, secure_sum, segments, accept_risk and verbose, as
@@ -404,7 +432,7 @@ class Federation:
         return import_module("tacit.inspect.describe").describe(self, **options)
 
     def forget(self) -> Federation:
-        """Return the same records as if nothing had been opened of them: for simulations that compare runs."""
+        """Return the same records as if nothing had been opened about them; for simulations that compare runs."""
         return dataclasses.replace(self, backend=self.backend.forget())
 
     @property
@@ -420,7 +448,7 @@ class Federation:
         return len(self.features)
 
     def split(self, X: Any, *, allow_missing: bool = False) -> Federation:
-        """Return whole new records, cut the same way.
+        """Return whole new records, split in the same way.
 
         Vertical: by the same columns. Horizontal: in equal numbers, in order. Arbitrary: by the pattern of owners
         of the records at hand, repeated as often as needed; all cells to the asker where there are no records at hand.
@@ -474,7 +502,7 @@ class Federation:
         return slices.take_columns(self, columns)
 
     def deal(self, deal: Deal) -> slices.Dealt:
-        """Let every party deal its own records into parts; nothing is sent."""
+        """Let every party divide its own records into parts; nothing is sent."""
         return slices.deal_records(self, deal)
 
     def rename_features(self, features: tuple[str, ...]) -> Federation:
@@ -493,7 +521,13 @@ class Federation:
         return dataclasses.replace(bare, parts=empty, rows=rows, backend=backend)
 
     def pooled(self) -> tuple[F64, Array | None, F64 | None]:
-        """Return all records in one place, with labels and weights: to compare with the centralised learner only."""
+        """Return all records in one place, with labels and weights; only to compare with the centralised learner.
+
+        Sparse records are a SciPy matrix.
+        """
+        if self.sparse:
+            held = [csr_matrix(part.X.csr if is_sparse(part.X) else part.X) for part in self.parts.values()]
+            return vstack(held, format="csr")[np.argsort(self.row_order)], *self.targets()
         X = np.zeros((self.n_rows, self.n_features))
         for name, part in self.parts.items():
             X[np.ix_(self.rows[name], self.columns[name])] += part.X  # in an arbitrary split others' cells are zero

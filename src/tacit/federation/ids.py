@@ -34,7 +34,7 @@ def check_alignable(partition: str, y: Any) -> None:
     if partition != "vertical":
         raise LocalError(f"ids align columns of the same records, and this is a {partition} split: leave them out")
     if y is not None:
-        raise LocalError("y= belongs to no party's ids: give the labels beside their own records, as (X, y)")
+        raise LocalError("y= has no ids: give the labels beside their own records, as (X, y)")
 
 
 def align_tables(

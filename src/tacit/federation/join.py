@@ -84,6 +84,7 @@ def check_tables(tables: Tables, partition: str) -> None:
     """Refuse parts that do not fit together."""
     for table in tables.values():
         checks.check_weight(table)
+    checks.check_sparse(partition, tables)
     if partition != "horizontal":
         checks.check_same_rows(tables, partition)
     if partition != "vertical":

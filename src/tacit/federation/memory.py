@@ -18,17 +18,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 
 from tacit.arrays import I64, U64, Flags
 from tacit.errors import LocalError
+from tacit.federation.abreast import map_parts
 from tacit.federation.deal import classes_of
 from tacit.federation.part import Part
-from tacit.numeric.groups.atoms import OUT, refine_cells, smallest_cell, tell_apart
+from tacit.numeric.groups.atoms import refine_cells, smallest_cell, tell_apart
 from tacit.numeric.groups.least_count import FLOOR
-from tacit.protocols.sums.atoms import Past, fingerprint, give_back, no_past, row_words, take_past
-from tacit.scratch import is_on_disk, like, make_array, release
+from tacit.numeric.groups.numbering import OUT, count_labels
+from tacit.numeric.groups.row_words import row_words
+from tacit.protocols.sums.atoms import Past, fingerprint, give_back, no_past, take_all, take_past
+from tacit.scratch import fill, is_on_disk, like, make_column, number_rows, release, side_by_side
 
 
 @dataclass
@@ -83,52 +87,71 @@ class Memory:
 
     def begin(self, party: str, part: Part) -> Past:
         """Return what a run on these rows has to know of earlier ones."""
-        table, own = self._table(party, part), self._own(party, part)
-        whole = table.frame is None or np.array_equal(table.frame, np.sort(own))
-        before = like(part.X, take_past(table.past, own, smallest_cell(table.layered, own), whole=whole))
+        table, own = self._table(party, part), self.rows.get(party)
+        fewest = smallest_cell(table.layered, own)
+        if own is None:
+            whole = table.frame is None or len(table.frame) == len(part.X)
+            before = take_all(table.past, fewest, whole=whole)
+        else:
+            whole = table.frame is None or np.array_equal(table.frame, np.sort(own))
+            before = like(part.X, take_past(table.past, own, fewest, whole=whole))
         table.ahead, table.written = None, False
         if not before.maps:
             release((table, before))
             return before
-        known, table.ahead = table.summed[own], row_words(part.X)
-        same = table.features == part.features and np.array_equal(table.ahead[known], table.words[own][known])
-        found = replace(before, seen=fingerprint(part, before.label >= 0) if same else "")
+        table.ahead = row_words(part.X)
+        same = table.features == part.features and self._knows(table, table.ahead, own)
+        found = replace(before, seen=fingerprint(part, before.label) if same else "")
         release((table, found))
         return found
 
+    @staticmethod
+    def _knows(table: Table, words: U64, own: I64 | None) -> bool:
+        """Return whether those of these rows that were summed are as they were then."""
+        then, summed = (table.words, table.summed) if own is None else (table.words[own], table.summed[own])
+        return all((a == b)[known].all() for _, (a, b, known) in side_by_side(words, then, summed))
+
     def keep(self, party: str, part: Part, after: Past) -> None:
         """Write down what a run has opened of these rows."""
-        table = self._table(party, part)
-        table.past = give_back(table.past, self.rows[party], after) if party in self.rows else after
-        if table.frame is None and after.summed.any():
-            table.frame = like(part.X, np.sort(self._own(party, part)))
+        table, own = self._table(party, part), self.rows.get(party)
+        table.past = after if own is None else give_back(table.past, own, after)
+        if table.frame is None and any(some.any() for _, (some,) in side_by_side(after.summed)):
+            table.frame = number_rows(part.X, len(part.X)) if own is None else like(part.X, np.sort(own))
         if not table.written:
-            own = self._own(party, part)
-            table.words[own] = row_words(part.X) if table.ahead is None else table.ahead
-            table.summed[own], table.features = True, part.features
-            table.ahead, table.written = None, True
+            words = row_words(part.X) if table.ahead is None else table.ahead
+            if own is None:
+                table.words = words if is_on_disk(words) else words.copy()  # a run on a slice will write to it
+                table.summed = make_column(part.X, len(part.X), 1, np.bool_)
+            else:
+                table.words[own], table.summed[own] = words, True
+            table.features, table.ahead, table.written = part.features, None, True
         if after.layered:
-            table.layered = like(part.X, refine_cells(table.layered, self._own(party, part)))
+            table.layered = like(part.X, refine_cells(table.layered, own))
             table.past = replace(table.past, layered=False)
         release(table)
 
     def admit(self, parts: Mapping[str, Part], *, by_class: bool) -> None:
         """Write down that a run uses these rows; refuse it by (1)."""
-        found = {party: self._cells(party, part, by_class=by_class) for party, part in parts.items()}
+        found = map_parts(partial(self._cells, by_class=by_class), parts)
         for party, (cell, classes) in found.items():
             self.tables[party].cell, self.tables[party].classes = cell, classes
 
     def _cells(self, party: str, part: Part, *, by_class: bool) -> tuple[I64, I64]:
-        table, own = self._table(party, part), self._own(party, part)
-        counted = own[table.kind[own] >= 0] if by_class else own[:0]
-        after = refine_cells(table.cell, own), refine_cells(table.classes, counted, table.kind)
+        table, own = self._table(party, part), self.rows.get(party)
+        if not by_class:
+            classes = table.classes
+        elif own is None:
+            classes = refine_cells(table.classes, None, table.kind)
+        else:
+            classes = refine_cells(table.classes, own[table.kind[own] >= 0], table.kind)
+        after = refine_cells(table.cell, own), classes
         for cells in after if len(table.cell) >= FLOOR else ():
-            sizes = np.bincount(cells[cells >= 0])
+            sizes = count_labels(cells)[1:]
             if sizes[sizes > 0].min(initial=FLOOR) < FLOOR:
                 raise LocalError(
                     f"this run and others on the same table differ by fewer than {FLOOR} records of a class at"
                     f" {party!r}, and what they open could be combined to these few: use the same records, or others"
-                    " that differ by more; a simulation that compares runs begins anew with federation.forget()"
+                    " that differ by more; a simulation that compares runs starts afresh with federation.forget()"
                 )
         release(table)
         return like(part.X, after)
@@ -140,9 +163,9 @@ class Memory:
         """Return what is known of a party's table, which is nothing at first."""
         if party not in self.tables:
             n = len(part.X)
-            kind, unused = classes_of(part.y, n), np.full(n, OUT, dtype=np.int64)
-            large = np.bincount(kind, minlength=1)[kind] >= FLOOR
-            words = make_array((n,), np.uint64) if is_on_disk(part.X) else np.zeros(n, dtype=np.uint64)
-            known = like(part.X, (no_past(n), np.where(large, kind, OUT), unused, unused, unused))
-            self.tables[party] = Table(*known, np.zeros(n, bool), words)
+            kind, unused = classes_of(part.y, n), make_column(part.X, n, OUT, np.int64)
+            large = count_labels(kind)[1:] >= FLOOR
+            kind = fill(lambda own: np.where(large[own], own, OUT), kind, dtype=np.int64)
+            words, summed = make_column(part.X, n, 0, np.uint64), make_column(part.X, n, 0, np.bool_)
+            self.tables[party] = Table(no_past(n, part.X), kind, unused, unused, unused, summed, words)
         return self.tables[party]

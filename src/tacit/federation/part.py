@@ -10,8 +10,10 @@ from numpy.typing import NDArray
 
 from tacit.arrays import F64, Array
 from tacit.choreo.message import State
+from tacit.choreo.sparse_rows import Cells
 from tacit.protocols.sums.atoms import Past
 from tacit.scratch import is_on_disk
+from tacit.sparse import is_sparse
 
 Mask = NDArray[np.bool_]
 
@@ -29,7 +31,7 @@ class Part(State):
     dates: columns of days since 1970.
     """
 
-    X: F64
+    X: Cells
     y: Array | None
     weight: F64 | None
     features: tuple[str, ...]
@@ -47,8 +49,10 @@ class Part(State):
 def freeze(values: Array) -> Array:
     """Return a C-contiguous copy that nobody can write to, so that a step cannot change its party's data.
 
-    What lies on disk is its own copy.
+    What lies on disk is its own copy, and so are sparse rows.
     """
+    if is_sparse(values):
+        return values.freeze()  # type: ignore[return-value]  # it stands for an array
     copy = values.view() if values.size and is_on_disk(values) else np.array(values, order="C")
     copy.flags.writeable = False
     return copy

@@ -12,9 +12,10 @@ from tacit.arrays import I64, Array
 from tacit.choreo.declaration import wrong_value
 from tacit.errors import LocalError
 from tacit.federation import partitions
-from tacit.federation.checks import check_choice, check_names
+from tacit.federation.checks import check_choice, check_names, check_sparse
 from tacit.federation.part import Mask, Part, part_of
 from tacit.federation.table import Table, check_column
+from tacit.sparse import is_sparse
 
 Partition = Literal["horizontal", "vertical", "arbitrary"]
 Split = Literal["random", "dirichlet", "range", "column", "contiguous"]
@@ -47,7 +48,9 @@ class Plan:
         weight = table.weight[rows] if labelled and table.weight is not None else None
         features = tuple(table.features[j] for j in columns)
         kinds: dict[str, Any] = {"texts": table.texts, "dates": table.dates}
-        return part_of(table.X[np.ix_(rows, columns)], y, weight, features, self.owned.get(name), **kinds)
+        # sparse rows are whole: `plan_split` splits them by rows only
+        X = table.X[rows] if is_sparse(table.X) else table.X[np.ix_(rows, columns)]
+        return part_of(X, y, weight, features, self.owned.get(name), **kinds)
 
 
 def by_rows(rows: Mapping[str, I64], d: int) -> Plan:
@@ -86,6 +89,7 @@ def plan_split(
     """Return the plan that `Federation.simulate` asks for."""
     check_choice("partition", partition, SPLITS)
     check_choice("split", split, SPLITS[partition])
+    check_sparse(partition, {table.name: table})
     n, d = table.X.shape
     if split == "column":
         return by_rows(_column(table, by, parties), d)
@@ -113,9 +117,12 @@ def _horizontal(table: Table, parties: int, split: str, *, alpha: float, by: Any
     if split == "random":
         return partitions.random_rows(len(table.X), parties, seed)
     if split == "range":
-        return partitions.range_rows(table.X[:, _feature(table, by)], parties)
+        column = table.X[:, [_feature(table, by)]]
+        return partitions.range_rows((column.toarray() if is_sparse(column) else column)[:, 0], parties)
     if table.y is None:
-        raise LocalError("a split by Dirichlet deals out the labels, and y is missing: pass y, or use split='random'")
+        raise LocalError(
+            "split='dirichlet' divides records by their labels, and y is missing: pass y, or use split='random'"
+        )
     return partitions.dirichlet_rows(table.y, parties, alpha, seed)
 
 

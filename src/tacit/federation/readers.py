@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import compute, csv, parquet
 
+from tacit.choreo.sparse_rows import SparseRows
 from tacit.errors import LocalError
 from tacit.federation.folders import read_folder
 from tacit.federation.frames import POINTED_DATE, Categories, Columns, arrow_columns, values
@@ -24,6 +25,8 @@ from tacit.federation.table import Table, check_column, check_finite, from_colum
 LIBSVM = (".libsvm", ".svm", ".svmlight")
 CELLS = 64  # of a table per byte of a LIBSVM file: more than 99 zeros beside each number
 SMALL = 1 << 20  # cells of a table that is never too large
+WIDE = 1 << 23  # cells from which a LIBSVM file stays sparse, if nobody says otherwise and most of them are 0
+FILLED = 0.25  # share of cells from which a dense table takes less memory and time
 SEPARATORS = (",", ";", "\t")
 LONGEST = 1 << 20  # bytes of a header
 UNKNOWN = "?"  # how many public tables write a missing value, beside those that Arrow knows
@@ -42,6 +45,7 @@ def read(
     ids: str | None = None,
     raw: bool = False,
     limit: Limit | None = None,
+    sparse: bool | None = None,
 ) -> Table:
     """Read the records of one file, or of a folder of Parquet files.
 
@@ -56,6 +60,8 @@ def read(
         ids: the column of ids, which is no feature and must be there.
         raw: keep texts, dates and missing values for a `TableVectorizer`, instead of refusing them.
         limit: how large the table may be.
+        sparse: whether of a LIBSVM file only the cells are kept that are not 0; None: of one that has more than
+            8,388,608 cells of which a quarter or less are not 0.
 
     A CSV file is separated by commas, semicolons or tabs, whichever its header has; where it is semicolons, numbers may
     have a decimal comma.
@@ -63,7 +69,7 @@ def read(
     path = Path(path)
     check_file(path)
     if path.suffix.lower() in LIBSVM:
-        table = _read_libsvm(path, n_features, labelled=label is not None)
+        table = _read_libsvm(path, n_features, labelled=label is not None, sparse=sparse)
         _check_ids(ids, table.features, path.name)
         _check_records(len(table.X), path.name)
         _check_limit(limit, len(table.X), table.X.nbytes, path.name)
@@ -222,7 +228,7 @@ def _read_decimal_commas(table: Any) -> Any:
     return table
 
 
-def _read_libsvm(path: Path, n_features: int | None, *, labelled: bool) -> Table:
+def _read_libsvm(path: Path, n_features: int | None, *, labelled: bool, sparse: bool | None) -> Table:
     from sklearn.datasets import load_svmlight_file  # noqa: PLC0415 - it takes a second to import: only who reads waits
 
     try:
@@ -232,16 +238,25 @@ def _read_libsvm(path: Path, n_features: int | None, *, labelled: bool) -> Table
         raise LocalError(
             f"{path.name} is not in LIBSVM format: every line needs 'label index:value index:value ...'{wide}"
         ) from None
-    _check_width(path, X.shape, declared=n_features is not None)
-    return with_labels(from_matrix(X.toarray(), path.name), y if labelled else None)
+    cells = X.shape[0] * X.shape[1]
+    if sparse is None:
+        sparse = cells > WIDE and X.nnz <= FILLED * cells
+    _check_width(path, X.shape, declared=n_features is not None, sparse=sparse)
+    cells_kept: Any = SparseRows.from_scipy(X) if sparse else X.toarray()
+    return with_labels(from_matrix(cells_kept, path.name), y if labelled else None)
 
 
-def _check_width(path: Path, shape: tuple[int, int], *, declared: bool) -> None:
-    """Refuse an index that would make a huge table of a small file; whoever declares the width has chosen it."""
+def _check_width(path: Path, shape: tuple[int, int], *, declared: bool, sparse: bool) -> None:
+    """Refuse an index that would make a huge table, or huge sums, of a small file.
+
+    Whoever declares the width has chosen it.
+    """
     rows, columns = shape
-    if not declared and rows * columns > max(SMALL, CELLS * path.stat().st_size):
-        wide = f"{rows} records and an index of {columns}, nearly all zeros"
-        raise LocalError(f"{path.name} has {wide}: correct the index, or declare the width with n_features=")
+    size = path.stat().st_size
+    wide = columns > max(SMALL, size) if sparse else rows * columns > max(SMALL, CELLS * size)
+    if not declared and wide:
+        found = f"{rows} records and an index of {columns}, nearly all zeros"
+        raise LocalError(f"{path.name} has {found}: correct the index, or declare the width with n_features=")
 
 
 LOADERS: dict[str, Callable[[Path], Any]] = {

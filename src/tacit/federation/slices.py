@@ -158,7 +158,8 @@ def cut_rows(part: Part, own: I64) -> Part:
 
 def cut_columns(part: Part, held: I64, wanted: I64) -> Part:
     """Return a party's columns that have these numbers among all; `held` are the numbers of those it has."""
-    at = [int(np.flatnonzero(held == j)[0]) for j in wanted]
+    place = {int(j): i for i, j in enumerate(held)}
+    at = [place[int(j)] for j in wanted]
     owned = None if part.owned is None else part.owned[:, at]
     raw: Any = {"texts": part.texts, "dates": part.dates}
     return part_of(

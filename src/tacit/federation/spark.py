@@ -288,7 +288,9 @@ def _check(told: Told, label: str) -> None:
         if not found["rows"]:
             raise LocalError(f"{name} of {len(told)} holds no rows: say partitions=, or name learners by site=")
         if found["error"]:
-            raise LocalError(f"the rows of {name} could not be read ({found['error']}): its words stay on the cluster")
+            raise LocalError(
+                f"the rows of {name} could not be read ({found['error']}): the error text stays on the cluster"
+            )
         if found["wrong"]:
             what, column = found["wrong"]
             of = "y" if column == label else "X"

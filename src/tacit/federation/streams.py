@@ -1,9 +1,9 @@
 """Tables that are larger than memory: Parquet files and folders, read once in batches into a scratch file.
 
 The cells of a table then lie on disk (`scratch`), 8 bytes each, and trainings read them block by block. What they keep
-of each row, such as its group and its margin, lies on disk between their steps too; what one step needs of it at once
-is all that grows with the rows of a party, and it is checked against the memory that the caller declares before
-anything is read.
+of each row, such as its group and its margin, lies on disk too, and steps read and write it block by block. What grows
+with the rows of a party is its labels while they are read, and a line for each group of rows; it is checked against the
+memory that the caller declares before anything is read.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from tacit.federation.table import Table
 from tacit.scratch import lay_aside, make_array, release
 
 CELLS = 1 << 20  # of a batch
-ASIDE = 500_000_000  # bytes that a process takes by itself, with its blocks
-PER_ROW = 150  # bytes that a step needs at once of each row of its party, at most
+ASIDE = 600_000_000  # bytes that a process takes by itself, with its blocks
+PER_ROW = 70  # bytes of resident memory for each row of the largest party, as `benchmarks/streaming.py` finds it
 UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)B?\s*", re.IGNORECASE)
 
@@ -37,7 +37,7 @@ def check_memory(rows: Sequence[int], memory: str | int) -> None:
     needed, most = ASIDE + PER_ROW * max(rows), read_memory(memory)
     if needed > most:
         raise LocalError(
-            f"{max(rows)} rows of one party take about {needed / 1e9:.1f} GB for what a step keeps of each row at once,"
+            f"{max(rows)} rows of one party take about {needed / 1e9:.1f} GB with what is kept of each row at once,"
             f" and memory={memory!r} is less: raise memory, or share the rows out to more parties"
         )
 

@@ -1,4 +1,4 @@
-"""Whole records in one shape, whatever the caller brought: arrays, pandas, polars or Arrow."""
+"""Whole records in one shape, whatever the caller brought: arrays, sparse matrices, pandas, polars or Arrow."""
 
 from __future__ import annotations
 
@@ -11,10 +11,12 @@ import numpy as np
 
 from tacit.arrays import F64, Array
 from tacit.choreo.message import Record
+from tacit.choreo.sparse_rows import SparseRows
 from tacit.errors import LocalError
 from tacit.federation import frames
 from tacit.federation.frames import Categories, Columns, default_names, is_number, values
 from tacit.scratch import is_on_disk
+from tacit.sparse import Sparse, is_sparse
 
 ABSENT = {"None", "nan", "<NA>", "NaT"}  # how gaps of several libraries print
 IMPUTE = "impute them first (allow_missing=True lets FederatedImputer do it), or leave out those rows or that column"
@@ -45,6 +47,8 @@ class Table(Record):
 
     def kind_of(self, label: str) -> str | None:
         """Return what a column holds: "number", "text" or "date"; None if it holds no value at all."""
+        if is_sparse(self.X):
+            return WANTED
         column = self.X[:, self.features.index(label)]
         if np.isnan(column[:1]).all() and np.isnan(column).all():  # most columns begin with a value
             return None
@@ -68,6 +72,8 @@ def as_table(
     """
     if isinstance(X, Table):
         table = X
+    elif is_sparse(X):
+        table = from_matrix(X, name)  # type: ignore[arg-type]  # as above
     elif frames.is_frame(X):
         columns, named = frames.frame_columns(X, name)
         table = from_columns(columns, drop=drop, name=name, named=named, categories=categories, raw=raw)
@@ -119,11 +125,26 @@ def check_finite(table: Table, *, allow_missing: bool = False) -> None:
     """Refuse NaN and infinity, in scikit-learn's words, naming the column and the first row."""
     if is_on_disk(table.X):
         return  # every batch of it was checked when it was read
+    if is_sparse(table.X):
+        _check_sparse(table, table.X)
+        return
     if not allow_missing:
         rule = "Input X contains NaN"
         _refuse_cells(table, np.isnan(table.X), rule, "missing", IMPUTE)
     rule = "Input X contains infinity or a value too large for dtype('float64')"
     _refuse_cells(table, np.isinf(table.X), rule, "infinite", "replace them with finite values first")
+
+
+def _check_sparse(table: Table, X: Sparse) -> None:
+    """Refuse cells that are not finite; nothing fills gaps of sparse records."""
+    bad = ~np.isfinite(X.values)
+    if bad.any():
+        where = int(bad.argmax())
+        row = int(np.searchsorted(X.starts, where, side="right"))
+        what = f"column '{table.features[int(X.columns[where])]}' of {table.name} has a value in row {row}"
+        raise LocalError(
+            f"Input X contains NaN or infinity: {what} that is no number: leave out that record, or give X.toarray()"
+        )
 
 
 def _refuse_cells(table: Table, bad: Array, rule: str, kind: str, remedy: str) -> None:
@@ -136,6 +157,8 @@ def _refuse_cells(table: Table, bad: Array, rule: str, kind: str, remedy: str) -
 
 
 def _matrix(X: Any, name: str) -> F64:
+    if hasattr(X, "tocsr"):  # SciPy's matrices and arrays, of whatever layout
+        return _sparse(X, name)
     array = _array(X, name)
     if array.ndim != 2:  # noqa: PLR2004 - rows and columns
         raise LocalError(f"Expected 2D array, got {array.ndim}D array instead: {name} has shape {array.shape}; reshape")
@@ -148,10 +171,14 @@ def _matrix(X: Any, name: str) -> F64:
     return np.ascontiguousarray(array, dtype=np.float64)
 
 
+def _sparse(X: Any, name: str) -> F64:
+    """Return SciPy's sparse matrix as rows that stay sparse."""
+    if X.ndim != 2 or X.dtype.kind not in "iufb":  # noqa: PLR2004 - rows and columns
+        raise LocalError(f"sparse {name} has shape {X.shape} of {X.dtype}: give rows and columns of real numbers")
+    return SparseRows.from_scipy(X)  # type: ignore[return-value]  # they stand for an array
+
+
 def _array(X: Any, name: str) -> Array:
-    if hasattr(X, "toarray"):
-        rule = "dense data is required. Use '.toarray()' to convert to a dense numpy array."
-        raise LocalError(f"Sparse data was passed for {name}, but {rule}")
     try:
         return np.asarray(X)
     except ValueError:

@@ -91,15 +91,16 @@ class Describe(Private, Watched):
             where they are.
         statistics: False: names and kinds of columns only, which parties that are elsewhere compare.
         min_count: of how many records everything that is told is, at least.
-        min_rows: a party with fewer records is refused.
-        secure_sum: "pairwise", "ring" or "graph"; what each protects stands in the report.
-        segments: with "ring", on how many edge-disjoint rings every value travels in shares.
-        accept_risk: allow one of the data holders to be the coordinator.
+        min_rows: a party with fewer records than this is refused.
+        secure_sum: how sums are masked: "pairwise", "ring" or "graph"; the report says what each protects.
+        segments: with "ring", into how many shares every value is cut; each share travels on a ring of its own, and no
+            two rings have an edge in common.
+        accept_risk: let one of the data holders be the coordinator.
         epsilon: look with differential privacy: one record moves the logarithm of the odds of any outcome by at most so
             much (docs/privacy.md), over rows only. Counts have noise, values are clipped, and nothing is refused or
             told of texts and labels that nobody declared. None: no differential privacy.
-        delta: with epsilon, of which probability the events are that it does not bound; at most one over the records.
-        honest: with epsilon, how many of the data holders are taken to keep their noise to themselves; None: half.
+        delta: with epsilon, the probability of the outcomes that epsilon does not bound; at most 1 / number of records.
+        honest: with epsilon, how many data holders are assumed to keep their noise secret; None: half of them.
         ranges: with epsilon, {column: (low, high)} of all columns of numbers and dates; None: that is found out, at a
             fifth of the budget.
     """

@@ -130,6 +130,7 @@ def permutation_importance(
 
 def shuffle(federation: Federation, column: int, seed: int, repeat: int) -> Federation:
     """Return the federation with one column shuffled: by each party its own cells, among its own records."""
+    federation.check_dense("permutation_importance")
 
     def shuffled(party: str, part: Part) -> Part:
         at = np.flatnonzero(federation.columns[party] == column)

@@ -16,31 +16,30 @@ from tacit.model_selection.search_base import FederatedSearch
 
 @parameterized
 class FederatedGridSearch(FederatedSearch):
-    """Every combination of a grid, over folds of split records; the answer of GridSearchCV on the pooled records.
+    """Search over a grid of parameters by cross-validation. It finds what GridSearchCV finds on the pooled records.
 
-    With a `PanSVC` the parties agree on landmarks once; all candidates and folds are trained together, prices C of one
-    kernel from the same sums. With a `GramSVC` there is one gram matrix for all. `report_` says who learnt what.
+    With a `PanSVC` the parties agree on landmarks once. All candidates and folds are trained together; candidates that
+    differ only in C share their sums. With a `GramSVC` one gram matrix serves all. `report_` says who learnt what.
 
     Args:
-        estimator: a `PanSVC` or a `GramSVC`; what is not in the grid is as set here.
+        estimator: a `PanSVC` or a `GramSVC`; parameters that are not in the grid keep the values set here.
         param_grid: values of C, kernel, gamma, degree and coef0, as GridSearchCV takes them: a dict of lists, or a list
             of such dicts.
         scoring: "accuracy", "balanced_accuracy", "f1" (of the second of two classes) or "f1_macro".
-        cv: folds, dealt by every party among its own rows of each class, by the estimator's `random_state`; over rows
-            fewer, if one
-            would have a few rows of a class.
-        refit: train the best on all records, in the same run.
-        verbose: None shows how far it is in a terminal or notebook, after 2 s; True prints before the start how many
-            rounds it can take, and shows it in a log too; False shows nothing.
+        cv: number of folds. Every party divides its own rows of each class between the folds, by the estimator's
+            `random_state`. Over rows there are fewer folds if one would have too few rows of a class.
+        refit: train the best candidate on all records, in the same run.
+        verbose: where a line of progress is shown: None: in a terminal or notebook, after 2 s; True: in a log too,
+            after a first line that says how many rounds it can take; False: nowhere.
 
     Attributes:
-        best_params_: of the first candidate with the largest mean score over the folds.
+        best_params_: parameters of the first candidate with the largest mean score over the folds.
         best_score_: its mean score.
         best_index_: its row of `cv_results_`.
         best_estimator_: the model of all records.
         cv_results_: as GridSearchCV has it, without times; `ended_early`: how many problems ended before `tol`.
         n_splits_: how many folds there were.
-        folds_: in simulation, the fold of every record; -1 for one that takes no part.
+        folds_: in simulation, the fold of every record; -1 for a record that is in none.
         plan_: how many models it trains, and how many rounds of messages it could take at most.
         report_: the report of the run.
     """
@@ -51,24 +50,24 @@ class FederatedGridSearch(FederatedSearch):
         try:
             return list(ParameterGrid(self.param_grid))
         except (TypeError, ValueError) as error:
-            raise LocalError(f"param_grid is no grid: {' '.join(str(error).split())}") from None
+            raise LocalError(f"param_grid is not a grid: {' '.join(str(error).split())}") from None
 
 
 @parameterized
 class FederatedRandomizedSearch(FederatedSearch):
-    """As `FederatedGridSearch`, for `n_iter` candidates that are drawn as RandomizedSearchCV draws them.
+    """Search like `FederatedGridSearch`, over `n_iter` candidates that are drawn as RandomizedSearchCV draws them.
 
-    Every different kernel has a map of its own, which the candidates of a continuous gamma cannot share.
+    Each kernel needs a feature map of its own. If gamma is continuous, no two candidates share one.
 
     Args:
         estimator: a `PanSVC` or a `GramSVC`.
         param_distributions: for each parameter a list, or a distribution with a method `rvs`.
-        n_iter: how many candidates.
-        random_state: of the draw; it feeds no secret.
-        scoring: as in `FederatedGridSearch`, and so are cv, refit, verbose, and all attributes.
-        cv: see there.
-        refit: see there.
-        verbose: see there.
+        n_iter: number of candidates.
+        random_state: seed for drawing the candidates; no secret is drawn from it.
+        scoring: as in `FederatedGridSearch`. Attributes are the same too.
+        cv: as in `FederatedGridSearch`.
+        refit: as in `FederatedGridSearch`.
+        verbose: as in `FederatedGridSearch`.
     """
 
     OWN: ClassVar[Mapping[str, Kind | None]] = {"n_iter": Number(1, whole=True)}
@@ -84,22 +83,20 @@ class FederatedRandomizedSearch(FederatedSearch):
 
 @parameterized
 class FederatedHalvingSearch(FederatedGridSearch):
-    """As `FederatedGridSearch`, but most candidates are tried on a share of the records only.
+    """Search like `FederatedGridSearch`, but try most candidates on only a share of the records.
 
-    The best 1/factor of them goes on to factor times as many records, and so on.
+    The best 1/factor of the candidates are tried again on factor times as many records, and so on.
 
     Args:
         estimator: a `PanSVC` or a `GramSVC`.
         param_grid: as in `FederatedGridSearch`.
-        factor: how many times fewer candidates, and more records, each stage has. Over rows there are as many stages as
-            leave none with a
-            few rows of a class and fold.
-        scoring: as in `FederatedGridSearch`, and so are cv, refit, verbose, and all attributes; `cv_results_` has a row
-            for every candidate
+        factor: each stage has this many times fewer candidates and this many times more records. Over rows there are
+            only as many stages as leave enough rows of each class in each fold.
+        scoring: as in `FederatedGridSearch`. Attributes are the same too; `cv_results_` has a row for every candidate
             of every stage, with `iter` and `share` of the records.
-        cv: see there.
-        refit: see there.
-        verbose: see there.
+        cv: as in `FederatedGridSearch`.
+        refit: as in `FederatedGridSearch`.
+        verbose: as in `FederatedGridSearch`.
     """
 
     OWN: ClassVar[Mapping[str, Kind | None]] = {"factor": Number(2, whole=True)}

@@ -71,7 +71,7 @@ class FederatedSearch(Watched, MetaEstimatorMixin, BaseEstimator):  # type: igno
             X: a `Federation` that holds the labels, or plain records, which are then split between the estimator's
                 `n_parties`.
             y: labels, with plain records.
-            sample_weight: weights, with plain records: they count in training; scores count records.
+            sample_weight: weights, with plain records. They count in training; scores count records.
         """
         check(self)
         learner = self._learner()
@@ -105,27 +105,27 @@ class FederatedSearch(Watched, MetaEstimatorMixin, BaseEstimator):  # type: igno
 
     @available_if(_best_has("predict"))  # type: ignore[untyped-decorator]
     def predict(self, X: Any) -> Any:
-        """The class of every record, by the best candidate."""
+        """Return the class of every record, by the best candidate."""
         return self._best().predict(X)
 
     @available_if(_best_has("decision_function"))  # type: ignore[untyped-decorator]
     def decision_function(self, X: Any) -> Any:
-        """Decision values of the best candidate."""
+        """Return decision values of the best candidate."""
         return self._best().decision_function(X)
 
     @available_if(_best_has("predict_proba"))  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Any:
-        """Probabilities by the best candidate, if the estimator says probability=True."""
+        """Return probabilities by the best candidate, if the estimator has probability=True."""
         return self._best().predict_proba(X)
 
     @available_if(_best_has("score"))  # type: ignore[untyped-decorator]
     def score(self, X: Any, y: Any = None) -> float:
-        """Accuracy of the best candidate on whole records, or on a `Federation` that holds the labels."""
+        """Return the accuracy of the best candidate on whole records, or on a `Federation` that holds the labels."""
         return float(self._best().score(X, y))
 
     @available_if(_best_has("predict_log_proba"))  # type: ignore[untyped-decorator]
     def predict_log_proba(self, X: Any) -> Any:
-        """Logarithms of the probabilities by the best candidate."""
+        """Return logarithms of the probabilities by the best candidate."""
         return self._best().predict_log_proba(X)
 
     @available_if(_best_has("save"))  # type: ignore[untyped-decorator]
@@ -136,7 +136,7 @@ class FederatedSearch(Watched, MetaEstimatorMixin, BaseEstimator):  # type: igno
 
     @available_if(_best_has("to_sklearn"))  # type: ignore[untyped-decorator]
     def to_sklearn(self) -> Any:
-        """The model of the best candidate as a fitted pipeline of scikit-learn's own classes."""
+        """Return the model of the best candidate as a fitted pipeline of scikit-learn's own classes."""
         return self._best().to_sklearn()
 
     @available_if(_best_has("export"))  # type: ignore[untyped-decorator]
@@ -147,7 +147,7 @@ class FederatedSearch(Watched, MetaEstimatorMixin, BaseEstimator):  # type: igno
 
     @available_if(_best_has("release_check"))  # type: ignore[untyped-decorator]
     def release_check(self, X: Any = None, y: Any = None, **how: Any) -> Release:
-        """Attack the model of the best candidate as whoever gets it could; see the estimator's own."""
+        """Attack the model of the best candidate, as the estimator's own `release_check` does."""
         found: Release = self._best().release_check(X, y, **how)
         self.report_.release = found
         return found
@@ -165,18 +165,18 @@ class FederatedSearch(Watched, MetaEstimatorMixin, BaseEstimator):  # type: igno
 
     @property
     def federation_(self) -> Federation:
-        """Of the best estimator: who holds which features."""
+        """Who holds which features."""
         found: Federation = self._best().federation_
         return found
 
     @property
     def handle_(self) -> Any:
-        """Of the best estimator: what is here of a model that stays in shares at sites."""
+        """The handle of the best model, if the sites keep it in shares."""
         return self._best().handle_
 
     @property
     def feature_names_in_(self) -> Array:
-        """Of the best estimator, which has them if the records had names."""
+        """The names of the features, if the records had names."""
         return np.asarray(self._best().feature_names_in_)
 
     @property

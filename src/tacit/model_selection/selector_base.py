@@ -86,8 +86,7 @@ class FederatedSelector(Watched, Savable, SelectorMixin, BaseEstimator):  # type
         """Select features.
 
         Args:
-            X: a `Federation` that holds the labels, or plain records. Weights that it holds count in training; scores
-                and accuracy
+            X: a `Federation` that holds the labels, or plain records. Weights count in training; scores and accuracy
                 count records.
             y: labels, with plain records.
         """

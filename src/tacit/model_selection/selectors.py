@@ -19,33 +19,33 @@ from tacit.registry import Outcome
 
 @parameterized
 class VotedWrapperSelector(FederatedSelector):
-    """Drops features round by round, those for which most of three criteria of the trained model have the least use.
+    """Drop features round by round: those that most of three criteria of the trained model find least useful.
 
-    The parties agree on landmarks once; then everyone trains on the features left, and the coordinator learns scores
-    from masked sums and publishes who goes. `report_` says who learnt what.
+    The parties agree on landmarks once. Then, in each round, all train on the features that are left, and the
+    coordinator learns scores from masked sums and publishes which features are dropped. `report_` says who learnt what.
 
     Args:
         estimator: a `PanSVC` (the default), whose parameters train every model; or scikit-learn's `SVC`, for plain
             arrays only.
-        n_features_to_select: how many, or below 1 which share; None: half; "best": the largest subset on the way whose
-            accuracy over
-            the folds is within a standard error of the best. It is optimistic, since the ranking has seen the folds'
-            rows: set test rows aside before.
-        criteria: of "rfe", "rsvm" and "t", one or more.
-        step: how many features go per round, or below 1 which share of those left.
-        cv: folds; fewer, if one would have a few rows of a class.
-        max_features: with "best", how many are selected at most, or which share.
-        verbose: None shows how far it is in a terminal or notebook, after 2 s; True prints before the start how many
-            rounds it can take, and shows it in a log too; False shows nothing.
+        n_features_to_select: a number, or below 1 a share of all features; None: half; "best": the largest tried subset
+            whose accuracy over the folds is within one standard error of the best. That accuracy is optimistic, because
+            the ranking has seen the rows of the folds: set test rows aside first.
+        criteria: one or more of "rfe", "rsvm" and "t".
+        step: how many features are dropped in each round; below 1, which share of those that are left.
+        cv: number of folds; fewer, if a fold would have too few rows of a class.
+        max_features: with "best", the largest number, or share, of features to select.
+        verbose: where a line of progress is shown: None: in a terminal or notebook, after 2 s; True: in a log too,
+            after a first line that says how many rounds it can take; False: nowhere.
 
     Attributes:
-        support_: which features are selected.
-        ranking_: 1 for these; the others by the round in which they went, the last first.
+        support_: mask of the selected features.
+        ranking_: 1 for selected features; the others are ranked by the round in which they were dropped, the last one
+            first.
         n_features_: how many are selected.
-        accuracy_: accuracy over the folds by number of features, where it was needed; only in simulation, it is the
-            coordinator's.
+        accuracy_: accuracy over the folds by number of features, where it was needed; in simulation only, because the
+            coordinator alone learns it.
         plan_: how many eliminations, trainings and rounds of messages it could take at most.
-        report_: the report of the run; not with an SVC.
+        report_: the report of the run; an SVC has none.
     """
 
     PROTOCOL = "select_wrapper"
@@ -87,30 +87,28 @@ class VotedWrapperSelector(FederatedSelector):
 
 @parameterized
 class FilterWrapperSelector(FederatedSelector):
-    """Keeps the features that pass three filters, and of these the subset with the best accuracy over folds.
+    """Keep the features that pass three filters, and of these the subset with the best accuracy over folds.
 
-    The filters need one masked sum; landmarks are agreed on the features that pass only. `report_` says who learnt
-    what.
+    The filters need one masked sum; the parties agree on landmarks for the features that pass. `report_` says who
+    learnt what.
 
     Args:
         estimator: a `PanSVC` (the default), whose parameters train every model; or scikit-learn's `SVC`, for plain
             arrays only.
-        n_features_to_select: "best": the largest subset on the way whose accuracy over the folds is within a standard
-            error of the
-            best; how many, or below 1 which share of all features (fewer, if fewer pass); None: half.
-        fisher: least Fisher score; None: as `quota` says.
-        welch: largest p-value of Welch's t-test; None: as above.
-        scatter: least ratio of between and within class scatter; None: as above.
+        n_features_to_select: "best": the largest tried subset whose accuracy over the folds is within one standard
+            error of the best; or a number, or below 1 a share of all features (fewer, if fewer pass); None: half.
+        fisher: smallest Fisher score that passes; None: as `quota` says.
+        welch: largest p-value of Welch's t-test that passes; None: as `quota` says.
+        scatter: smallest ratio of between-class to within-class scatter that passes; None: as `quota` says.
         agree: "all": a feature must pass all three filters; "majority": two of them.
-        quota: how many features pass a filter that has no threshold, or which share of all; None: all.
-        max_features: with "best", how many are selected at most, or which share of all.
-        step: how many features go per round, or below 1 which share of those left.
-        max_trials: without how many features, the weakest by the filters, the accuracy is tried in a round; where more
-            than one go at
-            once, without how many sets of them.
-        cv: folds; fewer, if one would have a few rows of a class.
-        verbose: None shows how far it is in a terminal or notebook, after 2 s; True prints before the start how many
-            rounds it can take, and shows it in a log too; False shows nothing.
+        quota: how many features, or which share of all features, pass a filter that has no threshold; None: all.
+        max_features: with "best", the largest number, or share, of features to select.
+        step: how many features are dropped in each round; below 1, which share of those that are left.
+        max_trials: how many trials there are in a round. Each trial measures the accuracy without one of the weakest
+            features, or without one set of them where several are dropped at once.
+        cv: number of folds; fewer, if a fold would have too few rows of a class.
+        verbose: where a line of progress is shown: None: in a terminal or notebook, after 2 s; True: in a log too,
+            after a first line that says how many rounds it can take; False: nowhere.
 
     Attributes:
         support_, ranking_, n_features_, accuracy_, plan_, report_: as of `VotedWrapperSelector`; what no filter passes

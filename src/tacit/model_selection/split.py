@@ -28,17 +28,18 @@ def train_test_split(
 ) -> Any:
     """Return two federations: records to learn from, and records to judge by.
 
-    Every site sets its own records aside, by a public seed, and tells nobody which or how many. Over columns all sites
-    set the same records aside. What was opened of the records before still counts for both.
+    Every site sets some of its own records aside, by a public seed, and tells nobody which or how many. Over columns
+    all sites set the same records aside. What was opened about the records before still counts for both parts.
 
     Args:
         federation: a `Federation`; or plain arrays, which scikit-learn splits.
         arrays: more plain arrays.
-        test_size: the share of the records to judge by, between 0 and 1.
-        stratify: True: each site deals its records class by class. The default, None, does so where every site has
-            labels. Over columns only the labeller has any, and the others must find the same records without them.
-        min_count: how many of a site's records of a class either side has, if it has any; 5 or more.
-        random_state: an int gives the same split again; None another one each time.
+        test_size: share of the records to judge by, between 0 and 1.
+        stratify: True: each site divides its records class by class. The default, None, does so where every site has
+            labels. Over columns only the labeller has labels, and the other sites must choose the same records without
+            them.
+        min_count: each of the two parts has none of a site's records of a class, or at least this many; 5 or more.
+        random_state: an int gives the same split every time; None gives a new one.
     """
     if not isinstance(federation, Federation):
         same = {"test_size": test_size, "stratify": stratify, "random_state": random_state}

@@ -78,20 +78,20 @@ def cross_validate(
     min_count: int = FLOOR,
     random_state: Any = None,
 ) -> Validation:
-    """Return how good a model is on records that it has not seen, fold by fold, and what finding out opened.
+    """Return how good a model is on records that it has not seen, fold by fold, and what was opened to find out.
 
-    Every site deals its own records to the folds, class by class; over columns all sites deal the same records alike.
-    What has a search of its own (`PanSVC`, `GramSVC`) finds all scores in one run. Any other model is trained once for
-    each fold, and `tacit.evaluate` judges it there. Steps of a `Pipeline` that look at no labels are fitted once, on
-    all records, so that their sums are opened once; a step that selects features is fitted anew for each fold.
+    Every site divides its own records between the folds, class by class; over columns all sites divide them alike. For
+    `PanSVC` and `GramSVC` all scores come from one run. Any other model is trained once for each fold, and
+    `tacit.evaluate` judges it there. Steps of a `Pipeline` that do not use labels are fitted once, on all records, so
+    that their sums are opened once; a step that selects features is fitted again for each fold.
 
     Args:
         model: a classifier or regressor, or a `Pipeline` that ends in one; it is cloned, and stays as it is.
         federation: labelled records.
-        cv: how many folds; fewer, where a fold would have too few records of a class.
+        cv: number of folds; fewer, if a fold would have too few records of a class.
         scoring: a figure of `Evaluation`; accuracy, or R^2 of a regressor, by default.
-        min_count: how many of a site's records of a class a fold has, if it has any.
-        random_state: an int gives the same folds again; None others each time.
+        min_count: a fold has none of a site's records of a class, or at least this many.
+        random_state: an int gives the same folds every time; None gives new ones.
     """
     if not isinstance(federation, Federation):
         raise LocalError(

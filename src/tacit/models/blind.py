@@ -13,7 +13,7 @@ class BlindModel(State):
     """All shares in one place, which exists only where all parties are simulated.
 
     gamma, records: public, of the kernel and of how many records it was trained on. asked: new records so far.
-    divisor: public, by what the kernel was divided.
+    divisor: public, by what the kernel was divided. target_range: of a regression, between which numbers targets lie.
     """
 
     share: dict[str, BlindShare]
@@ -22,6 +22,7 @@ class BlindModel(State):
     asked: int = 0
     multi_class: str = OVR
     divisor: float = 1.0
+    target_range: tuple[float, float] | None = None
 
     def check(self, shapes: Shapes) -> None:
         """Raise unless all parts fit."""
@@ -58,6 +59,7 @@ class StoredBlind(State):
     records: int
     multi_class: str = OVR
     divisor: float = 1.0
+    target_range: tuple[float, float] | None = None
 
     def check(self, shapes: Shapes) -> None:
         """Raise unless the parties are the holders and one that coordinates."""

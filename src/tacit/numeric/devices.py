@@ -18,6 +18,7 @@ import numpy as np
 
 from tacit.arrays import Array
 from tacit.errors import LocalError, install_command
+from tacit.sparse import is_sparse
 
 Held = Any  # an array on a device: of NumPy, CuPy or PyTorch, which have no type in common
 T = TypeVar("T")
@@ -29,7 +30,8 @@ class Device:
     """A device: functions of its arrays, ways there and back, and how many entries a temporary may have.
 
     `cast` gives an array another precision. `rows` are added up before their sum becomes double. `sort` sorts the
-    entries of every column, and `largest` finds their largest one: PyTorch has other names, or other results, for both.
+    entries of every column, `largest` finds their largest one and `total` adds them up: libraries have other names,
+    other results or a slow way for these.
     """
 
     xp: Any  # a module of the array API
@@ -41,6 +43,7 @@ class Device:
     rows: int
     sort: Callable[[Held], Held]
     largest: Callable[[Held], Held]
+    total: Callable[[Held], Held]
 
     def median(self, x: Held) -> Held:
         """Return the median of every column."""
@@ -60,6 +63,7 @@ CPU = Device(
     rows=1 << 13,
     sort=lambda x: np.sort(x, axis=0),
     largest=lambda x: np.max(x, axis=0),
+    total=lambda x: np.sum(x, axis=0),
 )
 GPU_BLOCK, GPU_ROWS = 1 << 26, 1 << 19  # a call takes longer than a small block
 
@@ -97,6 +101,7 @@ def by_cupy(cupy: Any) -> Device:
         rows=GPU_ROWS,
         sort=lambda x: cupy.sort(x, axis=0),
         largest=lambda x: cupy.max(x, axis=0),
+        total=lambda x: cupy.ones(len(x), dtype=x.dtype) @ x,  # its sum of one column takes a single block of threads
     )
 
 
@@ -112,6 +117,7 @@ def by_torch(torch: Any, where: str) -> Device:
         rows=GPU_ROWS,
         sort=lambda x: torch.sort(x, dim=0).values,
         largest=lambda x: torch.amax(x, dim=0),
+        total=lambda x: torch.sum(x, dim=0),
     )
 
 
@@ -120,8 +126,15 @@ def _as_writeable(x: Array) -> Array:
     return np.require(x, requirements=("C", "W"))
 
 
+def is_on_processor(X: Held) -> bool:
+    """Return whether rows are on the processor itself, sparse or not."""
+    return isinstance(X, np.ndarray) or is_sparse(X)
+
+
 def square_rows(X: Held, xp: Any) -> Held:
     """Return |x_i|^2 of every row."""
+    if is_sparse(X):
+        return X.each(np.square).sum(axis=1)
     return np.einsum("ij,ij->i", X, X) if isinstance(X, np.ndarray) else xp.sum(X * X, axis=1)
 
 

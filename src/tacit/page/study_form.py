@@ -156,7 +156,7 @@ def _number(text: str, what: str) -> str:
     except tomllib.TOMLDecodeError:
         found = None
     if isinstance(found, bool) or not isinstance(found, int | float):
-        raise LocalError(f"{what}: {text[:40]!r} is no number: write one such as 5")
+        raise LocalError(f"{what}: {text[:40]!r} is not a number: write one such as 5")
     return write_value(found)
 
 

@@ -30,22 +30,23 @@ Values = Sequence[Any]
 
 @parameterized
 class FederatedEncoder(FederatedTransformer):
-    """Replaces each column with declared categories by one column per category, 1 where the record has it; others stay.
+    """Replace each column of declared categories by one column per category, 1 where the record has it; others stay.
 
-    Nothing is learnt from the data and nothing is sent: categories are declared, so that all parties have the same
-    columns, also a site that has never seen one. A value that nobody declared is refused at the party that has it, and
-    is not quoted.
+    Nothing is learnt from the data and nothing is sent. Categories are declared, so that all parties make the same
+    columns, even a site where one never occurs. A party refuses a value that was not declared, and does not quote it.
 
     Args:
-        categories: {column: values}, numbers or texts. Of columns that a federation carries as text, it declared them
-            itself.
-        missing: "error": refuse missing values of these columns; "zeros": no category is 1 in such a record.
-        min_rows: a party with fewer records is refused.
-        partition: how plain arrays are split.
-        n_parties: between how many parties plain arrays are split.
-        runtime: where plain arrays are fitted.
-        verbose: a line says how far it is: None in a terminal or notebook, after 2 s; True in a log too; False nowhere.
-        random_state: what goes to whom when plain arrays are split.
+        categories: {column: values}, numbers or texts. Columns that a federation carries as text need no entry: it
+            knows their texts.
+        missing: "error": refuse missing values in these columns; "zeros": a record without a value has 0 for every
+            category.
+        min_rows: a party with fewer records than this is refused.
+        partition: how plain arrays are split: "horizontal" (rows), "vertical" (columns) or "arbitrary" (cells).
+        n_parties: number of parties that plain arrays are split between.
+        runtime: where the parties of plain arrays run: "together" in this process, or on "spark".
+        verbose: where a line of progress is shown: None: in a terminal or notebook, after 2 s; True: in a log too;
+            False: nowhere.
+        random_state: seed for splitting plain arrays between the parties.
 
     Attributes:
         categories_: the values of each encoded column, in its order.

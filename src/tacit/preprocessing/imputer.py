@@ -40,44 +40,46 @@ OWNED = {"mean": "mean", "median": "quantiles", "most_frequent": "mode"}  # and 
 
 @parameterized
 class FederatedImputer(PrivateTransformer):
-    """Replaces missing values; equals scikit-learn's SimpleImputer of the pooled records.
+    """Replace missing values, as scikit-learn's SimpleImputer does on the pooled records.
 
-    Over rows the statistics come from masked sums, over columns each owner has its own and nothing is sent. A site may
-    lack all values of a column that others have. `report_` says who learnt what.
+    Over rows the statistics come from masked sums. Over columns each owner computes its own, and nothing is sent. A
+    site may lack all values of a column that others have. `report_` says who learnt what.
 
     Args:
         strategy: "mean"; "median", within the error of its histogram; "most_frequent" of the values declared in
-            `categories`;
-            "constant"; or {column: one of these}, where a column that is not named gets its mean. A column of texts
-            gets the most frequent of those that were declared, unless it is named with a constant.
-        fill_value: of "constant": a number, or {column: number, or one of the declared texts}.
-        add_indicator: append a column for each that lacks a value somewhere, 1 where it is missing.
-        categories: {column: values}, numbers or texts, of which "most_frequent" over rows is one. Of columns that a
-            federation carries as text, it declared them itself.
-        ranges: {column: (low, high)} of histograms for "median"; without, they follow from mean and variance, which are
-            then opened.
-        bins: of a histogram, each of which is cut into as many again.
-        min_count: nothing is opened of a column with fewer present values.
-        min_rows: a party with fewer records is refused.
-        secure_sum: "pairwise", "ring", "graph", or over rows "threshold", by which parties may stay away; what each
-            protects stands in the report.
-        segments: with "ring", on how many edge-disjoint rings every value travels in shares.
-        partition: how plain arrays are split.
-        n_parties: between how many parties plain arrays are split.
-        runtime: where plain arrays are fitted.
-        verbose: a line says how far it is: None in a terminal or notebook, after 2 s; True in a log too; False nowhere.
-        random_state: what goes to whom when plain arrays are split; it feeds no secret.
-        accept_risk: allow one of the data holders to be the coordinator.
-        epsilon: fit with differential privacy: one record moves the logarithm of the odds of any outcome by at most
-            so much (docs/privacy.md), over rows only. `ranges` are then of means too, and clip; values that were not
-            declared count in nothing; indicators are of all columns. None: no differential privacy.
-        delta: with epsilon, of which probability the events are that it does not bound; at most one over the records.
-        honest: with epsilon, how many of the data holders are taken to keep their noise to themselves; None: half.
+            `categories`; "constant"; or {column: one of these}, where a column that is not named gets its mean. A text
+            column gets the most frequent of its declared texts, unless "constant" is given for it.
+        fill_value: value that "constant" fills in: a number, or {column: number, or one of the declared texts}.
+        add_indicator: for each column that lacks a value somewhere, append a column that is 1 where the value is
+            missing.
+        categories: {column: values}: the numbers or texts that "most_frequent" over rows chooses from. Columns that a
+            federation carries as text need no entry: it knows their texts.
+        ranges: {column: (low, high)}: bounds of the histograms for "median". Without them the bounds come from mean and
+            variance, which are then opened.
+        bins: number of bins of a histogram; each bin is then cut into as many again.
+        min_count: nothing is opened about a column that has fewer values than this.
+        min_rows: a party with fewer records than this is refused.
+        secure_sum: how sums are masked: "pairwise", "ring", "graph", or over rows "threshold" or "graph_threshold",
+            which let parties be absent; the report says what each protects.
+        segments: with "ring", into how many shares every value is cut; each share travels on a ring of its own, and no
+            two rings have an edge in common.
+        partition: how plain arrays are split: "horizontal" (rows), "vertical" (columns) or "arbitrary" (cells).
+        n_parties: number of parties that plain arrays are split between.
+        runtime: where the parties of plain arrays run: "together" in this process, or on "spark".
+        verbose: where a line of progress is shown: None: in a terminal or notebook, after 2 s; True: in a log too;
+            False: nowhere.
+        random_state: seed for splitting plain arrays between the parties; no secret is drawn from it.
+        accept_risk: let one of the data holders be the coordinator.
+        epsilon: fit with differential privacy: one record changes the log-odds of any outcome by at most this much
+            (docs/privacy.md). Over rows only. Means then use `ranges` too, and values beyond them are clipped; values
+            that were not declared are not counted; every column gets an indicator. None: no differential privacy.
+        delta: with epsilon, the probability of the outcomes that epsilon does not bound; at most 1 / number of records.
+        honest: with epsilon, how many data holders are assumed to keep their noise secret; None: half of them.
 
     Attributes:
-        statistics_: what stands for the missing values of each column; of texts, the number among those declared.
-        bin_error_: by how much a median can be off; 0 for other columns.
-        indicator_: scikit-learn's MissingIndicator of the columns that lack a value somewhere, or None.
+        statistics_: the value that fills the gaps of each column; for texts, its number among the declared ones.
+        bin_error_: largest possible error of a median; 0 for other columns.
+        indicator_: scikit-learn's MissingIndicator for the columns that lack a value somewhere, or None.
         report_: the report of the run.
     """
 

@@ -30,38 +30,40 @@ EPS = float(np.finfo(np.float64).eps)
 
 @parameterized
 class FederatedScaler(OneToOneFeatureMixin, PrivateTransformer):  # type: ignore[misc]  # scikit-learn is untyped
-    """Brings columns to one scale; equals scikit-learn's scaler of the pooled records.
+    """Bring columns to one scale, as scikit-learn's scalers do on the pooled records.
 
-    Over rows the statistics come from masked sums, over columns each owner has its own and nothing is sent. Missing
-    values count in nothing and stay missing. `report_` says who learnt what.
+    Over rows the statistics come from masked sums. Over columns each owner computes its own, and nothing is sent.
+    Missing values are not counted, and stay missing. `report_` says who learnt what.
 
     Args:
-        method: "standard": mean 0 and variance 1; "minmax": to `feature_range`; "robust": median 0 and interquartile
-            range 1, within the
-            error of their histograms.
-        feature_range: of "minmax".
-        quantile_range: of "robust", in percent.
-        ranges: {column: (low, high)}, or one pair for all: with "minmax" these stand for the extremes and nothing is
-            opened; with "robust" the histograms are over them. Values beyond are refused where they are. Over rows and
-            cells "minmax" without them needs accept_risk=True, since an extreme is a value of somebody's record.
-        bins: of a histogram, each of which is cut into as many again; "robust" only.
-        min_count: nothing is opened of a column with fewer present values.
-        min_rows: a party with fewer records is refused.
-        secure_sum: "pairwise", "ring", "graph", or over rows "threshold", by which parties may stay away; what each
-            protects stands in the report.
-        segments: with "ring", on how many edge-disjoint rings every value travels in shares.
-        partition: how plain arrays are split.
-        n_parties: between how many parties plain arrays are split.
-        runtime: where plain arrays are fitted.
-        verbose: a line says how far it is: None in a terminal or notebook, after 2 s; True in a log too; False nowhere.
-        random_state: what goes to whom when plain arrays are split; it feeds no secret.
-        accept_risk: allow one of the data holders to be the coordinator, and "minmax" to open the extremes.
-        epsilon: fit with differential privacy: one record moves the logarithm of the odds of any outcome by at most
-            so much (docs/privacy.md), over rows only, "standard" or "robust". Values beyond `ranges` are clipped for
-            the statistics and nothing is refused; without ranges, a fifth of the budget goes into bounds. None: no
+        method: "standard": mean 0 and variance 1; "minmax": scaled to `feature_range`; "robust": median 0 and
+            interquartile range 1, within the error of the histograms.
+        feature_range: range that "minmax" scales to.
+        quantile_range: quantiles that "robust" uses, in percent.
+        ranges: {column: (low, high)}, or one pair for all columns. "minmax" uses them as the extremes and opens
+            nothing; "robust" uses them as the bounds of its histograms. A party refuses to run if it has a value beyond
+            them. Over rows and cells "minmax" without ranges needs accept_risk=True, because an extreme is a value of
+            somebody's record.
+        bins: with "robust", number of bins of a histogram; each bin is then cut into as many again.
+        min_count: nothing is opened about a column that has fewer values than this.
+        min_rows: a party with fewer records than this is refused.
+        secure_sum: how sums are masked: "pairwise", "ring", "graph", or over rows "threshold" or "graph_threshold",
+            which let parties be absent; the report says what each protects.
+        segments: with "ring", into how many shares every value is cut; each share travels on a ring of its own, and no
+            two rings have an edge in common.
+        partition: how plain arrays are split: "horizontal" (rows), "vertical" (columns) or "arbitrary" (cells).
+        n_parties: number of parties that plain arrays are split between.
+        runtime: where the parties of plain arrays run: "together" in this process, or on "spark".
+        verbose: where a line of progress is shown: None: in a terminal or notebook, after 2 s; True: in a log too;
+            False: nowhere.
+        random_state: seed for splitting plain arrays between the parties; no secret is drawn from it.
+        accept_risk: let one of the data holders be the coordinator, and let "minmax" open the extremes.
+        epsilon: fit with differential privacy: one record changes the log-odds of any outcome by at most this much
+            (docs/privacy.md). Over rows only, for "standard" and "robust". Values beyond `ranges` are clipped for the
+            statistics, and none is refused; without ranges, a fifth of the budget is spent on finding bounds. None: no
             differential privacy.
-        delta: with epsilon, of which probability the events are that it does not bound; at most one over the records.
-        honest: with epsilon, how many of the data holders are taken to keep their noise to themselves; None: half.
+        delta: with epsilon, the probability of the outcomes that epsilon does not bound; at most 1 / number of records.
+        honest: with epsilon, how many data holders are assumed to keep their noise secret; None: half of them.
 
     Attributes:
         mean_, var_, scale_, n_samples_seen_: of "standard".
@@ -83,6 +85,11 @@ class FederatedScaler(OneToOneFeatureMixin, PrivateTransformer):  # type: ignore
     feature_range: tuple[float, float] = (-1, 1)
     quantile_range: tuple[float, float] = (25.0, 75.0)
     ranges: Mapping[str, tuple[float, float]] | tuple[float, float] | None = None
+
+    @property
+    def takes_sparse(self) -> bool:
+        """Whether records may be sparse: centres are then kept beside the cells that are not 0."""
+        return self.method == "standard" and self.partition == "horizontal" and self.epsilon is None
 
     def inverse_transform(self, X: Any) -> F64:
         """Return records on their own scale again."""

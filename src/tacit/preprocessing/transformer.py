@@ -9,6 +9,7 @@ from dataclasses import KW_ONLY
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
@@ -21,8 +22,9 @@ from tacit.base.shared import (
     Simulation,
     check_coordinator,
     fit_elsewhere,
+    refuse_absence,
     refuse_elsewhere,
-    refuse_threshold,
+    refuse_sparse,
     set_features,
     warn_of,
 )
@@ -36,10 +38,11 @@ from tacit.federation.plan import Partition
 from tacit.models.prepared import KeptByOwners, is_text
 from tacit.protocols.columns.own_columns import OwnColumns, Statistics
 from tacit.protocols.noisy.noisy_columns import Asked, NoisyColumns
-from tacit.protocols.sums.secure_sum import METHODS
+from tacit.protocols.sums.secure_sum import METHODS, OF_SOME
 from tacit.registry import Outcome, read_result
 from tacit.report.outcome import report_on
 from tacit.request import Input, Left, Records, Request
+from tacit.sparse import is_sparse
 
 OTHER_UNITS = {
     "units": "is about {} times as large as at the other parties: check its unit there",
@@ -86,16 +89,21 @@ class FederatedTransformer(Simulation, Savable, TransformerMixin, BaseEstimator)
         """Return where a party's units seem to be others."""
         return other_units(result, federation.features)
 
+    @property
+    def takes_sparse(self) -> bool:
+        """Whether records may be sparse."""
+        return False
+
     def check_parameters(self) -> None:
         """Raise if a parameter has a value that it must not have."""
         check(self)
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Learn what to transform by.
+        """Learn how to transform.
 
         Args:
             X: a `Federation`, or plain records, which are then split between `n_parties`.
-            y: not looked at.
+            y: ignored.
         """
         del y
         self.check_parameters()
@@ -201,7 +209,7 @@ class FederatedTransformer(Simulation, Savable, TransformerMixin, BaseEstimator)
         return self.model_
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:
-        """Names of the new columns."""
+        """Return the names of the new columns."""
         check_is_fitted(self)
         names = _check_feature_names_in(self, input_features)
         return np.array(self._names_out(tuple(names)), dtype=object)
@@ -235,9 +243,13 @@ class FederatedTransformer(Simulation, Savable, TransformerMixin, BaseEstimator)
             self._check_names(X, reset=reset)
             return as_table(X, allow_missing=True, categories=texts).X
         refuse_texts(X, type(self).__name__, declare=hasattr(self, "categories"))
+        if is_sparse(X) and self.takes_sparse:
+            validate_data(self, X, reset=reset, skip_check_array=True)
+            return X  # type: ignore[return-value]  # it stands for an array
         gaps: dict[str, Any] = {"ensure_all_finite": "allow-nan", "ensure_min_samples": 2 if reset else 1}
-        records: F64 = validate_data(self, X, reset=reset, dtype=np.float64, **gaps)
-        return records
+        sparse = "csr" if self.takes_sparse else False
+        records: F64 = validate_data(self, X, reset=reset, accept_sparse=sparse, dtype=np.float64, **gaps)
+        return as_table(records).X if issparse(records) else records
 
     def _check_names(self, X: Any, *, reset: bool) -> None:
         """Compare the columns of a frame with those of fitting, which have names of their own, or were made before."""
@@ -250,6 +262,7 @@ class FederatedTransformer(Simulation, Savable, TransformerMixin, BaseEstimator)
     def _check_like(self, federation: Federation) -> None:
         mine = self.federation_
         refuse_elsewhere(self, federation)
+        refuse_sparse(self, federation)
         same_names = federation.features == mine.features or not (federation.named and mine.named)
         if federation.n_features != mine.n_features or not same_names or not federation.backend.prepares:
             name, known = type(self).__name__, ", ".join(mine.features)
@@ -258,7 +271,7 @@ class FederatedTransformer(Simulation, Savable, TransformerMixin, BaseEstimator)
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
-        tags.input_tags.sparse = False
+        tags.input_tags.sparse = self.takes_sparse
         return tags
 
 
@@ -279,7 +292,7 @@ class SummingTransformer(FederatedTransformer):
         """Return the parameters of a protocol; refuse a party that would learn its sums."""
         learns = "sums, from which it can subtract its own values"
         check_coordinator(federation, learns, accept_risk=self.accept_risk)
-        refuse_threshold(self.secure_sum, federation.partition)
+        refuse_absence(self.secure_sum, federation.partition)
         return arguments_for(self, protocol, **{"method": self.secure_sum, **given})
 
 
@@ -298,8 +311,10 @@ class PrivateTransformer(Private, BinningTransformer):
     def check_parameters(self) -> None:
         """Raise if a parameter has a value that it must not have."""
         super().check_parameters()
-        if self.secure_sum == "threshold":
-            self.refuse_epsilon("secure_sum='threshold', by which the noise of parties that stay away is missing")
+        if self.secure_sum in OF_SOME:
+            self.refuse_epsilon(
+                f"secure_sum={self.secure_sum!r}, by which the noise of parties that stay away is missing"
+            )
 
     def _noisy_request(self, federation: Federation, **asked: Any) -> Request:
         """Return a request for statistics from noisy sums."""

@@ -75,33 +75,35 @@ class New:
 
 @parameterized
 class TableVectorizer(SummingTransformer):
-    """Makes numbers of a raw table, as skrub's TableVectorizer does of one table, by what is known of all parties'.
+    """Turn a raw table into numbers, as skrub's TableVectorizer does, by what is known over all parties.
 
-    Numbers: gaps are filled with the mean, and a column is brought to mean 0 and variance 1. Texts: a column of 0 and 1
-    for each category; categories are declared, or those texts that at least `min_count` records have over all parties:
-    no rarer one is named, to anybody. Dates: days, scaled like numbers, and where in the year and in the week they are.
-    Ids, free text and columns with hardly any value are left out, with a notice. Over rows all of this comes from
-    masked sums, over columns each owner finds it alone. `report_` says what became of each column, and who learnt what.
+    Numbers: gaps are filled with the mean, and a column is brought to mean 0 and variance 1. Texts: each category
+    becomes a column of 0 and 1. Categories are declared, or are the texts that at least `min_count` records have over
+    all parties; a rarer text is never named to anybody. Dates: days, scaled like numbers, and the position in the year
+    and in the week. Ids, free text and nearly empty columns are left out, with a notice. Over rows all of this comes
+    from masked sums; over columns each owner finds it alone. `report_` says what became of each column, and who learnt
+    what.
 
     Args:
-        categories: {column: values}, numbers or texts, of columns whose categories are declared; other values are then
-            refused where they are.
+        categories: {column: values}, numbers or texts: the categories of columns for which they are known beforehand. A
+            party that has another value there refuses to run.
         drop: columns to leave out.
-        keep: columns of numbers that are no ids, whatever they look like.
+        keep: columns of numbers to keep even if they look like ids.
         scale: bring numbers and dates to mean 0 and variance 1.
-        add_indicator: append a column for each one of numbers or dates that lacks `min_count` values or more, 1 where
-            a value is missing.
-        min_count: how many records must have a text before it is named, or a value before anything of a column is
-            opened.
-        min_rows: a party with fewer records is refused.
-        secure_sum: "pairwise", "ring", "graph", or over rows "threshold", by which parties may stay away; what each
-            protects stands in the report.
-        segments: with "ring", on how many edge-disjoint rings every value travels in shares.
-        partition: how plain arrays are split.
-        n_parties: between how many parties plain arrays are split.
-        runtime: where plain arrays are fitted.
-        random_state: what goes to whom when plain arrays are split; it feeds no secret.
-        accept_risk: allow one of the data holders to be the coordinator.
+        add_indicator: for each column of numbers or dates that lacks at least `min_count` values, append a column that
+            is 1 where a value is missing.
+        min_count: a text is named only if at least this many records have it, and a column is described only if at
+            least this many records have a value in it.
+        min_rows: a party with fewer records than this is refused.
+        secure_sum: how sums are masked: "pairwise", "ring", "graph", or over rows "threshold" or "graph_threshold",
+            which let parties be absent; the report says what each protects.
+        segments: with "ring", into how many shares every value is cut; each share travels on a ring of its own, and no
+            two rings have an edge in common.
+        partition: how plain arrays are split: "horizontal" (rows), "vertical" (columns) or "arbitrary" (cells).
+        n_parties: number of parties that plain arrays are split between.
+        runtime: where the parties of plain arrays run: "together" in this process, or on "spark".
+        random_state: seed for splitting plain arrays between the parties; no secret is drawn from it.
+        accept_risk: let one of the data holders be the coordinator.
 
     Attributes:
         kinds_: {column: "number", "date", "text", "listed" or "dropped"}.

@@ -78,6 +78,8 @@ PARAMETERS: dict[str, Parameter] = {each.name: each for each in (
               "how more than two classes are told apart: each against the rest, or each against each", opens=True),
     Parameter("epsilon", Either((NOTHING, Number(0, job_most=1e9))),
               "how far a number may be off in a regression at no cost", opens=True),
+    Parameter("target_range", Either((NOTHING, Span(CELL))),
+              "between which two numbers targets lie; a run with another one stops", opens=True),
     Parameter("probability", SWITCH, "whether probabilities are fitted too, on models without each fold", opens=True),
     Parameter("tol", Number(0, above=True, job_least=1e-12, job_most=1.0), "how exact the solution is", opens=True),
     Parameter("max_iter", Number(-1, whole=True, job_most=1e9),

@@ -19,7 +19,7 @@ from tacit.numeric.ring.fixed_point import FixedPoint
 from tacit.protocols.sums.secure_sum import Protection, open_sum, secure_sum
 
 WITNESSED = Fact(
-    "witness.all_sums", "holder", "aggregate", "group", "with witness=True all that the coordinator learns"
+    "witness.all_sums", "holder", "aggregate", "group", "with witness=True everything that the coordinator learns"
 )
 
 M = TypeVar("M", bound=Message)

@@ -120,9 +120,10 @@ class Residuals:
 
 @dataclass(frozen=True, repr=False)
 class Evaluation:
-    """What `tacit.evaluate` found. Figures of two classes are those of the second; of more, means over the classes.
+    """What `tacit.evaluate` found. With two classes figures are those of the second; with more, means over the classes.
 
-    Of a regressor there are `errors` and no classes; figures of classes are NaN then, and those of errors otherwise.
+    For a regressor there are `errors` and no classes, and figures of classes are NaN; for a classifier, those of
+    errors.
 
     Attributes:
         name: which records.
@@ -186,7 +187,7 @@ class Evaluation:
 
     @property
     def accuracy(self) -> float:
-        """Of all records, how many are given their own class."""
+        """The share of all records that are given their own class."""
         return accuracy(self._n)
 
     @property
@@ -196,12 +197,12 @@ class Evaluation:
 
     @property
     def sensitivity(self) -> float:
-        """Of the records of the class, how many are found (recall)."""
+        """The share of the records of the class that are found (recall)."""
         return self._figure(recalls(self._n))
 
     @property
     def specificity(self) -> float:
-        """Of all other records, how many are not taken for it."""
+        """The share of the other records that are not taken for the class."""
         return self._figure(specificities(self._n))
 
     @property
@@ -236,7 +237,7 @@ class Evaluation:
         return float(np.mean(found)) if found else None
 
     def figures(self) -> dict[str, float]:
-        """Return all figures by name, without those that no record tells."""
+        """Return all figures by name, without those that could not be computed."""
         names = FIGURES if self.errors is None else ERROR_FIGURES
         found = {name: getattr(self, name) for name in names}
         return {name: value for name, value in found.items() if value is not None and np.isfinite(value)}

@@ -51,7 +51,7 @@ class Report:
         params: its parameters; arrays are kept as their shape only.
         partition: "horizontal", "vertical" or "arbitrary".
         runtime: "together", "nats" or "spark".
-        protection: the secure sum, and while what it protects.
+        protection: the secure sum, and under which assumption it protects.
         parties: name -> what it holds, the coordinator included.
         rounds: communication rounds.
         seconds: wall-clock time.
@@ -63,8 +63,8 @@ class Report:
         learnt: every message, folded; see `Ledger.learnt`.
         not_protected: what stays open to misuse.
         warnings: what the run had to warn about.
-        comparison: gap to the centralised learner, where it was measured.
-        figures: what the method itself is measured by, such as how far it hides a value.
+        comparison: difference from the centralised learner, where it was measured.
+        figures: figures of the method itself, such as how well it hides a value.
         scores: label -> score, such as "north alone", "together (tacit)", "centralised".
         metric: what the scores are.
         evaluations: which records -> what `tacit.evaluate` found on them.

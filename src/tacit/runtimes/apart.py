@@ -125,7 +125,7 @@ class Apart(Run):
 
     def _give_up(self, place: str, late: Sequence[str], missing: int) -> None:
         if len(late) > missing:
-            raise PeerError(f"{self.me} waited at {place} for {', '.join(late)} in vain: is it running?")
+            raise PeerError(f"{self.me} waited at {place} for {', '.join(late)}, and nothing came: is it running?")
         self._skipped.update((sender, place) for sender in late)
 
 

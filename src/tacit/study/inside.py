@@ -159,7 +159,7 @@ def have_usual_rules() -> dict[str, Any]:
 def take_share(earlier: Any, name: str) -> Any:
     """Return a party's own share of an earlier study, by the number of the request that left it and its name there."""
     if name not in earlier.held:
-        raise LocalError("the study that this job builds on left no such share here: run the study anew")
+        raise LocalError("the study that this job builds on left no such share here: run the study again")
     return earlier.held[name]
 
 

@@ -1,4 +1,4 @@
-"""`GramSVC(view="blind")`: what it asks for, and what it makes of the outcome; nobody sees the gram matrix."""
+"""`view="blind"` of gram SVMs: what it asks for, and what it makes of the outcome; nobody sees the gram matrix."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ from tacit.federation import Federation
 from tacit.federation.exposure import describe_dealing
 from tacit.models.blind import BlindModel, StoredBlind
 from tacit.numeric.shares.dual_plan import RBF, choose_rounds, describe_linear, plan_dual
+from tacit.numeric.shares.losses import HINGE, INSENSITIVE, Loss
 from tacit.numeric.svm.problems import OVR, count_problems
 from tacit.protocols.blind.kernels import LINEAR, RADIAL
+from tacit.protocols.blind.numbers import half_of
 from tacit.registry import Outcome
 from tacit.report.outcome import report_on
 from tacit.request import Records, Request
@@ -35,7 +37,7 @@ NOT_PROTECTED = (
 
 def check_blind(estimator: Any) -> None:
     """Refuse what cannot be trained in shares."""
-    if estimator.probability:
+    if getattr(estimator, "probability", False):
         raise LocalError(
             "view='blind' knows probability=False only: Platt's sigmoids would take five more trainings in shares and"
             " a fit of logarithms: use decision_function, or view='coordinator' for it"
@@ -46,11 +48,20 @@ def check_blind(estimator: Any) -> None:
         )
 
 
-def warn_of_size(records: int, holders: int, C: float, kernel: str = RADIAL) -> None:
+def ask_training(estimator: Any, federation: Federation) -> Request:
+    """Return the request of a training."""
+    loss = INSENSITIVE if hasattr(estimator, "epsilon") else HINGE
+    price = estimator.C / half_of(getattr(estimator, "target_range", None))
+    if federation.holds_records:
+        warn_of_size(federation.n_rows, len(federation.parts), price, estimator.kernel, loss)
+    return Request("gram_blind", {"data": Records()}, estimator._arguments("gram_blind"))  # noqa: SLF001 - as below
+
+
+def warn_of_size(records: int, holders: int, C: float, kernel: str = RADIAL, loss: Loss = HINGE) -> None:
     """Warn of a training that takes long, and say how long; with the linear kernel no matrix of records is squared."""
     if records <= MANY:
         return
-    squares = 0 if kernel == LINEAR else plan_dual(records, 1, C).squares.levels
+    squares = 0 if kernel == LINEAR else plan_dual(records, 1, C, loss=loss).squares.levels
     rounds = choose_rounds(records, C, describe_linear(records, 1.0) if kernel == LINEAR else RBF)
     seconds = squares * (holders + 1) * SECONDS * records**3 + rounds * (2 * holders + 1) * APPLIED * records**2
     warnings.warn(
@@ -63,12 +74,13 @@ def warn_of_size(records: int, holders: int, C: float, kernel: str = RADIAL) -> 
 
 def ask_blind(estimator: Any, federation: Federation) -> tuple[Request, ...]:
     """Return the question about new records."""
-    model = estimator.model_
+    model, classes = estimator.model_, getattr(estimator, "classes_", None)
     known = {
-        "problems": count_problems(len(estimator.classes_), OVR),
+        "problems": 1 if classes is None else count_problems(len(classes), OVR),
         "trained_on": model.records,
         "gamma": model.gamma,
         "divisor": model.divisor,
+        "target_range": model.target_range,
     }
     asked = estimator._arguments("blind_predict", **known)  # noqa: SLF001 - of an estimator that is in two files
     return (Request("blind_predict", {"data": Records(), **model.shares(federation.coordinator)}, asked),)
@@ -77,11 +89,12 @@ def ask_blind(estimator: Any, federation: Federation) -> tuple[Request, ...]:
 def receive_blind(estimator: Any, federation: Federation, outcome: Outcome) -> None:
     """Take the model: all shares where parties are simulated, else where they are kept."""
     result = outcome.result
+    known = {"divisor": result.divisor, "target_range": result.target_range}
     if federation.backend.returns_shares:
-        estimator.model_ = BlindModel(result.share, result.gamma, result.records, divisor=result.divisor)
+        estimator.model_ = BlindModel(result.share, result.gamma, result.records, **known)
     else:
         parties = (*federation.parts, federation.coordinator)
-        estimator.model_ = StoredBlind(outcome.job, parties, result.gamma, result.records, divisor=result.divisor)
+        estimator.model_ = StoredBlind(outcome.job, parties, result.gamma, result.records, **known)
     estimator.n_iter_, estimator.support_ = (
         result.iterations,
         np.empty(0, dtype=np.int64),

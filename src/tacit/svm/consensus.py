@@ -69,53 +69,53 @@ class Range(Unmeasured):
 
 @parameterized
 class ConsensusSVC(ConsensusParameters, RowParameters, SupportVectorClassifier, Sums):
-    """Support vector classifier by consensus; linear, it equals the SVM of the pooled data.
+    """Support vector classifier by consensus. With a linear kernel it equals the SVM of the pooled data.
 
-    Each party solves its own part in every round, and only secure sums leave it. With a kernel over rows the parties
-    agree at landmarks and keep the rest of their own classifiers: the optimum of (15) of paper 000, not the pooled
-    kernel SVM. With a kernel over columns it is the SVM of the sum of the parties' kernels. `report_` says who learnt
-    what, round by round.
+    In every round each party solves its own part, and only secure sums leave it. With a kernel over rows the parties
+    agree at landmarks only, and each keeps a classifier of its own: this is the optimum of (15) of paper 000, not the
+    pooled kernel SVM. With a kernel over columns it is the SVM of the sum of the parties' kernels. `report_` says who
+    learnt what, round by round.
 
     Args:
-        C: price of a margin violation.
+        C: penalty for margin violations; a larger C fits the training records more closely.
         kernel: "linear", "rbf", "poly" or "sigmoid" (over rows only).
-        gamma: of all kernels but the linear one; "scale" and "auto" as in scikit-learn; over columns of each party's
-            own.
-        degree: of "poly".
-        coef0: of "poly" and "sigmoid".
-        rho: the penalty for disagreeing: "auto" finds it on the way, a number stays. Paper 000 has 100 for C=50.
-        over_relaxation: between 0 and 2; 1 is the paper's.
-        disclose: over rows: "metric" opens second moments and losses, for far fewer rounds; "loss" opens the losses,
-            which tell how far
-            the optimum is; "least" opens neither.
-        landmark_source: of a kernel over rows: "local" or "joint" clusters as in `PanSVC`, or "ranges": points of a
-            public seed within
-            `landmark_range`, as in the paper.
-        landmarks: how many; "auto": 40, and fewer where the rows are too few for means of min_cluster.
-        landmark_range: (low, high), or one such pair for each column; public.
-        min_cluster: of how many records a landmark is the mean, at least.
-        min_count: over rows, with `probability` or landmarks: sums are over groups of at least so many rows, as in
+        gamma: coefficient of every kernel except the linear one; "scale" and "auto" as in scikit-learn. Over columns
+            each party computes them from its own columns.
+        degree: degree of the "poly" kernel.
+        coef0: constant term of the "poly" and "sigmoid" kernels.
+        rho: penalty for disagreement between the parties: "auto" adjusts it during training, a number stays fixed.
+            Paper 000 uses 100 with C=50.
+        over_relaxation: step length, between 0 and 2; the paper uses 1.
+        disclose: what is opened over rows: "metric": second moments and losses, which saves most of the rounds; "loss":
+            the losses, which show how far the optimum is; "least": neither.
+        landmark_source: where the landmarks of a kernel over rows come from: "local" or "joint" clusters as in
+            `PanSVC`, or "ranges": points drawn from a public seed within `landmark_range`, as in the paper.
+        landmarks: number of landmarks; "auto": 40, or fewer if there are too few rows for means of min_cluster rows.
+        landmark_range: public bounds (low, high), or one pair for each column.
+        min_cluster: every landmark is the mean of at least this many records.
+        min_count: over rows, with `probability` or landmarks: sums are over groups of at least this many rows, as in
             `PanSVC`.
-        multi_class: "ovr": each class against the rest; "ovo": each pair of classes, as SVC does. Over rows that needs
-            accept_risk, and
-            5 records of every two classes at each party.
+        multi_class: "ovr": each class against the rest; "ovo": each pair of classes, as SVC does. Over rows "ovo" needs
+            accept_risk, and 5 records of each pair of classes at every party.
         class_weight: None, "balanced", or {class: weight}.
-        probability: whether to fit probabilities too: `predict_proba`. Not with a kernel over rows, where the parties'
-            classifiers differ.
-        tol: relative residuals, and relative gap of the objective where it is opened, at which the parties agree.
-        max_rounds: at most; over columns as many as these need accept_risk.
-        secure_sum: "pairwise", "ring" or "graph"; what each protects stands in the report.
-        segments: with "ring", on how many edge-disjoint rings every value travels in shares.
-        fraction_bits: of the fixed-point numbers that are summed.
-        partition: "horizontal" or "vertical"; None: as the federation is, and "horizontal" for plain arrays.
-        n_parties: between how many parties plain arrays are split.
-        runtime: where plain arrays are trained.
-        verbose: a line says how far it is: None in a terminal or notebook, after 2 s; True in a log too; False nowhere.
-        random_state: what goes to whom when plain arrays are split, and the public seed of "ranges"; it feeds no
-            secret.
-        accept_risk: over columns, allow more sums than columns; over rows, allow multi_class="ovo"; over columns, and
-            with `probability`,
-            one of the data holders to be the coordinator.
+        probability: make `predict_proba` available. Not with a kernel over rows, where each party has a classifier of
+            its own.
+        tol: training ends when the relative residuals, and the relative gap of the objective where it is opened, are
+            below this.
+        max_rounds: most rounds; over columns, as many rounds as there are columns need accept_risk.
+        secure_sum: how sums are masked: "pairwise", "ring" or "graph"; the report says what each protects.
+        segments: with "ring", into how many shares every value is cut; each share travels on a ring of its own, and no
+            two rings have an edge in common.
+        fraction_bits: binary places of the fixed-point numbers that are summed.
+        partition: "horizontal" or "vertical"; None: that of the federation, and "horizontal" for plain arrays.
+        n_parties: number of parties that plain arrays are split between.
+        runtime: where the parties of plain arrays run: "together" in this process, or on "spark".
+        verbose: where a line of progress is shown: None: in a terminal or notebook, after 2 s; True: in a log too;
+            False: nowhere.
+        random_state: seed for splitting plain arrays between the parties, and public seed of "ranges"; no secret is
+            drawn from it.
+        accept_risk: over columns, allow more sums than there are columns; over rows, allow multi_class="ovo"; over
+            columns, and with `probability`, let one of the data holders be the coordinator.
     """
 
     saves: ClassVar[str] = "n_iter_"
@@ -137,8 +137,9 @@ class ConsensusSVC(ConsensusParameters, RowParameters, SupportVectorClassifier, 
             X: a `Federation` that holds the labels, or plain records, which are then split between `n_parties`.
             y: labels, with plain records.
             sample_weight: weights, with plain records.
-            compare: in simulation, also train the centralised learner and put the gap into `report_`.
-            watch: public records with labels, (X, y): over rows, the history then has their accuracy in every round.
+            compare: in simulation, also train the centralised learner, and put the difference into `report_`.
+            watch: public records with labels, (X, y): over rows, the history then has the accuracy on them in every
+                round.
         """
         if watch is None:
             return super().fit(X, y, sample_weight, compare=compare)

@@ -29,6 +29,7 @@ from tacit.protocols.sums.secure_sum import describe_protection
 from tacit.registry import Outcome
 from tacit.report.outcome import report_on
 from tacit.request import Input, Left, Records, Request
+from tacit.svm.blind import BLIND, COORDINATOR, VIEWS, ask_blind, ask_training, check_blind, receive_blind
 
 NOT_PROTECTED = (
     "The coordinator's view: the gram matrix is every record up to one rotation, and as many known values of a column"
@@ -46,7 +47,12 @@ BY_NAME = "method='intersection' shows the coordinator the table up to the colum
 class GramMachine(Federated, Sums):
     """A support vector machine on the gram matrix of the pooled records."""
 
-    OWN: ClassVar[Mapping[str, Kind | None]] = {"method": OneOf(HOWS), "quota": Either((NONE, Number(0, whole=True)))}
+    OWN: ClassVar[Mapping[str, Kind | None]] = {
+        "method": OneOf(HOWS),
+        "quota": Either((NONE, Number(0, whole=True))),
+        "view": OneOf(VIEWS),
+    }
+    ADVISED: ClassVar[tuple[Mapping[str, Any], ...]] = tuple({"view": view} for view in VIEWS)
     SPLITS = ("vertical", "horizontal", "arbitrary")
     LEARNS = "the gram matrix, from which it can work out the others' columns if it knows enough records"
     saves: ClassVar[str] = "support_"
@@ -62,6 +68,7 @@ class GramMachine(Federated, Sums):
     coef0: float = 0.0
     tol: float = 1e-3
     max_iter: int = -1
+    view: str = COORDINATOR
     method: str = "product"
     engine: str = "bfv"
     key_bits: int = 2048
@@ -89,8 +96,12 @@ class GramMachine(Federated, Sums):
             raise LocalError(
                 f"{BY_NAME[:-1]}: use method='product', which shows the gram matrix only, or say accept_risk=True"
             )
+        if self.view == BLIND:
+            check_blind(self)
 
     def _request(self, federation: Federation) -> Request:
+        if self.view == BLIND:
+            return ask_training(self, federation)
         if federation.holds_records and self.kernel == "linear":
             make_engine(1, 1, self.key_bits)  # what its answers need is missed before the training
         protocol = "gram_vertical" if self._by_columns else "gram_arbitrary"
@@ -105,6 +116,12 @@ class GramMachine(Federated, Sums):
         return super()._arguments(protocol, how=self.method, **given)
 
     def _receive(self, federation: Federation, outcome: Outcome) -> None:
+        if self.view == BLIND:
+            receive_blind(self, federation, outcome)
+        else:
+            self._receive_dual(federation, outcome)
+
+    def _receive_dual(self, federation: Federation, outcome: Outcome) -> None:
         here = federation.backend.returns_shares
         result, rows = outcome.result, outcome.result.support
         self.support_ = federation.row_order[rows] if here and self.partition_ == "horizontal" else rows
@@ -126,6 +143,8 @@ class GramMachine(Federated, Sums):
 
     def request_values(self, federation: Federation) -> tuple[Request, ...]:
         """Return the question about new records; before a linear model's first, also what shares its weights."""
+        if self.view == BLIND:
+            return ask_blind(self, federation)
         model: Any = self.model_
         site, data = federation.coordinator, {"data": Records()}
         if (model.dual.kernel if isinstance(model, GramModel) else self.kernel) != "linear":
@@ -164,7 +183,7 @@ class GramMachine(Federated, Sums):
             job = self.model_.job.partition(".")[0]  # of a study, the number of the request follows
             raise LocalError(
                 f"this model is kept in shares by {', '.join(self.model_.parties)}, under job {job}, and"
-                " answers go to who asks only: predict a federation that is connected to them, such as"
+                " answers go only to the party that asks: predict a federation that is connected to them, such as"
                 " federation.on('new-records'), and read them there"
             )
         return self.model_
@@ -194,7 +213,9 @@ class GramMachine(Federated, Sums):
             return
         if model.asked + records > self.quota:
             left = f"{max(0, self.quota - model.asked)} of quota={self.quota}"
-            raise LocalError(f"{records} new records would be asked about, and {left} are left: ask about fewer")
+            raise LocalError(
+                f"{records} new records would be asked about, and the quota leaves {left}: ask about fewer"
+            )
         self.model_ = dataclasses.replace(model, asked=model.asked + records)
 
     def receive_values(self, federation: Federation, outcomes: Sequence[Outcome]) -> F64:
@@ -205,6 +226,8 @@ class GramMachine(Federated, Sums):
         return federation.join_rows(found)
 
     def _gap(self, federation: Federation) -> Comparison:
-        """Compare with the centralised learner."""
+        """Compare with the centralised learner; of a blind one nobody knows the objective."""
         central, values = self._central(federation), self._answer(federation).values
+        if self.view == BLIND:
+            return self._compare_answers(values, central)
         return central.compare_duals(self._shares().dual.objective, values, self._compare_answers(values, central))

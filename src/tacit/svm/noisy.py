@@ -44,12 +44,14 @@ class Noisy(Private, Federated):
         made: Any = self
         check_noisy(NoisySvm(kernel=made.kernel, class_weight=made.class_weight, classes=tuple(self.classes or (0, 1))))
         if made.witness:
-            raise LocalError("with epsilon nobody has to check the coordinator for privacy: leave witness out")
+            raise LocalError("with epsilon the noise already protects records from the coordinator: leave witness out")
         if made.device != "cpu":
-            raise LocalError("with epsilon records are mapped to whole numbers by the processor: leave device out")
+            raise LocalError(
+                "with epsilon records are mapped to whole numbers, which only the CPU does: leave device out"
+            )
         if made.landmark_source == "joint":
             raise LocalError(
-                "with epsilon features are of a public seed, and there are no landmarks: leave landmark_source out"
+                "with epsilon features come from a public seed, and there are no landmarks: leave landmark_source out"
             )
 
     def noisy_request(self, federation: Federation) -> Request:

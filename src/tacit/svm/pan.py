@@ -61,61 +61,62 @@ EXACT_SEEN = (
 
 @parameterized
 class PanSVC(PanParameters, Noisy, SupportVectorClassifier, Searchable, Sums):
-    """Support vector classifier over rows; equals the SVM of the pooled rows on the same feature map.
+    """Support vector classifier over rows. It equals the SVM of the pooled rows on the same feature map.
 
-    The parties agree on landmarks; everyone maps its own records; the linear SVM on them is solved from masked sums.
-    What results is public and holds no record. `report_` says who learnt what.
+    The parties agree on landmarks, and each maps its own records with them. The linear SVM on the mapped records is
+    solved from masked sums. The model is public and contains no record. `report_` says who learnt what.
 
     Args:
-        C: price of a margin violation.
-        kernel: "rbf", "poly", "sigmoid" or "linear", which needs no landmarks.
-        gamma: of all kernels but the linear one; "scale" and "auto" as in scikit-learn.
-        degree: of "poly".
-        coef0: of "poly" and "sigmoid".
-        landmark_source: "local": k-means at every party; "joint": k-means of all together by masked sums; "fourier":
-            random features of
-            a public seed (rbf), which say nothing about the data.
-        landmarks: how many, or below 1 their share of the rows, of which at most 1000 are taken; "auto": as many as
-            suit the table, since
-            more landmarks need larger groups of rows.
-        min_cluster: of how many records a landmark is the mean, at least.
-        min_count: all that is opened are functions of sums over groups of at least so many rows of one class at one
-            party; "auto": each
-            party takes as many as keep the numbers that are opened, in this and all earlier runs, fewer than the
-            unknowns. A smaller number needs accept_risk=True.
+        C: penalty for margin violations; a larger C fits the training records more closely.
+        kernel: "rbf", "poly", "sigmoid", or "linear", which needs no landmarks.
+        gamma: coefficient of every kernel except the linear one; "scale" and "auto" as in scikit-learn.
+        degree: degree of the "poly" kernel.
+        coef0: constant term of the "poly" and "sigmoid" kernels.
+        landmark_source: where landmarks come from: "local": k-means at every party; "joint": one k-means over all
+            parties, by masked sums; "fourier": no landmarks but random features from a public seed (for "rbf"), which
+            say nothing about the data.
+        landmarks: number of landmarks; a number below 1 is a share of the rows, with at most 1000 landmarks. "auto": a
+            number that suits the table, because more landmarks need larger groups of rows.
+        min_cluster: every landmark is the mean of at least this many records.
+        min_count: size of the smallest group: everything that is opened is a function of sums over groups of at least
+            this many rows, all of one class at one party. "auto": each party makes its groups so large that all runs so
+            far have opened fewer numbers than there are unknowns. A smaller value than "auto" finds needs
+            accept_risk=True.
         multi_class: "ovo": each pair of classes, as SVC does; "ovr": each class against the rest.
         class_weight: None, "balanced", or {class: weight}.
-        probability: let `predict_proba` work: five models that each leave rows out are trained beside, in the same
-            rounds, and Platt's
-            sigmoids fitted to what they say by masked sums.
-        tol: relative gap between the objective and its lower bound at which a problem is solved; groups of rows may
-            leave a larger one,
-            which the report tells.
-        max_rounds: of the cutting planes.
-        dtype: of the mapped records, "float64" or "float32", which needs half the memory; "auto": "float32" where they
-            are 50,000 or more.
-        device: where each party maps and sums its own records, and where `predict` works: "cpu", or "cuda", a GPU by
-            CuPy or PyTorch.
-        witness: let the holders see the sums and check every step of the coordinator.
-        secure_sum: "pairwise", "ring" or "graph"; what each protects stands in the report.
-        segments: with "ring", on how many edge-disjoint rings every value travels in shares.
-        fraction_bits: of the fixed-point numbers that are summed.
-        partition: "horizontal"; None: as the federation is.
-        n_parties: between how many parties plain arrays are split.
-        runtime: where plain arrays are trained.
-        verbose: a line says how far it is: None in a terminal or notebook, after 2 s; True in a log too; False nowhere.
-        random_state: which rows go to whom when plain arrays are split, and the public seed of "fourier"; it feeds no
-            secret.
-        accept_risk: allow one of the data holders to be the coordinator, and a min_count that is smaller than "auto"
-            would be.
-        epsilon: train with differential privacy: one record moves the logarithm of the odds of any outcome by at most
-            so much (docs/privacy.md). The kernel is "linear" or "rbf", by Fourier features; columns are scaled on the
-            way; several classes are one problem, and values and weights are clipped. None: no differential privacy.
-        delta: with epsilon, of which probability the events are that it does not bound; at most one over the records.
-        honest: with epsilon, how many of the data holders are taken to keep their noise to themselves; None: half.
-        ranges: with epsilon, between which two numbers the values of all columns lie, or those of each; None: that is
-            found out, at a twentieth of the budget.
-        classes: with epsilon, the classes; None in simulation: those of the labels, which epsilon does not cover.
+        probability: make `predict_proba` available: five more models, each without some of the rows, are trained in the
+            same rounds, and Platt's sigmoids are fitted to their decision values by masked sums.
+        tol: training ends when the relative gap between the objective and its lower bound is below this. Groups of rows
+            may leave a larger gap; the report says how large.
+        max_rounds: most rounds of cutting planes.
+        dtype: number type of the mapped records: "float64", or "float32", which needs half the memory; "auto":
+            "float32" for 50,000 records or more.
+        device: where each party maps and sums its own records, and where `predict` computes: "cpu", or "cuda" for a GPU
+            (with CuPy or PyTorch).
+        witness: let the data holders see the sums and check every step of the coordinator.
+        secure_sum: how sums are masked: "pairwise", "ring" or "graph"; the report says what each protects.
+        segments: with "ring", into how many shares every value is cut; each share travels on a ring of its own, and no
+            two rings have an edge in common.
+        fraction_bits: binary places of the fixed-point numbers that are summed.
+        partition: "horizontal"; None: the same.
+        n_parties: number of parties that plain arrays are split between.
+        runtime: where the parties of plain arrays run: "together" in this process, or on "spark".
+        verbose: where a line of progress is shown: None: in a terminal or notebook, after 2 s; True: in a log too;
+            False: nowhere.
+        random_state: seed for splitting plain arrays between the parties, and public seed of "fourier"; no secret is
+            drawn from it.
+        accept_risk: let one of the data holders be the coordinator, and allow a min_count smaller than "auto" would
+            choose.
+        epsilon: train with differential privacy: one record changes the log-odds of any outcome by at most this much
+            (docs/privacy.md). The kernel must be "linear" or "rbf" (by Fourier features). Columns are scaled during
+            training, several classes are trained as one problem, and values and weights are clipped. None: no
+            differential privacy.
+        delta: with epsilon, the probability of the outcomes that epsilon does not bound; at most 1 / number of records.
+        honest: with epsilon, how many data holders are assumed to keep their noise secret; None: half of them.
+        ranges: with epsilon, the bounds (low, high) of all columns, or one pair for each column; None: a twentieth of
+            the budget is spent on finding them.
+        classes: with epsilon, the list of classes. None, in simulation only: the classes of the labels; epsilon does
+            not cover which ones these are.
     """
 
     saves: ClassVar[str] = "n_iter_"
@@ -135,6 +136,11 @@ class PanSVC(PanParameters, Noisy, SupportVectorClassifier, Searchable, Sums):
             raise LocalError("witness=True needs secure_sum='pairwise': everyone checks sums of all masked vectors")
         if self.epsilon is not None:
             self.check_noisy()
+
+    @property
+    def takes_sparse(self) -> bool:
+        """Whether plain records may be sparse: not where noise is added to every column."""
+        return self.epsilon is None and self.device == "cpu"
 
     search_plan = pan_search_plan
 

@@ -60,37 +60,37 @@ class Widths(Unmeasured):
 
 @parameterized
 class ShiftSVC(SupportVectorClassifier):
-    """Support vector classifier on records that are all moved by one vector; equals the pooled SVM, and hides little.
+    """Support vector classifier on records that are all moved by one vector. It equals the pooled SVM but hides little.
 
-    A study of paper 002's method, and of two ways to harden it. None of them protects records against somebody who
-    knows a few of them, so it starts with `accept_risk=True` only, and runs in simulation. `report_` says who learnt
-    what. For real data take `PanSVC` (rows) or `GramSVC` (columns).
+    This is the method of paper 002 with two ways to harden it, for study. None of them protects records against
+    somebody who knows a few of them, so it starts only with `accept_risk=True`, and runs only in simulation. `report_`
+    says who learnt what. For real data use `PanSVC` (rows) or `GramSVC` (columns).
 
     Args:
-        C: price of a margin violation.
-        kernel: "linear" or "rbf": no other is blind to a shift.
-        gamma: of "rbf"; "auto" as in scikit-learn; "scale" is 1 / sum of the columns' variances, which is
-            scikit-learn's value for
-            columns of equal means: theirs depends on the means, which the shift hides.
+        C: penalty for margin violations; a larger C fits the training records more closely.
+        kernel: "linear" or "rbf": a shift changes the result of every other kernel.
+        gamma: coefficient of the "rbf" kernel; "auto" as in scikit-learn; "scale" is 1 / sum of the columns' variances,
+            which is scikit-learn's value if all columns have the same mean: theirs depends on the means, which the
+            shift hides.
         shift: "plain": as in the paper; "secret": the coordinator knows no part of the shift and sees every block once.
-        rotation: with "secret", rotate the columns as well.
-        distribution: of the shift: "uniform" on [-width, width], or "gaussian" with the standard deviation `width`.
-        width: in the units of the records; one number, or a tuple or array with one for each column.
+        rotation: with "secret", also rotate the columns.
+        distribution: distribution of the shift: "uniform" on [-width, width], or "gaussian" with the standard deviation
+            `width`.
+        width: size of the shift, in the units of the records; one number, or a tuple or array with one for each column.
         multi_class: "ovo": each pair of classes, as SVC does; "ovr": each class against the rest.
         class_weight: None, "balanced", or {class: weight}.
-        probability: let `predict_proba` work: the coordinator fits Platt's sigmoids to the values of five models that
-            each leave records
-            out, and publishes them.
-        tol: of the dual solver.
-        max_iter: of the dual solver; -1 for no limit.
-        partition: "horizontal" (Algorithms 1 and 2) or "vertical" (Algorithm 3); None: as the federation is, and
-            "horizontal" for plain
-            arrays.
-        n_parties: between how many parties plain arrays are split.
-        runtime: where plain arrays are trained.
-        verbose: a line says how far it is: None in a terminal or notebook, after 2 s; True in a log too; False nowhere.
-        random_state: what goes to whom when plain arrays are split; it feeds no secret.
-        accept_risk: say that what the method gives away is acceptable.
+        probability: make `predict_proba` available: the coordinator fits Platt's sigmoids to the decision values of
+            five models, each trained without some of the records, and publishes the sigmoids.
+        tol: tolerance at which the dual solver stops.
+        max_iter: most iterations of the dual solver; -1 for no limit.
+        partition: "horizontal" (Algorithms 1 and 2) or "vertical" (Algorithm 3); None: that of the federation, and
+            "horizontal" for plain arrays.
+        n_parties: number of parties that plain arrays are split between.
+        runtime: where the parties of plain arrays run: "together" in this process, or on "spark".
+        verbose: where a line of progress is shown: None: in a terminal or notebook, after 2 s; True: in a log too;
+            False: nowhere.
+        random_state: seed for splitting plain arrays between the parties; no secret is drawn from it.
+        accept_risk: accept what the method gives away; it does not start without this.
     """
 
     saves: ClassVar[str] = "n_iter_"

@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from tacit.arrays import F64, I64, U64, Array
 from tacit.choreo import ChoreographyError, Fact, Frames, Message, PeerError, State, decode, decode_as, encode
 from tacit.choreo.codec import DTYPES, seal_arrays
+from tacit.choreo.message import shapes
 
 ROUND_TRIPS = settings(max_examples=150, deadline=None, derandomize=True, database=None)
 
@@ -127,8 +128,9 @@ def test_every_wire_form_value_comes_back_as_it_went_in(value):
 
 @given(values)
 @ROUND_TRIPS
-def test_a_frame_is_as_long_as_it_says_and_has_the_digest_of_its_bytes(value):
-    frames = encode(value)
+def test_a_frame_is_as_long_as_it_says_and_has_the_digest_of_its_bytes_and_the_shapes_of_its_arrays(value):
+    frames = encode((value, "long " * 300, {"a": value, "long " * 300: 1}))
+    assert frames.shapes == 2 * shapes(value)
     assert frames.nbytes == len(frames.join())
     assert frames.digest == hashlib.sha256(frames.join()).digest() == Frames.split(frames.join()).digest
 

@@ -80,7 +80,7 @@ def test_gather_with_too_many_silent_parties_is_a_peer_error_that_names_them(apa
 
     found = apart(text, patience=0.3)
     assert isinstance(found["hub"], PeerError)
-    assert str(found["hub"]) == "hub waited at /Name for ann, cat in vain: is it running?"
+    assert str(found["hub"]) == "hub waited at /Name for ann, cat, and nothing came: is it running?"
     assert isinstance(found["ben"], PeerError)
 
 

@@ -138,7 +138,7 @@ AGAINST_BLIND = {
             "ica is against ShiftSVC, not 'GramSVC': against that there is gram_inversion, ",
         ),
         (["ica", "--plot", "p.pdf"], "--plot p.pdf is neither .svg nor .png: name it so"),
-        (["--estimator", "SVC"], "no attack is against 'SVC': use one of ConsensusSVC, GramSVC"),
+        (["--estimator", "SVC"], "there is no attack against 'SVC': use one of ConsensusSVC, GramSVC"),
     ],
 )
 def test_refusals_are_one_line(refused, args, words):

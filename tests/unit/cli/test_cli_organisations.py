@@ -185,7 +185,7 @@ def test_one_shell_cannot_approve_as_two_people(refused, tacit, north, waiting, 
     )
     assert "nobody typed the passphrase of dr-lee: type it, or give --passphrase-file" in tacit(*as_another).err
     secret.chmod(0o644)
-    assert "is no file that its owner alone can read: create it, and chmod 600" in refused(
+    assert "is not a file that only its owner can read: create it, and chmod 600" in refused(
         *as_another, "--passphrase-file", secret
     )
 
@@ -198,7 +198,7 @@ def test_nobody_decides_before_choosing_a_passphrase_and_it_is_chosen_once(refus
     assert "fewer than 8 characters: choose a longer one" in refused("party", "approver", "dpo", *chosen)
     said = refused("party", "approve", waiting.id, "--as", "dpo", *chosen)
     assert "dpo has no passphrase at this site yet: choose one with tacit party approver dpo" in said
-    assert "'eve' is none of its approvers" in refused("party", "approver", "eve", *chosen)
+    assert "'eve' is not one of its approvers" in refused("party", "approver", "eve", *chosen)
 
 
 def test_an_approval_can_be_taken_back_before_the_start(refused, tacit, north, machine, waiting, secret):
@@ -212,7 +212,7 @@ def test_an_approval_can_be_taken_back_before_the_start(refused, tacit, north, m
 
 
 def test_a_stranger_cannot_approve(refused, north, waiting):
-    assert "'eve' is none of its approvers (dr-lee, dpo)" in refused(
+    assert "'eve' is not one of its approvers (dr-lee, dpo)" in refused(
         "party", "approve", waiting.id, "--as", "eve", "--config", north
     )
 

@@ -143,7 +143,7 @@ def test_columns_are_brought_to_one_scale_by_default_and_new_records_too(tacit, 
 def test_what_preparing_opens_is_said(tacit, wine):
     assert "nothing was sent for it" in tacit("train", wine, "--json").json["prepared"]
     rows = " ".join(tacit("train", wine, *ROWS).out.split())
-    assert "everyone knows how many values of each column are present over all parties; their mean and variance" in rows
+    assert "how many values of each column are present over all parties; mean and variance of each column" in rows
 
 
 def test_who_does_not_prepare_is_warned_of_scales_and_the_remedy_works(tacit, wine):

@@ -114,8 +114,11 @@ def test_rotate_renew_and_revoke(keys, founded):
             ["sign", "north.request", "--yes", "--folder", "nowhere"],
             "nowhere/registrar.key does not exist: go to the registrar's folder",
         ),
-        (["revoke", "east"], "'east' is no member of Northern hospitals: correct the name (tacit keys list shows all)"),
-        (["rotate", "north.request", "--yes"], "'north' is no member of Northern hospitals"),
+        (
+            ["revoke", "east"],
+            "'east' is not a member of Northern hospitals: correct the name (tacit keys list shows all)",
+        ),
+        (["rotate", "north.request", "--yes"], "'north' is not a member of Northern hospitals"),
         (["show", "nothing.crt"], "the certificate nothing.crt cannot be read: No such file or directory"),
         (["show", "consortium.members"], "consortium.members is not a certificate that a tacit registrar issued"),
         (["nothing"], "No such command 'nothing'"),

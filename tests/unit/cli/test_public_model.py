@@ -145,7 +145,7 @@ def test_a_shared_model_leaves_a_handle_that_says_who_holds_it_and_until_when(pr
         ((), "give files of records, or --on DATASET for records of the sites that trained the model"),
         (("new.csv", "--on", "new"), "give files of records, or --on DATASET"),
         (("--on", "new", "--out", "p.csv"), "--on leaves the answers at the sites, which read them there"),
-        (("--on", "new", "--rows", "north"), "--rows north is no SITE=N: write it as --rows north=12"),
+        (("--on", "new", "--rows", "north"), "--rows north is not SITE=N: write it as --rows north=12"),
     ],
 )
 def test_records_are_in_files_or_at_the_sites(tacit, options, words):

@@ -120,7 +120,7 @@ MILD = {  # values that a job may have, so that it is judged and tried
     ("params", "gamma"): st.floats(1e-9, 1e9),
     ("params", "degree"): st.integers(1, 10),
     ("params", "band"): st.integers(64, 10**6),
-    ("protection", "method"): st.sampled_from(["pairwise", "ring", "graph", "threshold"]),
+    ("protection", "method"): st.sampled_from(["pairwise", "ring", "graph", "threshold", "graph_threshold"]),
     ("protection", "segments"): st.integers(1, 50),
     ("protection", "fraction_bits"): st.integers(16, 40),
     ("builds_on",): st.just(["b" * 32]),

@@ -40,7 +40,7 @@ def test_what_opens_less_stands_first_and_what_has_to_be_accepted_last(by_rows):
     assert "gram_inversion" in found["GramSVC"].attacks
     assert found["GramSVC(view='blind')"].attacks == {}
     assert found["GramSVC(view='blind')"].together.startswith("the coordinator together with any one party")
-    assert GRAVITY[found["PanSVC"].gravity].startswith("opens nothing of single records but the model")
+    assert GRAVITY[found["PanSVC"].gravity].startswith("opens nothing about single records except the model")
     assert "membership_inference" in found["PanSVC"].attacks
     assert found["ConsensusSVC"].risk.startswith("the averages of a consensus give single records")
     assert "simulation only" in by_rows.others["ShiftSVC"]

@@ -128,7 +128,7 @@ def test_columns_that_were_agreed_are_its_features(write):
             (("ca_fingerprint = ", 'proxy = "http://proxy.example:1"\nca_fingerprint = '),),
             "proxy carries websockets only",
         ),
-        (STUDY, (('name = "analyst"', 'name = "west"'),), "'west' is no member of Northern hospitals"),
+        (STUDY, (('name = "analyst"', 'name = "west"'),), "'west' is not a member of Northern hospitals"),
         (
             STUDY,
             (('name = "analyst"', 'name = "north"'),),
@@ -279,7 +279,7 @@ def test_a_study_that_makes_no_job_is_refused_before_anything_is_sent(write, stu
     made = answering(
         connect(write(STUDY.replace('labeller = "north"', 'labeller = "west"'))), Answering(study.sites["analyst"])
     )
-    with pytest.raises(LocalError, match="labeller 'west' is none of its parties"):
+    with pytest.raises(LocalError, match="labeller 'west' is not one of its parties"):
         made.run("gram_vertical", {"data": Records()}, **KERNEL)
     assert made.backend.analyst.jobs == []
 
@@ -396,7 +396,7 @@ def test_the_result_of_a_job_that_is_not_finished_or_of_another_is_not_told(coor
 def test_a_file_that_is_gone_is_one_line_in_the_coordinator_s_log(coordinating):
     folder = coordinating.put(coordinating.network.job, support=np.array([3, 5]))
     (folder.path / "public.bin").unlink()
-    with pytest.raises(LocalError, match=f"job {folder.id} has no public.bin here any more: have it run anew"):
+    with pytest.raises(LocalError, match=f"job {folder.id} has no public.bin here any more: run it again"):
         coordinating.clearing._result(folder, "public.bin", 0)
 
 

@@ -27,8 +27,8 @@ from tacit.report.outcome import holdings
 from tacit.request import Records
 
 KEPT = (
-    r"this model is kept in shares by .*, under job {}, and answers go to who asks only: predict a federation that is"
-    r" connected"
+    r"this model is kept in shares by .*, under job {}, and answers go only to the party that asks: predict a"
+    r" federation that is connected"
 )
 COLUMNS = {"north": ("age", "sex"), "south": ("dose", "days"), "east": ("x", "y")}
 

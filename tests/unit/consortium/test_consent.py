@@ -118,10 +118,10 @@ def test_what_is_decided_stays_decided(consent, job):
 
 def test_people_the_policy_does_not_name_decide_nothing(consent, job):
     with pytest.raises(
-        LocalError, match=r"policy north.toml: 'intern' is none of its approvers \(dr-lee, dpo, board\)"
+        LocalError, match=r"policy north.toml: 'intern' is not one of its approvers \(dr-lee, dpo, board\)"
     ):
         consent.approve(job.id, "intern", NOW, PASS)
-    with pytest.raises(LocalError, match="none of its approvers"):
+    with pytest.raises(LocalError, match="not one of its approvers"):
         consent.refuse(job.id, "../dpo", "x", NOW, PASS)
 
 

@@ -252,12 +252,12 @@ def test_a_letter_to_nobody_is_an_error_and_one_line_for_each_list_of_members(ne
     for members in (network.members, without(network, "south", revoked=True)):
         clearing.control.renew(members)
         for _ in range(3):
-            with pytest.raises(LocalError, match="'west' is no member of Northern hospitals"):
+            with pytest.raises(LocalError, match="'west' is not a member of Northern hospitals"):
                 clearing.control.send("west", "start", b"").result(1)
     clearing.control.renew(network.members)
     lines = clearing.control.notices.take()
     assert len(lines) == 2
-    assert all(line.startswith("a letter to west cannot be sent: 'west' is no member") for line in lines)
+    assert all(line.startswith("a letter to west cannot be sent: 'west' is not a member") for line in lines)
 
 
 def test_letters_wait_for_a_receiver_that_is_away(network, clearing):

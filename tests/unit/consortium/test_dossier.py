@@ -151,7 +151,7 @@ def test_whatever_is_altered_left_out_or_added_is_found(house, archive):
     with pytest.raises(LocalError, match="is not one folder"):
         verify_dossier(rewrite(archive, lambda found: {**found, "elsewhere/x": b""}), house.fingerprint)
     for rubbish in (b"", b"PK", archive[:-100], archive[: len(archive) // 2]):
-        with pytest.raises(LocalError, match=r"no whole ZIP archive|ask its site"):
+        with pytest.raises(LocalError, match=r"not a whole ZIP archive|ask its site"):
             verify_dossier(rubbish, house.fingerprint)
 
 
@@ -182,8 +182,8 @@ def forge_answer(files):
     [
         (drop_row, "does not say what its signed chains say"),
         (change_fact, "does not say what its signed chains say"),
-        (cut_chain, "is no whole chain|is not signed by north"),
-        (refuse_answer, "is no yes to job"),
+        (cut_chain, "is not a whole chain|is not signed by north"),
+        (refuse_answer, "does not agree to job"),
         (forge_answer, "on the consent of the dossier does not hold"),
     ],
 )

@@ -133,7 +133,7 @@ def test_a_letter_that_is_no_text_or_without_a_bottom_is_malformed(content):
     for kind in LETTERS:
         with pytest.raises(PeerError, match=f"a malformed {kind.__name__} arrived"):
             read(content, kind)
-    with pytest.raises(PeerError, match="the proposal is no job of this version"):
+    with pytest.raises(PeerError, match="the proposal is not a job of this version"):
         Job.from_bytes(content)
 
 

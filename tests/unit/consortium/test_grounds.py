@@ -16,7 +16,7 @@ def test_a_model_is_found_with_its_share_its_columns_and_its_dataset(tmp_path):
     assert grounds.features == ("age", "bmi")
     assert grounds.training.job.dataset == "cohort"
     assert grounds.rows is None
-    with pytest.raises(GroundsError, match="left no share of a model here: train anew"):
+    with pytest.raises(GroundsError, match="left no share of a model here: train again"):
         grounds.share("dual")
 
 
@@ -30,7 +30,7 @@ def test_a_job_that_builds_on_nothing_has_no_grounds(tmp_path):
     [
         ({"started": False}, {}, "is proposed at this site: build on one that has finished"),
         ({"ok": False}, {}, "is stopped at this site: build on one that has finished"),
-        ({"days": 31}, {}, "the retention of job .*, 30 days, is over: what it left may not be used; run it anew"),
+        ({"days": 31}, {}, "the retention of job .*, 30 days, is over: what it left may not be used; run it again"),
         (
             {},
             {"parties": ("south", "north", "east")},

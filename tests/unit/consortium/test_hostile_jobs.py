@@ -65,7 +65,7 @@ def test_a_job_in_which_a_party_brings_no_column_or_one_twice_is_refused(columns
     with pytest.raises(LocalError, match=r"columns of (south|north) are .*: name at least one, each once"):
         propose("gram_vertical", KERNEL, columns=columns, **GIVEN)
     given = {**dict.fromkeys(PARTIES, "all"), **columns}
-    with pytest.raises(PeerError, match=r"no job of this version"):
+    with pytest.raises(PeerError, match=r"not a job of this version"):
         Job.from_bytes(letter(columns=given))
 
 
@@ -119,7 +119,7 @@ def test_the_coordinator_is_no_data_holder_whatever_made_the_job():
         ({"builds_on": ["a" * 32] * 11}, "Expected `array` of length <= 10"),
         ({"purpose": "x" * 1001}, "Expected `str` of length <= 1000"),
         ({"cost": {"rounds": 1, "bytes": {"north": 1}}}, "cost is not that of its sites"),
-        ({"cost": {"rounds": 10**30, "bytes": {}}}, "no job of this version"),
+        ({"cost": {"rounds": 10**30, "bytes": {}}}, "not a job of this version"),
         ({"disclosure": "x" * LARGEST}, "a job has at most 1000000"),
     ],
 )

@@ -113,15 +113,15 @@ def test_two_jobs_never_share_an_id():
     [
         (
             lambda b: b.replace(b'"retention_days":30', b'"retention_days":"long"'),
-            "no job of this version: Expected `int`",
+            "not a job of this version: Expected `int`",
         ),
         (lambda b: b.replace(b'{"accept', b'{"extra":1,"accept'), "unknown field `extra`"),
         (lambda b: b.replace(b'{"accept', b'{ "accept'), "not in canonical form"),
         (
             lambda b: b.replace(b'"labeller":"north"', b'"labeller":"nobody"'),
-            "labeller 'nobody' is none of its parties",
+            "labeller 'nobody' is not one of its parties",
         ),
-        (lambda b: b[:-5], "no job of this version"),
+        (lambda b: b[:-5], "not a job of this version"),
     ],
 )
 def test_bytes_that_are_no_job_are_the_peers_fault(change, words):
@@ -148,7 +148,7 @@ def test_bytes_that_are_no_job_are_the_peers_fault(change, words):
         ),
         ("retention_days = 30", "expires = 2029-12-31T00:00:00", "expires: Expected datetime with a timezone"),
         ('"south", "east"]', '"south"]', "2 data holders.*allow_two_parties = true"),
-        ('labeller = "north"', 'labeller = "west"', "labeller = 'west' is none of the parties"),
+        ('labeller = "north"', 'labeller = "west"', "labeller = 'west' is not one of the parties"),
         ('coordinator = "clearing"', 'coordinator = "south"', "'south' would coordinate.*accept_risk"),
         ("north = 200", "west = 200", r"rows do not fit its parties \(north, south, east\), unknown: \['west'\]"),
         ('"cohort"', '"../cohort"', "cannot name a file"),

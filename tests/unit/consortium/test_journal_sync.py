@@ -27,23 +27,35 @@ def journal(folder):
 
 @pytest.fixture
 def syncs(monkeypatch):
-    """The sizes of the log at each sync."""
-    sizes = []
+    """The log at each sync."""
+    logs = []
 
     def sync(handle, sync=store.sync_file):
-        sizes.append(os.fstat(handle).st_size)
+        logs.append(os.pread(handle, os.fstat(handle).st_size, 0))
         sync(handle)
 
     monkeypatch.setattr(store, "sync_file", sync)
-    return sizes
+    return logs
 
 
-def cut_power(folder, copy, size):
+def cut_power(folder, copy, synced):
     """Leave of the log what the last sync brought to the disk, and a torn piece of what came after."""
     shutil.copytree(folder, copy)
-    with (copy / LOG).open("r+b") as log:
-        log.truncate(size + 1000)
+    now = (copy / LOG).read_bytes()
+    at = next((i for i, (a, b) in enumerate(zip(synced, now, strict=False)) if a != b), len(synced))
+    (copy / LOG).write_bytes(synced[:at] + now[at : at + 1000] + synced[at + 1000 :])
     return opened(copy)
+
+
+def test_the_log_has_its_length_from_the_start_if_there_is_room(journal, folder, tmp_path, monkeypatch):
+    journal.sync()
+    assert (folder / LOG).stat().st_size == store.LOG_BYTES
+    monkeypatch.setattr(store.os, "pwrite", lambda *_: 100)  # a short write
+    with opened(tmp_path / "full") as full:
+        full.append_row(b"row")
+        full.sync()
+        assert (tmp_path / "full" / LOG).stat().st_size < store.LOG_BYTES
+        assert full.rows() == [b"row"]
 
 
 def test_what_was_synced_outlives_a_power_cut_and_what_came_after_is_gone_as_a_whole(journal, folder, tmp_path, syncs):

@@ -151,13 +151,13 @@ def test_a_proposal_with_bad_fields_is_refused_at_once_to_its_submitter(house):
     signed = Proposal(
         job=text, submitter="analyst", signature=house.sites["analyst"].sign("proposal", text.encode()).hex()
     )
-    assert "clearing refuses: the proposal is no job of this version" in refusal_of(house, job, signed)
+    assert "clearing refuses: the proposal is not a job of this version" in refusal_of(house, job, signed)
 
 
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"parties": ("north", "south", "west")}, "names west, and 'west' is no member of Northern hospitals"),
+        ({"parties": ("north", "south", "west")}, "names west, and 'west' is not a member of Northern hospitals"),
         ({"parties": ("north", "south", "analyst")}, "names analyst as a party, and the list of members has a analyst"),
     ],
 )

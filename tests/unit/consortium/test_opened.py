@@ -109,7 +109,7 @@ def test_a_run_that_another_one_has_overtaken_stops_and_is_not_taken_up(tmp_path
     marks = marks_of(opened, ALL)
     past = opened.begin("first", marks)
     opened.begin("second", marks)
-    with pytest.raises(LocalError, match="another job has begun to sum these records since: propose this one anew"):
+    with pytest.raises(LocalError, match="another job has begun to sum these records since: propose this one again"):
         opened.keep("first", marks, past)
     with pytest.raises(LocalError, match="another job has begun to sum these records since"):
         opened.check("first", marks)

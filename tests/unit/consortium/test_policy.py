@@ -444,7 +444,7 @@ def never(folder, reader, word):
 def test_a_job_for_others_is_refused(judge):
     decision = judge(party="west")
     assert decision.rule == "parties"
-    assert "west is none of them" in decision.reason
+    assert "west is not one of them" in decision.reason
 
 
 def test_a_dataset_that_is_not_there_is_refused_without_looking_at_data(judge):

@@ -172,7 +172,7 @@ def test_what_is_revoked_stays_so(consortium):
 
 @pytest.mark.parametrize("act", ["revoke", "renew"])
 def test_an_unknown_member_is_named(consortium, act):
-    with pytest.raises(LocalError, match="'east' is no member of Northern hospitals: correct the name"):
+    with pytest.raises(LocalError, match="'east' is not a member of Northern hospitals: correct the name"):
         getattr(consortium.registrar, act)("east")
 
 
@@ -197,8 +197,8 @@ def test_no_certificate_outlives_its_registrar(consortium, days):
         (csr(wish("north", "king")), "unknown kind 'king': use one of party, coordinator, analyst"),
         (csr(wish("north", "party"), hosts=["a.example"]), "only a coordinator is dialled"),
         (csr(wish("clearing", "coordinator")), "names no host, so no site could reach it: add --host"),
-        (csr(wish("clearing", "coordinator"), hosts=["CN=north"]), "the host 'CN=north' is no host name"),
-        (csr(wish("clearing", "coordinator"), hosts=["*.example"]), "is no host name"),
+        (csr(wish("clearing", "coordinator"), hosts=["CN=north"]), "the host 'CN=north' is not a host name"),
+        (csr(wish("clearing", "coordinator"), hosts=["*.example"]), "is not a host name"),
         (
             csr(wish("north", "party"), sealing=None),
             "is not a request that `tacit keys new` wrote: ask the site to send it again",
@@ -338,7 +338,7 @@ def test_lookups_refuse_unknown_revoked_and_expired_members_by_name(consortium):
     consortium.registrar.revoke("north")
     members = consortium.members
     with pytest.raises(
-        LocalError, match=r"'east' is no member of Northern hospitals \(list version 4\): correct the name"
+        LocalError, match=r"'east' is not a member of Northern hospitals \(list version 4\): correct the name"
     ):
         members.member("east")
     with pytest.raises(PeerError, match="the key of north was revoked by the registrar: north needs a new one"):

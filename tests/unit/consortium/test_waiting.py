@@ -110,7 +110,7 @@ def test_ctrl_c_says_how_to_come_back_and_the_job_is_known_by_the_beginning_of_i
 
 def test_a_run_that_stopped_says_how_it_is_taken_up(connected):
     stopped = {"state": "stopped", "reasons": ["east stopped at /study (OSError): see its log"]}
-    again = r"once that is settled: tacit.connect\(...\).resume\('\w+'\); if records .* propose it anew"
+    again = r"once that is settled: tacit.connect\(...\).resume\('\w+'\); if records .* propose it again"
     with pytest.raises(PeerError, match=rf"was stopped: east .*; {again}"):
         model().fit(connected(RUNNING, stopped))
 

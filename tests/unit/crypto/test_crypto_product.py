@@ -9,6 +9,7 @@ import secrets
 import sys
 from functools import cache
 
+import gmpy2
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -16,9 +17,12 @@ from hypothesis import strategies as st
 
 from tacit.attacks.bfv_noise import KeyHolder
 from tacit.crypto.pads.entropy import RootEntropy
-from tacit.crypto.products import bfv, seal_bytes
-from tacit.crypto.products.bfv import ERROR, HIGH, LOW, Bfv, Scheme, scheme, try_out
-from tacit.crypto.products.bfv_layout import N, best_fold, stretches, strips_of
+from tacit.crypto.products import bfv, bfv_scheme, seal_bytes
+from tacit.crypto.products.bfv import ERROR, Bfv
+from tacit.crypto.products.bfv_layout import N, Terms, best_fold, count_kept, kept, stretches, strips_of
+from tacit.crypto.products.bfv_reply import ROOM, read_reply, spectrum, write_reply
+from tacit.crypto.products.bfv_scheme import Scheme, read_secret, scheme, try_out
+from tacit.crypto.products.bfv_words import HIGH, LOW, limbs_of, pack, packed_size, unpack
 from tacit.crypto.products.engines import BOUND, STATISTICAL, Block, Plan, draw_words, make_engine, plan_dense
 from tacit.crypto.products.paillier import SecretKey, ciphers_from_bytes
 from tacit.crypto.products.paillier_slots import PaillierSlots
@@ -124,6 +128,13 @@ def test_blocks_use_some_columns_of_one_upload_side_by_side(name):
         np.testing.assert_array_equal(RING.centred(RING.total([a, b])), expected)
 
 
+@pytest.mark.parametrize(("lengths", "fold"), [((1,) * 7, 7), ((3, 3), 2), ((40,) * 3, 1), ((90,) * 4, 2)])
+def test_the_coefficients_that_are_sent_are_counted_as_they_are(lengths, fold):
+    plan = Plan(lengths, (Block(tuple(range(len(lengths))), 60),))
+    for row in stretches(plan, fold):
+        assert len(kept(row, fold)) == count_kept(row, fold)
+
+
 def test_rows_of_all_blocks_lie_in_as_few_polynomials_as_hold_them():
     assert len(stretches(plan_dense(1000, 1000, 30), 1)) == 125
     assert len(stretches(Plan((100,) * 3, tuple(Block((f,), 27) for f in range(3))), 1)) == 1
@@ -139,7 +150,7 @@ def test_errors_of_fresh_ciphertexts_are_the_centred_binomial_that_the_bound_is_
     expected = np.array([math.comb(2 * bits, bits + v) / 4**bits for v in values])
     assert expected.sum() == pytest.approx(1)
     with Memory() as memory:
-        me = KeyHolder(bfv, memory, np.zeros((1, 12), np.int64))
+        me = KeyHolder(bfv_scheme, memory, np.zeros((1, 12), np.int64))
         errors = np.concatenate(
             [me.error(column, message) for column, message in zip(me.columns(), me.messages, strict=True)]
         )
@@ -149,7 +160,7 @@ def test_errors_of_fresh_ciphertexts_are_the_centred_binomial_that_the_bound_is_
         assert ((counts - expected * len(errors)) ** 2 / (expected * len(errors)))[likely].sum() < 80, (
             "chi-squared of about 20 cells"
         )
-        large = KeyHolder(bfv, memory, np.full((N, 2), BOUND - 1))  # of which the scaled plaintext is rounded
+        large = KeyHolder(bfv_scheme, memory, np.full((N, 2), BOUND - 1))  # of which the scaled plaintext is rounded
         rounded = np.concatenate(
             [large.error(column, message) for column, message in zip(large.columns(), large.messages, strict=True)]
         )
@@ -157,12 +168,87 @@ def test_errors_of_fresh_ciphertexts_are_the_centred_binomial_that_the_bound_is_
     assert bits + 0.5 <= ERROR
 
 
-@pytest.mark.parametrize("bits", [2, 48, 49, 59])
-def test_whatever_the_flood_covers_decrypts_with_room_to_spare(bits):
+def largest_noise():
     product = 1 << (HIGH + LOW - STATISTICAL)  # the largest noise of (1) that is not refused, times N
     fresh = ERROR * (2 * N + 1) + 1  # e u + e_0 + e_1 s of a fresh encryption, u and s of -1, 0, 1
-    largest = (1 << (HIGH + LOW)) + product // N + fresh
-    assert largest << 12 < math.prod(scheme(bits).primes) // (2 << bits), "twelve bits"
+    return (1 << (HIGH + LOW)) + product // N + fresh
+
+
+@pytest.mark.parametrize("bits", [2, 48, 49, 59])
+def test_whatever_the_flood_covers_decrypts_with_room_to_spare(bits):
+    assert largest_noise() << 12 < math.prod(scheme(bits).primes) // (2 << bits), "twelve bits"
+
+
+@cache
+def ternary_key():
+    with Memory() as memory:
+        return read_secret(scheme(48), memory, scheme(48).secret(SEED))
+
+
+def times_key(c, key):
+    """Return c s modulo X^N + 1, of integers below 2^180, by one product of long integers."""
+    slot = 200
+    whole, both = gmpy2.pack([gmpy2.mpz(int(x)) for x in c], slot), []
+    for sign in (1, -1):
+        found = gmpy2.unpack(whole * gmpy2.pack([gmpy2.mpz(int(x == sign)) for x in key], slot), slot)
+        both.append(np.array([*map(int, found), *[0] * (2 * N - len(found))], object))
+    long = both[0] - both[1]
+    return long[:N] - long[N:]
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("bits", [2, 48, 54, 55, 59])
+def test_cut_to_the_bits_that_it_needs_a_reply_with_the_largest_noise_decrypts(bits, sign):
+    rng, s, key = np.random.default_rng(bits), scheme(bits), ternary_key()
+    Q, t = math.prod(s.primes), 1 << bits
+    message = np.array([0, 1, t // 2, t - 1] * (N // 4), object)
+    c1 = sum(rng.integers(0, 1 << 60, N).astype(object) << 60 * i for i in range(3)) % Q
+    c0 = ((2 * message * Q + t) // (2 * t) + sign * largest_noise() - times_key(c1, key)) % Q
+    words = np.array([[c % q for q in s.primes] for c in (c0, c1)], np.uint64)
+    sent = np.sort(rng.choice(N, 5000, replace=False))
+    reply = write_reply(s.arithmetic.fractions(words), sent, bits)
+    assert reply.size * 8 == 64 * -(-5000 * (bits + 2) // 64) + N * (bits + 10)
+    found, used = read_reply(reply, sent, bits, spectrum(key))
+    np.testing.assert_array_equal(found[sent], message[sent].astype(np.uint64))
+    assert 0.25 < used < 0.6, "a quarter by the one polynomial, five standard deviations by the other"
+    assert ROOM == 0.75
+
+
+@pytest.mark.parametrize("width", [1, 7, 32, 50, 58, 60, 63, 64])
+def test_words_are_packed_bit_by_bit(width):
+    words = np.random.default_rng(width).integers(0, 1 << 64, 101, np.uint64) >> np.uint64(64 - width)
+    packed = np.frombuffer(pack(words, width), np.uint8)
+    np.testing.assert_array_equal(unpack(packed, width, 101), words)
+    assert packed.size == packed_size(101, width)
+    assert int.from_bytes(packed.tobytes(), "little") == sum(int(w) << width * i for i, w in enumerate(words))
+
+
+@pytest.mark.parametrize(("bound", "count"), [(1 << 20, N + 3), (1 << 28, 70), (1, 5)])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_the_largest_multiples_of_the_largest_words_add_up_without_wrapping(bound, count, sign):
+    s, rng = scheme(48), np.random.default_rng(0)
+    words = np.array([[[q - 1] * N, [q - 2] * N] for q in s.primes], np.uint64).transpose(1, 0, 2)
+    shifts = rng.integers(0, N, (1, count))
+    found = words.copy()
+    asked = Terms(np.zeros((1, count), np.int64), shifts, np.full((1, count), sign * bound))
+    s.arithmetic.add_multiples(found, limbs_of(words)[None], [asked], bound)
+    before = np.array([count - 2 * (shifts > k).sum() for k in range(0, N, 997)])  # less those that went around
+    for i, q in enumerate(s.primes):
+        for polynomial, value in ((0, q - 1), (1, q - 2)):
+            expected = [value * (1 + sign * bound * int(times)) % q for times in before]
+            assert found[polynomial, i, ::997].tolist() == expected
+
+
+def test_transforms_and_multiples_give_the_same_reply(monkeypatch):
+    rng, way = np.random.default_rng(5), make_engine("bfv", 7, bits=59, bound=1 << 27, fold=3)
+    A, B = rng.integers(0, 1 << 59, (90, 7)), rng.integers(-(1 << 27), (1 << 27) + 1, (40, 7))
+    upload, plan = way.upload(secret_of(way), by_columns(A)), plan_dense(90, 40, 7)
+    expected = (np.array(A, object) @ np.array(B, object).T % (1 << 59)).astype(np.uint64)
+    for few in (0, N):
+        monkeypatch.setattr(bfv, "SPARSE", few)
+        reply, theirs = way.reply(upload, plan, [B], pads())
+        mine = way.finish(secret_of(way), plan, reply)
+        np.testing.assert_array_equal(Ring(1 << 59).total([mine[0], theirs[0]]), expected)
 
 
 def test_the_flood_covers_the_noise_of_every_reply_that_is_allowed():

@@ -116,7 +116,7 @@ def test_what_cannot_be_aligned_is_refused(files):
         LocalError, match="ids align columns of the same records, and this is a horizontal split: leave them out"
     ):
         Federation.from_parts(three, partition="horizontal", ids=ids)
-    with pytest.raises(LocalError, match="y= belongs to no party's ids: give the labels beside their own records"):
+    with pytest.raises(LocalError, match="y= has no ids: give the labels beside their own records"):
         Federation.from_parts(three, partition="vertical", ids=ids, y=[0, 1, 0])
     with pytest.raises(LocalError, match="there are 2 lists of ids for 3 parts"):
         Federation.from_parts(three, partition="vertical", ids=ids[:2])

@@ -181,7 +181,7 @@ def test_a_federation_can_be_pickled():
         ({"parties": ["a", "a", "b"]}, "two parties are named 'a'"),
         ({"parties": ["coordinator", "b", "c"]}, "a party is named 'coordinator', like the separate site"),
         ({"labeller": "party-1"}, "labeller='party-1' does not fit a horizontal split"),
-        ({"partition": "vertical", "labeller": "north"}, r"labeller='north' is none of the parties \(party-1, "),
+        ({"partition": "vertical", "labeller": "north"}, r"labeller='north' is not one of the parties \(party-1, "),
         ({"split": "range"}, "a split by range needs by="),
         ({"split": "range", "by": 5}, "one of the 5 features. Got 5 instead"),
         ({"split": "range", "by": "age"}, "X has no column 'age'"),

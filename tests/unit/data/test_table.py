@@ -82,7 +82,7 @@ def test_a_tables_repr_shows_no_values():
         ([1.0, 2.0], r"Expected 2D array, got 1D array instead: X has shape \(2,\)"),
         ([[1.0], [1.0, 2.0]], r"the rows of X have different lengths"),
         (np.array([[1j]]), r"Complex data not supported"),
-        (sparse.csr_array(np.eye(2)), r"Sparse data was passed for X, but dense data is required"),
+        (sparse.csr_array(np.eye(2) * 1j), r"sparse X has shape \(2, 2\) of complex128: give rows and columns of real"),
     ],
 )
 def test_bad_records_are_refused_without_quoting_them(X, words):

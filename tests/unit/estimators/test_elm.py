@@ -176,7 +176,7 @@ def test_the_first_call_may_name_classes_that_come_later(iris):
     model.partial_fit(X[~some], y[~some])
     assert (model.predict(X) == y).mean() > 0.9
     with pytest.raises(
-        LocalError, match="party-1 has records of 1 classes that the model does not know, such as 'rose': fit anew"
+        LocalError, match="party-1 has records of 1 classes unknown to the model, such as 'rose': fit again"
     ):
         model.partial_fit(X[:60], np.full(60, "rose"))
 
@@ -201,7 +201,7 @@ def test_new_rows_of_too_few_are_refused(cancer):
 
 def test_new_rows_are_refused_where_the_sums_are_not(cancer, tmp_path):
     X, y = cancer
-    with pytest.raises(LocalError, match="which partition='vertical' has not: fit anew"):
+    with pytest.raises(LocalError, match="which partition='vertical' has not: fit again"):
         vertical(SecureELMClassifier).partial_fit(X, y)
     stored = load(SecureELMClassifier().fit(X, y).save(tmp_path / "elm.tacit"))
     with pytest.raises(LocalError, match="the coordinator's sums are not here to add to"):
@@ -211,7 +211,7 @@ def test_new_rows_are_refused_where_the_sums_are_not(cancer, tmp_path):
         LocalError, match=r"new rows need the features .* and the coordinator coordinator of the first fit"
     ):
         model.partial_fit(Federation.simulate(X, y, coordinator="elsewhere"))
-    with pytest.raises(LocalError, match="lack what ridge='gcv' needs: fit anew"):
+    with pytest.raises(LocalError, match="lack what ridge='gcv' needs: fit again"):
         SecureELMClassifier(ridge=1.0, n_hidden=20).fit(X, y).set_params(ridge="gcv").partial_fit(X, y)
 
 

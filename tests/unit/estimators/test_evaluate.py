@@ -188,7 +188,7 @@ def test_bad_input_is_refused_in_one_line(fitted, cancer):
             fed,
             {"min_count": 0},
         ),
-        "per_site names 'moon', which is none of the parties": (fitted, fed, {"per_site": ["moon"]}),
+        "per_site names 'moon', which is not one of the parties": (fitted, fed, {"per_site": ["moon"]}),
         "per_site leaves out east and south only, whose own counts would follow": (
             fitted,
             fed,
@@ -205,7 +205,7 @@ def test_bad_input_is_refused_in_one_line(fitted, cancer):
 def test_sites_of_columns_have_no_records_of_their_own(wine):
     X, y, Z, z = wine
     model = GramSVC().fit(split(X, y, "vertical"))
-    with pytest.raises(LocalError, match="over columns no record is of one site; leave it out"):
+    with pytest.raises(LocalError, match="over columns no record belongs to one site; leave it out"):
         tacit.evaluate(model, split(Z, z, "vertical"), per_site=True)
 
 

@@ -133,12 +133,12 @@ def test_a_quota_limits_what_is_asked_about_and_a_file_keeps_the_count(small, ke
     loaded = tacit.load(model.save(tmp_path / "model.tacit"))
     for each in (model, loaded):
         with pytest.raises(
-            LocalError, match=r"4 new records would be asked about, and 3 of quota=10 are left: ask about fewer"
+            LocalError, match=r"4 new records would be asked about, and the quota leaves 3 of quota=10: ask about fewer"
         ):
             each.decision_function(X[:4])
         each.decision_function(X[:3])
         assert each.asked_ == 10
-        with pytest.raises(LocalError, match="and 0 of quota=10 are left"):
+        with pytest.raises(LocalError, match="the quota leaves 0 of quota=10"):
             each.predict(X[:1])
 
 

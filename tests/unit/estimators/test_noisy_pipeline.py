@@ -67,7 +67,7 @@ def test_a_pipeline_without_epsilon_leaves_its_steps_alone() -> None:
         ({"epsilon": 0}, "The 'epsilon' parameter of Pipeline must be"),
         ({"delta": 1.0}, "The 'delta' parameter of Pipeline must be"),
         ({"shares": {"fill": 0.5, "model": 0.5}}, "give them for fill, scale, model"),
-        ({"shares": {"fill": 0.5, "scale": 0.5, "model": 0.5}}, "1 at most together"),
+        ({"shares": {"fill": 0.5, "scale": 0.5, "model": 0.5}}, "at most 1 together"),
         ({"shares": {"fill": 0.0, "scale": 0.5, "model": 0.5}}, "each above 0"),
         (
             {"steps": [("code", FederatedEncoder()), ("svm", PanSVC())]},

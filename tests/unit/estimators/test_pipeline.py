@@ -92,8 +92,8 @@ def test_the_report_says_what_all_steps_opened_and_cost():
         "Pipeline (FederatedImputer > FederatedEncoder > FederatedScaler > PanSVC) on 160 records between 3 parties"
         in text
     )
-    assert "the smallest and the largest one" in text
-    assert "the most frequent of them" in text
+    assert "the smallest and the largest value" in text
+    assert "the most frequent one" in text
     assert report.parties["party-1"] == "54 records, 3 columns, the labels"
 
 

@@ -149,7 +149,7 @@ def test_without_them_there_is_no_predict_proba(two, kind):
         _ = model.predict_proba
     assert "not available when probability=False: say probability=True before" in str(caught.value.__cause__)
     model.set_params(probability=True)
-    with pytest.raises(NotFittedError, match="not available when fitted with probability=False: fit anew"):
+    with pytest.raises(NotFittedError, match="not available when fitted with probability=False: fit again"):
         model.predict_proba(two[0])
 
 

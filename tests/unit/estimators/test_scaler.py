@@ -83,7 +83,7 @@ def test_over_columns_nothing_is_sent():
 
 def test_the_report_says_what_was_opened():
     text = FederatedScaler("minmax", accept_risk=True).fit(federation(WDBC)).report_.to_text(300)
-    assert "the smallest and the largest one, where min_count are" in text
+    assert "the smallest and the largest value of each column that has min_count values" in text
     assert "All but a few" not in text
     assert "A column in which all but a few records have the same value" in text
 

@@ -263,7 +263,7 @@ def test_a_bound_on_the_rounds_is_printed_before_the_start(table, capsys):
 BAD = {
     "The 'C' parameter of PanSVC must be a float": (PanSVC(), {"C": [-1.0]}, {}),
     "candidates may differ in C, kernel, gamma, degree, coef0, not in landmarks": (PanSVC(), {"landmarks": [0.1]}, {}),
-    "param_grid is no grid: Parameter grid for parameter 'C' needs to be a list": (PanSVC(), {"C": 1.0}, {}),
+    "param_grid is not a grid: Parameter grid for parameter 'C' needs to be a list": (PanSVC(), {"C": 1.0}, {}),
     "searches for the parameters of PanSVC and GramSVC, not of ShiftSVC": (ShiftSVC(), {"C": [1.0]}, {}),
     "The 'cv' parameter of FederatedGridSearch must be an int in the range": (PanSVC(), GRID, {"cv": 1}),
     "The 'scoring' parameter of FederatedGridSearch must be among": (PanSVC(), GRID, {"scoring": "roc_auc"}),

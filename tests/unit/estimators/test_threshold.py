@@ -11,9 +11,11 @@ from sklearn.datasets import load_breast_cancer
 import tacit
 from tacit import registry
 from tacit.choreo import LocalError
+from tacit.protocols.sums.secure_sum import OF_SOME
 from tacit.runtimes.together import Together
 from tacit.study.steps import write_steps
 
+WAYS = OF_SOME
 PARTIES = ("north", "south", "east", "west")
 
 
@@ -40,11 +42,19 @@ def rows_of(fed: tacit.Federation, without: str = "") -> tuple[np.ndarray, np.nd
     return np.concatenate([p.X for p in parts]), np.concatenate([p.y for p in parts])
 
 
-@pytest.mark.parametrize("word", ["PublicKey", "secure_sum/threshold_sum/Veiled"])
-def test_a_hospital_that_stays_away_is_left_out_of_a_scaler_and_named_in_its_report(away, word):
+@pytest.mark.parametrize(
+    ("way", "word"),
+    [
+        ("threshold", "PublicKey"),
+        ("threshold", "secure_sum/threshold_sum/Veiled"),
+        ("graph_threshold", "protect/Commitment"),
+        ("graph_threshold", "secure_sum/graph_threshold_sum/Covered"),
+    ],
+)
+def test_a_hospital_that_stays_away_is_left_out_of_a_scaler_and_named_in_its_report(away, way, word):
     fed = federation()
     away("east", word)
-    scaler = tacit.FederatedScaler(secure_sum="threshold").fit(fed)
+    scaler = tacit.FederatedScaler(secure_sum=way).fit(fed)
     X, _ = rows_of(fed, "east")
     np.testing.assert_allclose(scaler.mean_, X.mean(axis=0), rtol=1e-9)
     np.testing.assert_allclose(scaler.var_, X.var(axis=0), rtol=1e-9)
@@ -53,23 +63,25 @@ def test_a_hospital_that_stays_away_is_left_out_of_a_scaler_and_named_in_its_rep
     assert told in " ".join(scaler.report_.to_text().split())
 
 
-def test_an_elm_without_one_hospital_is_the_elm_of_the_others(away):
+@pytest.mark.parametrize("way", WAYS)
+def test_an_elm_without_one_hospital_is_the_elm_of_the_others(away, way):
     fed = federation()
     kept = [part for name, part in fed.parts.items() if name != "west"]
     others = tacit.Federation.from_parts([(p.X, p.y) for p in kept], partition="horizontal")
     expected = tacit.SecureELMClassifier(n_hidden=20, random_state=3).fit(others)
     away("west")
-    found = tacit.SecureELMClassifier(n_hidden=20, random_state=3, secure_sum="threshold").fit(fed)
+    found = tacit.SecureELMClassifier(n_hidden=20, random_state=3, secure_sum=way).fit(fed)
     np.testing.assert_allclose(found.model_.beta, expected.model_.beta, rtol=1e-6, atol=1e-8)
     assert "SecureELMClassifier is without the records of west, which stayed away" in found.report_.warnings
 
 
-def test_an_evaluation_counts_the_records_of_those_who_are_there(away):
+@pytest.mark.parametrize("way", WAYS)
+def test_an_evaluation_counts_the_records_of_those_who_are_there(away, way):
     fed = federation()
     model = tacit.SecureELMClassifier(n_hidden=20, random_state=3).fit(fed)
     away("north")
     with pytest.warns(UserWarning, match="without the records of north"):
-        judged = tacit.evaluate(model, fed, secure_sum="threshold")
+        judged = tacit.evaluate(model, fed, secure_sum=way)
     assert np.sum(judged.confusion) == len(rows_of(fed, "north")[1])
     assert judged.warnings == ["this is without the records of north, which stayed away"]
     assert "counted at 3 sites" in judged.how
@@ -92,19 +104,21 @@ def test_imputer_scaler_and_elm_of_one_pipeline_are_fitted_without_the_same_hosp
 
 def test_nobody_missing_gives_the_pairwise_result_and_no_warning():
     fed = federation()
-    pairwise, threshold = (tacit.FederatedScaler(secure_sum=how).fit(fed) for how in ("pairwise", "threshold"))
-    np.testing.assert_array_equal(pairwise.mean_, threshold.mean_)
-    assert not threshold.report_.warnings
+    pairwise, *others = (tacit.FederatedScaler(secure_sum=how).fit(fed) for how in ("pairwise", *WAYS))
+    for scaler in others:
+        np.testing.assert_array_equal(pairwise.mean_, scaler.mean_)
+        assert not scaler.report_.warnings
 
 
-def test_by_columns_nobody_can_stay_away():
+@pytest.mark.parametrize("way", WAYS)
+def test_by_columns_nobody_can_stay_away(way):
     X, y = load_breast_cancer(return_X_y=True)
     columns, cells = (
         tacit.Federation.simulate(X[:, :6], y, parties=3, partition=split, seed=1)
         for split in ("vertical", "arbitrary")
     )
-    elm = tacit.SecureELMClassifier(secure_sum="threshold", accept_risk=True)
-    for model, fed in ((elm, columns), (tacit.FederatedScaler(secure_sum="threshold"), cells)):
+    elm = tacit.SecureELMClassifier(secure_sum=way, accept_risk=True)
+    for model, fed in ((elm, columns), (tacit.FederatedScaler(secure_sum=way), cells)):
         with pytest.raises(LocalError, match=f"partition='{fed.partition}' needs the columns of all: use 'pairwise'"):
             model.fit(fed)
 

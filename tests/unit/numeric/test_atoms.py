@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from conformance.atoms_reference import round_set, upper_bound
 from tacit.numeric.groups.atoms import (
     ALIKE,
-    OUT,
     combine_labels,
     deal_groups,
     deal_stages,
@@ -20,11 +19,12 @@ from tacit.numeric.groups.atoms import (
     levels,
     make_groups,
     refine_groups,
-    round_to_groups,
     split_by_place,
     split_by_value,
     upper_losses,
 )
+from tacit.numeric.groups.numbering import OUT
+from tacit.numeric.groups.rounding import round_to_groups
 
 SEEDS = st.integers(0, 2**32 - 1)
 LEAST = st.integers(1, 6)

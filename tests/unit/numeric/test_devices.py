@@ -28,6 +28,7 @@ STRICT = Device(
     rows=100,
     sort=lambda x: array_api_strict.sort(x, axis=0),
     largest=lambda x: array_api_strict.max(x, axis=0),
+    total=lambda x: array_api_strict.sum(x, axis=0),
 )
 RNG = np.random.default_rng(0)
 WITHOUT_GPU = {"cupy": None, "torch": None}

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn.svm import SVC, SVR
 
 from tacit import LocalError
 from tacit.numeric.shares.dual_plan import check_answers, describe_linear, plan_dual
+from tacit.numeric.shares.losses import HINGE, INSENSITIVE, WEIGHTED
 from tacit.numeric.shares.squares import BITS, ERROR, add_squares, choose_squares, evaluate_squares
 
 
@@ -45,13 +47,42 @@ def test_more_levels_are_taken_for_larger_eigenvalues():
     assert choose_squares(100.0).levels < choose_squares(1e4).levels < choose_squares(1e6).levels
 
 
-@pytest.mark.parametrize(("n", "C"), [(5, 1.0), (60, 0.1), (455, 10.0), (3000, 1.0), (3000, 100.0)])
-def test_what_is_planned_fits_into_64_bits(n, C):
-    plan = plan_dual(n, 1, C)
+@pytest.mark.parametrize("loss", [HINGE, WEIGHTED, INSENSITIVE])
+@pytest.mark.parametrize(("n", "C"), [(5, 1.0), (60, 0.1), (455, 10.0), (3000, 1.0), (3000, 2.0)])
+def test_what_is_planned_fits_into_64_bits(n, C, loss):
+    plan = plan_dual(n, 1, C, loss=loss)
     assert plan.window.I + plan.window.G == 63
     assert plan.scale * n**2 * n <= 1 << plan.shift, "no eigenvalue is above n"
     assert plan.scale * n**2 << 30 < 1 << 62
     assert plan.z_bits >= 20
+
+
+def kernel_of(points, *, narrow):
+    """The kernel matrix of points, RBF or linear, with a mean diagonal of 1."""
+    K = points @ points.T if narrow else np.exp(-0.5 * np.sum((points[:, None] - points[None]) ** 2, axis=2))
+    return K / np.mean(np.diag(K))
+
+
+@pytest.mark.parametrize("narrow", [False, True])
+@pytest.mark.parametrize("C", [0.01, 1.0, 100.0])
+@pytest.mark.parametrize("lone", [False, True])
+def test_no_solution_is_further_away_than_slopes_are_bounded_by(lone, C, narrow):
+    """Of classes with one record against all others too, far from them: there the mean of the slopes is large."""
+    rng = np.random.default_rng(3)
+    points = rng.normal(size=(60, 3))
+    points[0] += 9.0 * lone
+    y = np.where(np.arange(60) < (1 if lone else 20), 1.0, -1.0)
+    K = kernel_of(points, narrow=narrow)
+    given = {"C": C, "kernel": "precomputed", "tol": 1e-3}
+    values = SVC(**given).fit(K, y).decision_function(K)
+    numbers = SVR(epsilon=0.1, **given).fit(K, y).predict(K)
+    assert np.linalg.norm((y - values) / C) <= HINGE.bound_slopes(60, C)
+    assert np.linalg.norm((y - numbers) / C) <= INSENSITIVE.bound_slopes(60, C)
+
+
+def test_a_price_at_which_a_regression_would_be_inexact_is_refused():
+    with pytest.raises(LocalError, match=r"too large with 2000 records: shares would be off by more than 2% of it"):
+        plan_dual(2000, 1, 50.0, loss=INSENSITIVE)
 
 
 def test_what_is_dealt_does_not_grow_with_a_wide_window():

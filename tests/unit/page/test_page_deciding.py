@@ -128,7 +128,7 @@ def test_who_is_no_approver_reads_and_cannot_decide(hospital):
     assert "does not name you as an approver" in browser.get(f"/proposals/{job.id}").text
     answer = browser.decide(job, "approve")
     assert answer.status_code == 400
-    assert "is none of its approvers (dr-lee, dpo)" in text_of(answer).replace("&#39;", "'")
+    assert "is not one of its approvers (dr-lee, dpo)" in text_of(answer).replace("&#39;", "'")
     assert hospital.votes(job).approved == ()
 
 

@@ -49,8 +49,8 @@ def test_a_method_without_steps_is_a_job_of_its_own():
     [
         ("params", "C = ", r"parameters: .*write lines such as C = 10, texts in quotes"),
         ("grid", "kernel = rbf", r"the grid: .*texts in quotes"),
-        ("cv", "three", r"folds: 'three' is no number: write one such as 5"),
-        ("seed", "1\npurpose = 'another'", r"the seed: .* is no number"),
+        ("cv", "three", r"folds: 'three' is not a number: write one such as 5"),
+        ("seed", "1\npurpose = 'another'", r"the seed: .* is not a number"),
     ],
 )
 def test_what_cannot_be_read_is_refused_in_one_line(field, typed, words):

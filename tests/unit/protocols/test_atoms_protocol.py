@@ -11,8 +11,8 @@ import pytest
 
 from tacit.choreo import Coordinator, Holder, LocalError, Roster, State, decode, encode
 from tacit.crypto.pads.entropy import RootEntropy
-from tacit.numeric.groups.atoms import OUT
 from tacit.numeric.groups.least_count import FLOOR, MARGIN
+from tacit.numeric.groups.numbering import OUT
 from tacit.numeric.svm.kernels import Kernel
 from tacit.protocols.planes.feature_map import open_map
 from tacit.protocols.sums.atoms import (
@@ -175,16 +175,16 @@ def test_of_other_columns_or_cells_every_map_is_a_new_one_and_what_was_told_coun
 
 def test_the_order_of_rows_does_not_matter_nor_do_rows_that_were_in_no_sum():
     given, rng = part(), np.random.default_rng(1)
-    order, all_rows = rng.permutation(60), np.ones(60, bool)
+    order, all_rows = rng.permutation(60), np.zeros(60, int)
     assert fingerprint(given, all_rows) == fingerprint(SimpleNamespace(X=given.X[order]), all_rows)
     longer = SimpleNamespace(X=np.vstack([given.X, rng.normal(size=(5, 4))]))
     assert (
-        fingerprint(longer, np.arange(65) < 60)
+        fingerprint(longer, np.where(np.arange(65) < 60, 0, OUT))
         == fingerprint(given, all_rows)
-        != fingerprint(longer, np.ones(65, bool))
+        != fingerprint(longer, np.zeros(65, int))
     )
-    assert fingerprint(SimpleNamespace(X=np.array([[0.0, 1.0]])), np.ones(1, bool)) == fingerprint(
-        SimpleNamespace(X=np.array([[-0.0, 1.0]])), np.ones(1, bool)
+    assert fingerprint(SimpleNamespace(X=np.array([[0.0, 1.0]])), np.zeros(1, int)) == fingerprint(
+        SimpleNamespace(X=np.array([[-0.0, 1.0]])), np.zeros(1, int)
     ), "a zero has no sign"
 
 

@@ -88,7 +88,7 @@ def test_naming_all_but_one_or_two_sites_is_refused_before_anything_is_sent(name
 
 def test_a_name_of_nobody_is_refused():
     with pytest.raises(
-        LocalError, match=r"per_site names 'z', which is none of the parties \(a, b, c\): name some of them"
+        LocalError, match=r"per_site names 'z', which is not one of the parties \(a, b, c\): name some of them"
     ):
         counted(by_sizes(*[(9, 9)] * 3), per_site={"z": 5})
 

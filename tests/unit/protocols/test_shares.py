@@ -11,6 +11,9 @@ from tacit.crypto.pads.entropy import RootEntropy
 from tacit.numeric.ring.triangle import pack, unpack
 from tacit.numeric.shares.clipping import Window
 from tacit.numeric.shares.dual_plan import plan_dual
+from tacit.numeric.shares.losses import INSENSITIVE, WEIGHTED
+from tacit.protocols.blind.goals import SideShare
+from tacit.protocols.blind.iterate import above_edges, add_pieces
 from tacit.protocols.shares.clip import clip
 from tacit.protocols.shares.dealing import Dealt, agree_with_dealer, draw_own
 from tacit.protocols.shares.gates import Triple, add_openings, multiply, share_anew, square, truncate
@@ -79,7 +82,7 @@ def test_clipping(shares, before, lower):
 
 
 def test_a_box_whose_width_is_in_shares_is_a_difference_of_two_maxima(shares):
-    plan = plan_dual(455, 1, 10.0, weighted=True)
+    plan = plan_dual(455, 1, 10.0, loss=WEIGHTED)
     v = np.concatenate([RNG.uniform(-1, 2, 300), RNG.uniform(-900, 900, 300), [0, 0.3, -1e-9, 1e-9]])
     word = np.rint(np.ldexp(np.concatenate([v, v - 0.3]), plan.window.G)).astype(np.int64)
     clipped, cut = clip(shares.run, shares.dealing, shares.hold(word), plan.clipping, size=2 * v.size)
@@ -110,3 +113,17 @@ def test_the_dealer_is_sent_public_keys_and_nothing_else(shares):
     multiply(shares.run, shares.dealing, shares.hold([1]), shares.hold([2]), size=1)
     received = {row.type for row in shares.run.ledger.rows if row.receiver == "dealer" != row.sender}
     assert received == {"PublicKey"}
+
+
+def test_a_soft_threshold_and_a_clip_are_a_sum_of_two_clips(shares):
+    plan, k = plan_dual(455, 1, 1.0, loss=INSENSITIVE), 0.3
+    t = np.concatenate([RNG.uniform(-2, 2, 300), RNG.uniform(-900, 900, 300), [0, k, -k, 1 + k, -1 - k]])
+    edges = np.rint(np.ldexp(np.outer([k, -1.0 - k], np.ones(t.size)), 21)).astype(np.int64).view(np.uint64)
+    lower = np.full(t.size, -(1 << 21), dtype=np.int64).view(np.uint64)
+    sides = SideShare(np.zeros_like(lower), lower, edges, np.zeros(1, np.uint64))
+    word = np.rint(np.ldexp(t, plan.window.G)).astype(np.int64).view(np.uint64)
+    v = shares.hold(above_edges(word, sides, plan).view(np.int64))
+    clipped, _ = clip(shares.run, shares.dealing, v, plan.clipping, size=2 * t.size)
+    z = add_pieces(shares.read(clipped).view(np.uint64), sides, plan).view(np.int64)
+    soft = np.sign(t) * np.maximum(np.abs(t) - k, 0.0)
+    np.testing.assert_allclose(np.ldexp(z.astype(np.float64), -21), np.clip(soft, -1, 1), atol=2**-14)

@@ -214,7 +214,7 @@ def test_in_threads_raises_the_cause_and_not_its_echoes(roster):
 
 def test_a_party_that_stays_silent_is_named_with_the_place(hub):
     hub.deliver("ann", "/Figure", Figure(1.0))
-    with pytest.raises(PeerError, match="hub waited at /Figure for ben, cat in vain: is it running"):
+    with pytest.raises(PeerError, match="hub waited at /Figure for ben, cat, and nothing came: is it running"):
         collected(hub.run)
 
 

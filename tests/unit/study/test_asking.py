@@ -262,7 +262,9 @@ def test_a_model_in_shares_that_was_a_job_of_its_own_is_asked_by_its_protocol(sm
     alone = tacit.GramSVC(C=2.0, gamma=0.2, tol=1e-8).fit(old)
     for name, told in values_at(sites, answers).items():
         np.testing.assert_allclose(told, alone.decision_function(new)[new.rows[name]], atol=1e-5)
-    with pytest.raises(LocalError, match="trained a model and is no study, and a study judges what it trained: fit it"):
+    with pytest.raises(
+        LocalError, match="trained a model outside a study, and only a study judges what it trained: fit it"
+    ):
         there.score(sites.connect().on("new"))
 
 

@@ -65,7 +65,7 @@ def _list_attacks(estimator: str | None, *, as_json: bool) -> None:
     found = [a for a in ATTACKS.values() if estimator is None or estimator in a.against]
     if not found:
         known = sorted({name for a in ATTACKS.values() for name in a.against})
-        raise LocalError(f"no attack is against '{estimator}': use one of {', '.join(known)}")
+        raise LocalError(f"there is no attack against '{estimator}': use one of {', '.join(known)}")
     if as_json:
         print_json(attacks=[{"name": a.name, "against": a.against, "shows": a.shows} for a in found])
     else:
@@ -77,7 +77,7 @@ def _read_records(data: Path | None, label: str) -> tuple[F64, I64]:
     if data is None:
         X, y = load_breast_cancer(return_X_y=True)
         return X, y
-    whole = read(data, label, ())
+    whole = read(data, label, (), sparse=False)
     if whole.y is None or len(np.unique(whole.y)) < 2:  # noqa: PLR2004 - an SVM separates two
         raise LocalError(f"{data} needs two classes in column {label!r}: name the column with --label")
     return whole.X, np.unique(whole.y, return_inverse=True)[1].astype(np.int64)

@@ -80,11 +80,13 @@ def _read(
     from tacit.federation import Federation, read  # noqa: PLC0415
 
     if len(files) == 1:
-        whole = read(files[0], label, drop, raw=True)
+        whole = read(files[0], label, drop, raw=True, sparse=False)
         return Federation.simulate(whole, parties=parties or PARTIES, **split)
     if parties not in {None, len(files)}:
         raise LocalError(f"{len(files)} files are as many parties, but --parties says {parties}: leave it out")
-    return Federation.from_files(files, label=label, drop=drop, allow_two_parties=allow_two_parties, **split)
+    return Federation.from_files(
+        files, label=label, drop=drop, allow_two_parties=allow_two_parties, sparse=False, **split
+    )
 
 
 def _connect(config: Path | None) -> tacit.Federation:

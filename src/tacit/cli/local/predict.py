@@ -25,6 +25,7 @@ from tacit.base.saved import load
 from tacit.cli.options import AsJson, Config, Drop, ModelFile
 from tacit.cli.output import check_targets, print_json, steps
 from tacit.cli.predictions import check_suffix, text_of, write_predictions
+from tacit.cli.preparing import steps_of
 from tacit.errors import LocalError
 from tacit.federation import Federation, Table, read
 from tacit.federation.ids import align_tables
@@ -105,7 +106,7 @@ def read_counts(rows: Sequence[str]) -> dict[str, int]:
     pairs = [each.partition("=") for each in rows]
     wrong = next((each for each, (_, _, count) in zip(rows, pairs, strict=True) if not count.isdecimal()), None)
     if wrong is not None:
-        raise LocalError(f"--rows {wrong} is no SITE=N: write it as --rows north=12")
+        raise LocalError(f"--rows {wrong} is not SITE=N: write it as --rows north=12")
     return {site: int(count) for site, _, count in pairs}
 
 
@@ -151,6 +152,13 @@ class Reader:
     def prepares(self) -> bool:
         """Whether the model is a pipeline, which may fill gaps and encode texts: it is given the records raw."""
         return hasattr(self.model, "prepare")
+
+    @property
+    def takes_sparse(self) -> bool:
+        """Whether every step of the model can be asked about sparse records."""
+        return self.trained.partition == "horizontal" and all(
+            getattr(step, "takes_sparse", False) for step in steps_of(self.model)
+        )
 
     def read_whole(self, file: Path) -> NewRecords:
         """Return whole records: a pipeline prepares them; others are cut as in training."""
@@ -207,7 +215,7 @@ class Reader:
         table = read(
             file, label, [self.label, *self.drop], n_features=len(features), partial=True,
             allow_missing=self.prepares, categories=self.trained.categories or None, raw=bool(self.trained.kinds),
-            ids=self.id_column,
+            ids=self.id_column, sparse=None if self.takes_sparse else False,
         )  # fmt: skip
         table = dataclasses.replace(table, y=table.columns.get(self.label, table.y))
         return match_columns(table, features) if self.trained.named and table.named else table

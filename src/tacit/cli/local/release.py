@@ -84,7 +84,7 @@ def _read_records(trained: Any, file: Path | None, label: str, drop: list[str] |
     """Return records and labels of a file, in the order of the model's columns."""
     if file is None:
         return None
-    table = read(file, label, tuple(drop or ()), allow_missing=hasattr(trained, "prepare"))
+    table = read(file, label, tuple(drop or ()), allow_missing=hasattr(trained, "prepare"), sparse=False)
     if table.y is None:
         raise LocalError(f"{file} has no column {label!r}: name the labels with --label")
     known = trained.federation_

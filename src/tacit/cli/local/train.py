@@ -48,6 +48,10 @@ MinRecords = Annotated[
 Seed = Annotated[
     int, Option(min=0, metavar="N", help="Which columns or records of one file go to whom; feeds no secret.")
 ]
+Width = Annotated[
+    int | None,
+    Option(min=1, metavar="N", help="How many features LIBSVM files have, which end at the last that is not 0."),
+]
 Prepare = Annotated[
     bool | None,
     Option(
@@ -83,6 +87,7 @@ def train(
     id_column: IdColumn = None,
     min_records: MinRecords = 10,
     seed: Seed = 0,
+    n_features: Width = None,
     prepare: Prepare = None,
     keep: Keep = None,
     compare: Compare = False,
@@ -102,16 +107,17 @@ def train(
     _check_files(data, parties, id_column)
     if prepare is None:
         prepare = is_safe(partition, len(data) if len(data) > 1 else parties or PARTIES)
+    sparse = None if partition == "horizontal" and model.takes_sparse else False
     split: dict[str, Any] = {"partition": partition, "labeller": labeller, "raw": prepare}
     with steps(3) as bar:
         with bar.doing("reading"):
             if len(data) == 1:
-                whole = read(data[0], label, drop or (), raw=prepare)
+                whole = read(data[0], label, drop or (), raw=prepare, n_features=n_features, sparse=sparse)
                 federation = Federation.simulate(whole, parties=parties or PARTIES, seed=seed, **split)
             else:
                 federation = Federation.from_files(
                     data, label=label, drop=drop or (), id=id_column, min_records=min_records,
-                    allow_two_parties=allow_two_parties, **split,
+                    allow_two_parties=allow_two_parties, n_features=n_features, sparse=sparse, **split,
                 )  # fmt: skip
         with bar.doing("training"):
             if prepare:

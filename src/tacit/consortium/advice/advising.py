@@ -33,10 +33,10 @@ Pace = tuple[Link, Machine]
 RISK = "accept_risk"
 DEALER = "the coordinator together with any one party can work out all data"
 GRAVITY = (
-    "opens nothing of single records",
-    "opens nothing of single records but the model, by which somebody may guess who was in the training",
-    "tells somebody something of each record",
-    "lets somebody who knows a little more work out records",
+    "opens nothing about single records",
+    "opens nothing about single records except the model, from which somebody may guess who was in the training",
+    "tells somebody something about each record",
+    "lets somebody with a little extra knowledge work out records",
 )
 
 

@@ -117,7 +117,7 @@ class Server:
         since = self._log_size()
         write_config(members, self.settings)
         if sys.platform == "win32":
-            raise LocalError("a server on Windows does not read its members anew: restart the coordinator")
+            raise LocalError("a server on Windows cannot read its list of members again: restart the coordinator")
         self._child.send_signal(signal.SIGHUP)
         self._wait(lambda: self._has_reloaded(since), "reload", since)
 

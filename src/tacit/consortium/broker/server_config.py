@@ -148,4 +148,4 @@ def _refuse_unfit(members: Members, identity: Identity) -> None:
         raise LocalError(f"{identity.name} is {member.kind}: {needed}")
     if member.key != identity.public or identity.certificate is None:
         listed = f"the certificate that {members!r} lists for {identity.name}"
-        raise LocalError(f"{identity.certificate_file} is not {listed}: get both anew")
+        raise LocalError(f"{identity.certificate_file} is not {listed}: get both again")

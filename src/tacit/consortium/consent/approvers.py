@@ -90,11 +90,11 @@ class Approvers:
         try:
             return msgspec.json.decode(file.read_bytes(), type=Approver)
         except msgspec.DecodeError:
-            raise LocalError(f"{file} is damaged: restore it from a backup, or register {name} anew") from None
+            raise LocalError(f"{file} is damaged: restore it from a backup, or register {name} again") from None
 
     def _file(self, name: str) -> Path:
         if not file_safe(name):
-            raise LocalError(f"{name!r} is no name of an approver: use letters, digits, '.', @, - and _")
+            raise LocalError(f"{name!r} cannot be the name of an approver: use letters, digits, '.', @, - and _")
         return self._folder / f"{name}{END}"
 
 

@@ -27,7 +27,7 @@ from tacit.consortium.jobs.comparing import compares_records, disclose
 from tacit.consortium.jobs.grounds import Grounds
 from tacit.consortium.jobs.job import Job
 from tacit.consortium.jobs.rehearsal import takes
-from tacit.consortium.jobs.requests import THRESHOLD, Asked, protocols_of, requests_of, sums_of
+from tacit.consortium.jobs.requests import Asked, protocols_of, requests_of, sums_of, sums_of_some
 from tacit.consortium.jobs.values import chosen_values, is_default
 from tacit.errors import LocalError, TacitError
 from tacit.registry import declared, kind_of, parameter_of
@@ -145,7 +145,7 @@ def _expiry(c: Case) -> Iterator[Problem]:
 def _taking_part(c: Case) -> Iterator[Problem]:
     if c.party not in c.job.parties:
         known = f"the job's parties are {', '.join(c.job.parties)}"
-        yield Problem("parties", f"{known}, and {c.party} is none of them: send it to those")
+        yield Problem("parties", f"{known}, and {c.party} is not one of them: send it to those")
 
 
 def _lists(c: Case) -> Iterator[Problem]:
@@ -161,9 +161,9 @@ def _lists(c: Case) -> Iterator[Problem]:
 
 
 def _absence(c: Case) -> Iterator[Problem]:
-    if THRESHOLD in sums_of(c.job) and not c.policy.left_out:
+    for way in () if c.policy.left_out else sums_of_some(c.job):
         rule = f"policy {c.policy.file}: left_out = false"
-        sums = f"{THRESHOLD} sums go on without a site that is away, so that its own may follow"
+        sums = f"{way} sums go on without a site that is away, so that its own may follow"
         yield Problem("left_out", f"{rule}, and {sums}: propose 'pairwise', or ask that party")
 
 

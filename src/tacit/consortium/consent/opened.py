@@ -26,7 +26,8 @@ from tacit.arrays import F64, I64, U64
 from tacit.choreo import State, decode, encode
 from tacit.errors import LocalError, PeerError
 from tacit.files import write_whole
-from tacit.numeric.groups.atoms import OUT, count_absent, merge_labels, refine_cells, smallest_cell
+from tacit.numeric.groups.atoms import count_absent, merge_labels, refine_cells, smallest_cell
+from tacit.numeric.groups.numbering import OUT
 from tacit.protocols.sums.atoms import Past, leave_out_small
 
 FILE = "opened.atoms"
@@ -109,7 +110,7 @@ class Opened:
         kept = self._read()
         pools = {int(kept.pool[at]) for at in rows}
         if rows.min(initial=0) < 0 or any(kept.runs[pool] != run for pool in pools):
-            raise LocalError("another job has begun to sum these records since: propose this one anew")
+            raise LocalError("another job has begun to sum these records since: propose this one again")
         return next(iter(pools), 0)
 
     def _places(self, marks: Sequence[bytes]) -> I64:

@@ -171,7 +171,7 @@ class Consent:
         """Raise unless the policy names the person."""
         if approver not in self.policy.approvers:
             names = f"its approvers ({', '.join(self.policy.approvers) or 'nobody'})"
-            raise LocalError(f"policy {self.policy.file}: {approver!r} is none of {names}: let one of them decide")
+            raise LocalError(f"policy {self.policy.file}: {approver!r} is not one of {names}: let one of them decide")
 
     @staticmethod
     def close(folder: Path, job_id: str) -> None:

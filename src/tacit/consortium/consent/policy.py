@@ -112,7 +112,8 @@ class Policy(Table, frozen=True, kw_only=True):
         open can be combined to these.
     accept_risk: whether a job may set accept_risk, which lets a protocol open what a known attack makes use of.
     left_out: whether a job may go on without this party after sums with its records were opened: the difference is its
-        own sums. Needed for jobs whose sums are "threshold", from which parties may stay away at any time.
+        own sums. Needed for jobs whose sums are "threshold" or "graph_threshold", from which parties may stay away at
+        any time.
     preflights_per_day: how many jobs of one submitter are looked at beside the data in a day, whatever comes of them.
     predictions: new records that may be asked about under all models of one dataset together, whoever asks; for good.
     budget: per dataset, how much epsilon noisy jobs on its records may spend together; it follows the records.

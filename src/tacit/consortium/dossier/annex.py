@@ -24,6 +24,8 @@ BY_SUMS = {
     "ring": "sums pass around a ring under a pad, and nobody sees a single part",
     "graph": "sums are opened to nobody but their one reader: every part is under pads of some other parties, that"
     " nobody chose, which cancel in the sum",
+    "graph_threshold": "sums are under pads of some other parties, that nobody chose, and those of parties that stay"
+    " away are taken off by their neighbours together",
     "threshold": "sums are under pads, and those of parties that stay away are taken off by the others together",
 }
 ALWAYS = (

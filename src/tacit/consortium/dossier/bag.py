@@ -110,7 +110,7 @@ def _unzip(data: bytes) -> dict[str, bytes]:
             fault = _fault_of(entries)
             found = {} if fault else {entry.filename.partition("/")[2]: archive.read(entry) for entry in entries}
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, OSError, ValueError, zlib.error):
-        fault = "the file is no whole ZIP archive"
+        fault = "the file is not a whole ZIP archive"
     if fault:
         raise LocalError(f"{fault}: {OTHERWISE}")
     return found

@@ -79,7 +79,7 @@ def _check_start(files: Files, keys: Keys, job: Job) -> tuple[str, ...]:
 def _check_answer(answer: Answer, keys: Keys, job: Job) -> None:
     about = answer.record.job == job.digest and answer.record.party == answer.site
     if not (about and answer.accepts):
-        raise LocalError(f"the answer of {answer.site} in the dossier is no yes to job {job.id}: {OTHERWISE}")
+        raise LocalError(f"the answer of {answer.site} in the dossier does not agree to job {job.id}: {OTHERWISE}")
     _check(keys, answer.site, answers.CONSENT, answer.record.canonical(), answer.signature)
 
 
@@ -89,7 +89,7 @@ def _check_chains(files: Files, keys: Keys, site: str, job: Job) -> dict[str, Re
     for name, reading in readings.items():
         begin, signed = reading.begin, reading.signature
         if reading.breaks or begin is None or signed is None:
-            raise LocalError(f"audit/{name} of the dossier is no whole chain: {OTHERWISE}")
+            raise LocalError(f"audit/{name} of the dossier is not a whole chain: {OTHERWISE}")
         whole = (signed.rows, signed.head) == (len(reading.entries), reading.hashes[-1])
         own = begin.party == site and begin.about.get("job") == job.digest
         if not (whole and own and signer(reading, keys.get(site, []))):

@@ -290,5 +290,5 @@ def folders(
 def folder_of(state: Path, job: str) -> Folder:
     """Return the folder of a job, which need not exist; refuse an id of another site that could lead elsewhere."""
     if not is_id(job):
-        raise PeerError("a letter names a job by something that is no id: do both sites run the same version?")
+        raise PeerError("a letter names a job by something that is not an id: do both sites run the same version?")
     return Folder(state / "jobs" / job)

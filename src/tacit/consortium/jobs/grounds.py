@@ -64,7 +64,7 @@ class Grounds:
             return EarlierStudy(public["told"], public["ended"], dict(self.model.result))
         kept = {} if self.model is None else self.model.result
         if name not in kept and SOLE not in kept:
-            raise GroundsError("the job that this one builds on left no share of a model here: train anew")
+            raise GroundsError("the job that this one builds on left no share of a model here: train again")
         return kept[name] if name in kept else kept[SOLE]
 
     def digests(self) -> Iterator[bytes]:
@@ -103,7 +103,7 @@ def _find_usable(state: Path, name: str, job: Job, now: datetime | None) -> Fold
         raise GroundsError(f"job {name} is {standing} at this site: build on one that has finished")
     if now is not None and not folder.may_keep(now):
         days = f"the retention of job {name}, {earlier.retention_days} days, is over"
-        raise GroundsError(f"{days}: what it left may not be used; run it anew")
+        raise GroundsError(f"{days}: what it left may not be used; run it again")
     _check_alike(earlier, job)
     return folder
 
@@ -134,7 +134,7 @@ def public_values(model: Folder) -> dict[str, Any]:
     """Return what everybody knows of a model, by name; raise if that is not here."""
     if model.public is None:
         missing = f"what is public of job {model.id} is not here"
-        raise GroundsError(f"{missing}: follow it to its end (tacit resume {model.id[:8]}), or run it anew")
+        raise GroundsError(f"{missing}: follow it to its end (tacit resume {model.id[:8]}), or run it again")
     return model.public.values
 
 

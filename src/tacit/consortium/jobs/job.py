@@ -133,7 +133,7 @@ class Job(Part, frozen=True, kw_only=True):
             job = msgspec.json.decode(data, type=Job)
         except (msgspec.MsgspecError, ValueError, RecursionError) as error:
             fault = "it is nested too deeply" if isinstance(error, RecursionError) else shorten(str(error))
-            raise PeerError(f"the proposal is no job of this version: {fault}; {AGAIN}") from None
+            raise PeerError(f"the proposal is not a job of this version: {fault}; {AGAIN}") from None
         if job.canonical() != data:
             raise PeerError(f"the proposal is not in canonical form, so its signature may mean two things: {AGAIN}")
         return job
@@ -216,7 +216,7 @@ def _check_names(job: Job) -> None:
     for role in ("labeller", "asker"):
         name = getattr(job.roles, role)
         if name is not None and name not in job.parties:
-            raise LocalError(f"the job's {role} {name!r} is none of {known}: name one of them")
+            raise LocalError(f"the job's {role} {name!r} is not one of {known}: name one of them")
     for field in ("columns", "rows"):
         if set(getattr(job, field)) != set(job.parties):
             unknown = show_short([n for n in getattr(job, field) if n not in job.parties])

@@ -212,7 +212,9 @@ def _describe(file: JobFile, partition: Partition) -> Federation:
     """Return the parties as the file describes them."""
     parties, labeller = file.parties, file.labeller
     if partition != "horizontal" and labeller not in parties:
-        raise LocalError(f"labeller = {labeller!r} is none of the parties ({', '.join(parties)}): name who has labels")
+        raise LocalError(
+            f"labeller = {labeller!r} is not one of the parties ({', '.join(parties)}): name who has labels"
+        )
     roles: Any = {"coordinator": file.coordinator, "labeller": labeller}
     columns = {party: names for party, names in file.columns.items() if names != "all"}
     return Federation.described(parties, partition=partition, columns=columns, backend=Described(), **roles)

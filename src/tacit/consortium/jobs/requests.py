@@ -12,10 +12,9 @@ import msgspec
 
 from tacit.consortium.jobs.job import Job, plain
 from tacit.consortium.jobs.rehearsal import plan_of, takes
+from tacit.protocols.sums.secure_sum import OF_SOME
 from tacit.registry import PROTOCOLS, is_declared
 from tacit.request import Left
-
-THRESHOLD = "threshold"  # the sums from which parties may stay away
 
 
 class Asked(NamedTuple):
@@ -68,3 +67,8 @@ def is_all_dealt(job: Job) -> bool:
 def sums_of(job: Job) -> tuple[str, ...]:
     """Return how the sums of a job are protected, each way once."""
     return tuple(dict.fromkeys(asked.params.get("method", job.protection.method) for asked in requests_of(job)))
+
+
+def sums_of_some(job: Job) -> tuple[str, ...]:
+    """Return those ways of a job to sum from which parties may stay away."""
+    return tuple(way for way in sums_of(job) if way in OF_SOME)

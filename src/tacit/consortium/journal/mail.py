@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 
 from tacit.consortium.journal.bodies import digest_of
 from tacit.consortium.journal.store import Entries, Store
@@ -27,13 +26,7 @@ class Mail(Entries):
     def __init__(self, store: Store, vault: Vault | None = None) -> None:
         super().__init__(store, vault)
         self._marks: deque[tuple[str, str, int]] = deque()
-
-    @contextmanager
-    def batch(self) -> Iterator[None]:
-        """Keep all that is committed inside together, with marks of what was published since the last batch."""
-        with super().batch():
-            yield
-            self._write_marks()
+        store.before_commit = self._write_marks
 
     # Sending
 
@@ -124,8 +117,10 @@ class Mail(Entries):
             self._store.run(sql, *self._marks.popleft())
 
     def _is_known(self, place: str, sender: str, chunk: int, of: int, digest: bytes) -> bool:
-        cut = self._store.first("SELECT of FROM incoming WHERE sender = ? AND place = ?", sender, place)
-        if cut and cut[0] != of:
+        cut = self._store.first("SELECT of FROM incoming WHERE sender = ? AND place = ? LIMIT 1", sender, place)
+        if cut is None:
+            return False
+        if cut[0] != of:
             raise PeerError(f"{sender} cut one message at {place[:SHOWN]} into {cut[0]} and into {of} chunks: {ENDS}")
         sql = "SELECT digest FROM incoming WHERE sender = ? AND place = ? AND chunk = ?"
         before = self._store.first(sql, sender, place, chunk)

@@ -154,7 +154,7 @@ class Members:
         """Return the member of that name, whose key is valid now."""
         found = self.find(name)
         if found is None:
-            unknown = f"{name!r} is no member of {self.consortium} (list version {self.version})"
+            unknown = f"{name!r} is not a member of {self.consortium} (list version {self.version})"
             raise LocalError(f"{unknown}: correct the name, or get the registrar's newest list")
         if found.revoked:
             remedy = f"{name} needs a new one (tacit keys new, then tacit keys rotate)"

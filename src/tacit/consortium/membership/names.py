@@ -64,7 +64,7 @@ def check_host(host: str) -> str:
     # strict, since the server also compares the names in a certificate with its users
     if len(host) > _LONGEST_HOST or not all(_LABEL.fullmatch(label) for label in host.split(".")):
         example = "give a name such as clearing.example.org, or an address such as 192.0.2.7"
-        raise LocalError(f"the host {host!r} is no host name: {example}")
+        raise LocalError(f"the host {host!r} is not a host name: {example}")
     return host
 
 

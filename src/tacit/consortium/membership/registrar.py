@@ -151,7 +151,7 @@ class Registrar:
         found = self.members.find(name)
         if found is None:
             remedy = "correct the name (tacit keys list shows all)"
-            raise LocalError(f"{name!r} is no member of {self.members.consortium}: {remedy}")
+            raise LocalError(f"{name!r} is not a member of {self.members.consortium}: {remedy}")
         return found
 
     def _with_revoked(self, name: str) -> tuple[Member, ...]:

@@ -52,7 +52,7 @@ def to_judge(remote: Remote, federation: Federation, model: Any, asked: Mapping[
     folder = find_job(remote, federation, model)
     if folder.job.protocol != STUDY:
         raise LocalError(
-            f"job {folder.id[:8]} trained a model and is no study, and a study judges what it trained: fit it over"
+            f"job {folder.id[:8]} trained a model outside a study, and only a study judges what it trained: fit it over"
             " tacit.connect, or propose it with [evaluate]"
         )
     settings = {name: value for name, value in asked.items() if value is not None}

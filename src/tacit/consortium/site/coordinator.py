@@ -453,7 +453,7 @@ class Clearing(Site):
         instead = folder.path / SENT
         path = instead if name == PUBLIC and instead.exists() else folder.path / name
         if not path.exists():
-            raise LocalError(f"job {folder.id} has no {name} here any more: have it run anew")
+            raise LocalError(f"job {folder.id} has no {name} here any more: run it again")
         with path.open("rb") as file:
             size = file.seek(0, os.SEEK_END)
             file.seek(min(max(start, 0), size))

@@ -77,7 +77,7 @@ def source_of(name: str, dataset: Dataset) -> Source:
 
 
 def _read(dataset: Dataset, path: Path) -> Table:
-    return read_table(path, dataset.label, _no_features(dataset), raw=True, limit=_limit(dataset))
+    return read_table(path, dataset.label, _no_features(dataset), raw=True, limit=_limit(dataset), sparse=False)
 
 
 def _select(name: str, dataset: Dataset) -> Table:

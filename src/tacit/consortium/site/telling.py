@@ -69,7 +69,7 @@ def describe_remedy(news: News | None, again: str) -> str:
     """Return how a run that stopped is taken up again; one whose records have changed since is not."""
     if news is None or news.state != "stopped":
         return ""
-    return f"; once that is settled: {again}; if records or the job had to change for it, propose it anew"
+    return f"; once that is settled: {again}; if records or the job had to change for it, propose it again"
 
 
 @contextmanager

@@ -14,16 +14,20 @@ of rows of one block in it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tacit.arrays import I64, U64
 from tacit.crypto.products.engines import Block, Plan
 from tacit.errors import LocalError
 
 N = 8192
+LEAST = 128  # coefficients of a reply that are sent, so that a reply to another key is found out
+T = TypeVar("T", bound=np.generic)
 
 
 @dataclass(frozen=True)
@@ -100,12 +104,48 @@ def spread_columns(columns: list[I64], top: int, height: int, fold: int, mask: i
     return words.reshape(-1) & np.uint64(mask)
 
 
-def place(rows: I64, stretch: Stretch, fold: int, mask: int) -> U64:
-    """Return (2), of the entries that a strip's columns are multiplied with."""
+@dataclass(frozen=True)
+class Terms:
+    """What a stretch asks for: ciphertexts of the upload, each times a power of X and an entry of the block's matrix.
+
+    All are tables with a row for each row of the stretch, and a column for each of the block.
+    """
+
+    numbers: I64
+    shifts: I64
+    values: I64
+
+
+def terms(matrix: I64, numbers: Sequence[int], stretch: Stretch, fold: int) -> Terms:
+    """Return the terms of (2), where the strips of a block are those ciphertexts."""
+    values = matrix[stretch.first : stretch.first + stretch.count]
+    columns = np.arange(values.shape[1])
+    starts = stretch.start + stretch.height * fold * np.arange(stretch.count)
+    shifts = starts[:, None] + fold - 1 - columns % fold
+    return Terms(np.broadcast_to(np.asarray(numbers)[columns // fold], values.shape), shifts, values)
+
+
+def place(shifts: I64, values: I64, mask: int) -> U64:
+    """Return all N coefficients of (2), negative ones as residues of the plaintext modulus."""
     words = np.zeros(N, np.uint64)
-    into = _within(words, stretch, fold)[:, 0, fold - rows.shape[1] :]
-    into[:] = rows[stretch.first : stretch.first + stretch.count, ::-1].astype(np.uint64)
-    return words & np.uint64(mask)
+    words[shifts] = values.astype(np.uint64) & np.uint64(mask)
+    return words
+
+
+def kept(row: Sequence[Stretch], fold: int) -> I64:
+    """Return which coefficients of a reply are sent: those that hold a result, and the first `LEAST`."""
+    marks = np.zeros(N, bool)
+    marks[:LEAST] = True
+    for x in row:
+        _within(marks, x, fold)[:, :, fold - 1] = True
+    return np.flatnonzero(marks)
+
+
+def count_kept(row: Sequence[Stretch], fold: int) -> int:
+    """Return how many coefficients of a reply are sent."""
+    results = [(x.count * x.height, x.start + fold - 1) for x in row]
+    early = sum(min(many, max(0, -(-(LEAST - start) // fold))) for many, start in results)
+    return LEAST - early + sum(many for many, _ in results)
 
 
 def entries(words: U64, stretch: Stretch, fold: int) -> U64:
@@ -113,15 +153,16 @@ def entries(words: U64, stretch: Stretch, fold: int) -> U64:
     return _within(words, stretch, fold)[:, :, fold - 1].T
 
 
-def _within(words: U64, stretch: Stretch, fold: int) -> U64:
+def _within(words: NDArray[T], stretch: Stretch, fold: int) -> NDArray[T]:
     size = stretch.count * stretch.height * fold
     return words[stretch.start : stretch.start + size].reshape(stretch.count, stretch.height, fold)
 
 
 def best_fold(rows: int, others: int, columns: int) -> int:
-    """Return the fold with the fewest words to send for one dense product.
+    """Return the fold with the fewest bits to send for one dense product.
 
-    A strip goes up with three primes, a reply comes down as two polynomials of one prime.
+    A strip goes up with three primes of 60 bits. Of a reply the one polynomial comes down with 58 bits (of products in
+    Z_2^48), and the other where it holds results, which are as many with any fold.
     """
     folds = range(1, max(1, min(columns, N // rows)) + 1)
-    return min(folds, key=lambda fold: 3 * -(-columns // fold) + 2 * -(-others // max(1, N // (rows * fold))))
+    return min(folds, key=lambda fold: 180 * -(-columns // fold) + 58 * -(-others // max(1, N // (rows * fold))))

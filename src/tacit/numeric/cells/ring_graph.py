@@ -13,7 +13,41 @@ With k >= n - 1 every two vertices are joined, and whatever is left is connected
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
+from operator import itemgetter
+
+
+@dataclass(frozen=True)
+class RingGraph:
+    """A ring graph by its order and its k; it gives neighbours without writing all of them down."""
+
+    order: tuple[str, ...]
+    k: int
+
+    @cached_property
+    def places(self) -> dict[str, int]:
+        """Return the place of every vertex on the ring."""
+        return {v: i for i, v in enumerate(self.order)}
+
+    def around(self, v: str) -> tuple[str, ...]:
+        """Return a vertex and its neighbours as they stand on the ring, from the place k/2 before it on."""
+        n, half = len(self.order), self.k // 2
+        if self.k >= n - 1:
+            return self.order
+        first = self.places[v] - half
+        return tuple(self.order[i % n] for i in range(first, first + self.k + 1))
+
+    def find_sparsest(self, some: Collection[str]) -> tuple[str, int]:
+        """Return the vertex that has the fewest of some vertices around it, itself among them, and how many."""
+        n, half = len(self.order), self.k // 2
+        if self.k >= n - 1:
+            return self.order[0], sum(v in some for v in self.order)
+        found = [v in some for v in self.order]
+        counts = list(accumulate(found[-half:] + found + found[:half], initial=0))
+        return min(((v, counts[i + self.k + 1] - counts[i]) for i, v in enumerate(self.order)), key=itemgetter(1))
 
 
 def join_neighbours(order: Sequence[str], k: int) -> dict[str, tuple[str, ...]]:

@@ -40,7 +40,7 @@ import numpy as np
 
 from tacit.arrays import F64
 from tacit.numeric.svm.box_dual import BLOCK, descend
-from tacit.scratch import blocks
+from tacit.scratch import along_lines, blocks, empty_like, release
 
 CURVATURE, CORNER = 8.0, 4.0  # of (2)
 RIDGE = 4.0  # times 1/M, the regulariser's own curvature
@@ -60,12 +60,15 @@ def local_solution(
     U: F64, E: F64, signs: F64, cap: F64, lam: F64, H: F64, R: F64, p: F64, *, tol: float, seed: int
 ) -> tuple[F64, F64, F64]:
     """Solve (1) from a warm start, and return lambda, theta and own."""
-    Q, lam = 1.0 / (R + H), lam.copy()
-    theta = Q * (H * p + pull(U, signs * lam))
-    own = values_outside(E, signs * lam)
+    Q, new = 1.0 / (R + H), empty_like(lam, lam.shape, lam.dtype)
+    for at, (before,) in along_lines(lam):
+        new[:, at] = before
+        release(new[:, at])
+    theta = Q * (H * p + pull(U, signs, lam))
+    own = values_outside(E, signs * lam if E.size else lam)
     for k in range(len(lam)):
-        descend(U, E, signs[k], cap * np.abs(signs[k]), Q[k], theta[k], own[k], lam[k], tol=tol, seed=seed)
-    return lam, theta, own
+        descend(U, E, signs[k], cap, Q[k], theta[k], own[k], new[k], tol=tol, seed=seed)
+    return new, theta, own
 
 
 def values_outside(E: F64, coef: F64) -> F64:
@@ -73,12 +76,18 @@ def values_outside(E: F64, coef: F64) -> F64:
     return coef @ E if E.size else np.zeros((len(coef), 0))
 
 
-def pull(U: F64, coef: F64) -> F64:
-    """Return the weighted sums of the rows, block by block."""
-    found = np.zeros((len(coef), U.shape[1]))
+def pull(U: F64, signs: F64, lam: F64) -> F64:
+    """Return the sums of the rows weighted by signs and lambda, block by block."""
+    found = np.zeros((len(lam), U.shape[1]))
     for at, rows in blocks(U, BLOCK):
-        found += coef[:, at] @ rows
+        found += (signs[:, at] * lam[:, at]) @ rows
+        release((signs[:, at], lam[:, at]))
     return found
+
+
+def total_price(lam: F64) -> F64:
+    """Return sum_i lambda_i of every problem."""
+    return sum((some.sum(axis=1) for _, (some,) in along_lines(lam)), np.zeros(len(lam)))
 
 
 def losses(U: F64, signs: F64, cap: F64, theta: F64, own: F64) -> F64:
@@ -89,6 +98,7 @@ def losses(U: F64, signs: F64, cap: F64, theta: F64, own: F64) -> F64:
         if own.size:
             values += own[:, at]
         found += np.where(signs[:, at] == 0, 0.0, np.maximum(0.0, 1.0 - signs[:, at] * values)) @ cap[at]
+        release((signs[:, at], cap[at]))
     return found
 
 
@@ -100,7 +110,9 @@ def norm(vectors: F64, H: F64) -> F64:
 
 def elasticity(lam: F64, cap: F64) -> F64:
     """Return E_m of (2); a row without a price has none."""
-    found: F64 = (lam * (1.0 - lam / np.maximum(cap, TINY))).sum(axis=1)
+    found = np.zeros(len(lam))
+    for _, (own, price) in along_lines(lam, cap):
+        found += (own * (1.0 - own / np.maximum(price, TINY))).sum(axis=1)
     return found
 
 

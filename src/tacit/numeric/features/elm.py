@@ -12,8 +12,9 @@ the rows only A, B, T'T and n are needed, which are sums over rows: `moments` wr
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -22,10 +23,11 @@ from scipy.special import expit
 from tacit.arrays import F64, I64, U64, Flags
 from tacit.counted import counted
 from tacit.numeric.devices import CPU, Device, Held, in_place, positive_part, square_rows
+from tacit.numeric.order import find_medians
 from tacit.numeric.ring.draws import uniform
 from tacit.numeric.ring.triangle import pack, unpack
 from tacit.numeric.scores.folds import deal_folds
-from tacit.scratch import ROWS, blocks, is_on_disk, release
+from tacit.scratch import LINES, blocks, is_on_disk, release
 
 ACTIVATIONS: dict[str, Callable[[Held, Any], Held]] = {  # of an array, with the functions for arrays of its device
     "sigmoid": lambda S, xp: expit(S) if isinstance(S, np.ndarray) else (1.0 + xp.tanh(S / 2.0)) / 2.0,
@@ -38,7 +40,7 @@ CUTOFF = 1e-9  # of A's largest eigenvalue: below, sums in fixed point say nothi
 RIDGES = 4.0 ** np.arange(-5, 11)  # tried by cross-validation
 NEAR = 0.1  # of the largest distance from the median: rows that are no nearer hide each other
 BLOCK = 1 << 22  # entries of H at a time
-STREAMED = 1 << 24  # the same of rows that lie on disk: every time all of them are read
+AT_ONCE = 32  # nodes that are looked at in one pass over rows that lie on disk
 FOLDS = 5  # that records are left out in, for probabilities
 
 
@@ -98,15 +100,16 @@ def lone_nodes(
 
     `use` are the rows that are looked at; None: all.
     """
-    xp, n, streamed = device.xp, len(X) if use is None else len(use), is_on_disk(X)
-    entries = STREAMED if streamed else max(BLOCK, device.block)
-    found, step = np.zeros(len(b), bool), max(1, entries // max(1, n))
-    there = X if streamed else device.put(X if use is None else X[use])
+    if is_on_disk(X):
+        return _stream_lone(X, use, weight, W, b, activation, least)
+    xp, n = device.xp, len(X) if use is None else len(use)
+    found, step = np.zeros(len(b), bool), max(1, max(BLOCK, device.block) // max(1, n))
+    there = device.put(X if use is None else X[use])
     root = None if weight is None else device.put(np.sqrt(weight if use is None else weight[use])[:, None])
     for j in counted(range(0, len(b) if n else 0, step)):
         nodes = slice(j, min(j + step, len(b)))
         drawn = device.put(W[:, nodes]), device.put(b[nodes])
-        H = _stream_hidden(X, use, *drawn, activation) if streamed else hidden(there, *drawn, activation, xp)
+        H = hidden(there, *drawn, activation, xp)
         distance = in_place(xp.abs, in_place(xp.subtract, H, device.median(H)))
         if root is not None:
             distance = distance * root
@@ -115,20 +118,42 @@ def lone_nodes(
     return found
 
 
-def _stream_hidden(X: F64, use: I64 | None, W: F64, b: F64, activation: str) -> F64:
-    """Return H of some nodes, of rows that lie on disk."""
-    H, start = np.empty((len(X) if use is None else len(use), len(b))), 0
-    for at, block in blocks(X, ROWS):
-        some = block if use is None else block[_among(use, at)]
-        H[start : start + len(some)] = hidden(some, W, b, activation)
-        start += len(some)
-    return H
+def _stream_lone(X: F64, use: I64 | None, weight: F64 | None, W: F64, b: F64, activation: str, least: float) -> Flags:
+    """Return the same of rows that lie on disk, and whose hidden layer is made again in every pass over them."""
+    found, n = np.zeros(len(b), bool), len(X) if use is None else len(use)
+    for j in counted(range(0, len(b) if n else 0, AT_ONCE)):
+        nodes = slice(j, min(j + AT_ONCE, len(b)))
+
+        def layers(nodes: slice = nodes) -> Iterator[F64]:
+            for rows, _ in _stream_rows(X, use, weight):
+                yield hidden(rows, W[:, nodes], b[nodes], activation)
+
+        middle = find_medians(layers, nodes.stop - j, n)
+
+        def distances(nodes: slice = nodes, middle: F64 = middle) -> Iterator[F64]:
+            for rows, root in _stream_rows(X, use, weight):
+                yield np.abs(hidden(rows, W[:, nodes], b[nodes], activation) - middle) * root
+
+        most = reduce(np.maximum, (distance.max(axis=0) for distance in distances()))
+        near = reduce(np.add, ((distance >= NEAR * most).sum(axis=0) for distance in distances()))
+        found[nodes] = near < least
+    return found
+
+
+def _stream_rows(X: F64, use: I64 | None, weight: F64 | None) -> Iterator[tuple[F64, F64 | float]]:
+    """Yield those rows of every block that are looked at, and the roots of their weights."""
+    for at, block in blocks(X, LINES):
+        own = np.arange(len(block)) if use is None else _among(use, at)
+        if len(own):
+            yield block[own], 1.0 if weight is None else np.sqrt(weight[at][own])[:, None]
+            release(() if weight is None else weight[at])
 
 
 def _among(use: I64, at: slice) -> I64:
     """Return which of these rows, in rising order, are in a block, counted from its beginning."""
     first, last = np.searchsorted(use, (at.start, at.stop))
     found: I64 = use[first:last] - at.start
+    release(use)
     return found
 
 
@@ -172,7 +197,7 @@ def blockwise(
         rows: Any = at if use is None else i + _among(use, at)
         if use is None or len(rows):
             total += moments(layer(device.put(X[rows])), T[rows], None if weight is None else weight[rows], device)
-        release(X[at])
+        release((X[at], T[at], None if weight is None else weight[at]))
     return total
 
 

@@ -23,6 +23,7 @@ from tacit.numeric.devices import CPU, Device, Held, square_rows
 from tacit.numeric.ring.draws import public_words, uniform
 from tacit.numeric.svm.kernels import Kernel
 from tacit.scratch import empty_like, release
+from tacit.sparse import is_sparse
 
 CUTOFF = 1e-10  # of the largest eigenvalue, of either sign
 STEEP, FAR = 64.0, 64.0  # entries of a basis, and gamma |l|^2, up to which single precision will do
@@ -57,12 +58,15 @@ def nystroem(
         # distances are those from the landmarks' middle, in units of gamma^-1/2
         middle, kernel, unit = device.put(centres.mean(axis=0)), Kernel("rbf"), float(np.sqrt(kernel.gamma))
         L, basis = ((centres - centres.mean(axis=0)) * unit).astype(np.float32), basis.astype(np.float32)
-    there, B, squares = device.put(L), device.put(basis), device.put(np.einsum("ij,ij->i", L, L))
+    there, B, squares = device.put(L).T, device.put(basis), device.put(np.einsum("ij,ij->i", L, L))
+    if is_sparse(X):
+        there = np.ascontiguousarray(there)  # a product of sparse rows would copy it again for every block
 
     def features(rows: Held) -> Held:
         if unit is not None:
             rows = device.cast((rows - middle) * unit, "float32")
-        return kernel.from_dots(rows @ there.T, square_rows(rows, device.xp), squares, device.xp) @ B
+        dots, own = (device.cast(each, str(L.dtype)) for each in (rows @ there, square_rows(rows, device.xp)))
+        return kernel.from_dots(dots, own, squares, device.xp) @ B
 
     return _blockwise(X, (basis.shape[1], len(centres)), features, dtype, block, device)
 

@@ -18,16 +18,37 @@ it has converged, its centres are the means of other clusters than its labels sa
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
+
 import numpy as np
 from scipy.sparse import csr_matrix
 
 from tacit.arrays import F64, I64
 from tacit.counted import counted
-from tacit.numeric.devices import CPU, Device, Held, square_rows
+from tacit.numeric.devices import CPU, Device, Held, is_on_processor, square_rows
+from tacit.numeric.groups.numbering import count_labels, largest_of, number_labels, sort_by_label
+from tacit.numeric.order import divide
+from tacit.scratch import (
+    CELLS,
+    LINES,
+    ROWS,
+    blocks,
+    empty_like,
+    fill,
+    gather,
+    gather_blocks,
+    like,
+    release,
+    rows_at_once,
+    side_by_side,
+    take_rows,
+)
+from tacit.sparse import is_sparse
 
 BLOCK = 1 << 22  # distances held at once: 32 MiB
 ITERATIONS = 25  # of (1); later ones change the objective by less than a tenth of a percent
 SAMPLED = 256  # records for each cluster over which (1) iterates: its objective stays within 3 % of that of all
+ALIKE = 1e-12  # squares about the mean, as a share of those about 0, that are nothing but rounding
 POWER = 10  # steps towards the longest axis in (3); a rough one will do
 
 
@@ -47,13 +68,21 @@ def clusters(X: F64, k: int, min_cluster: int, seed: int, device: Device = CPU) 
 
     There are at most k clusters and at least one, each of `min_cluster` records if there are as many.
     """
-    k, middle = max(1, min(k, len(X) // min_cluster)), X.mean(axis=0)
+    k, middle = max(1, min(k, len(X) // min_cluster)), mean_of(X)
     # |m|^2 - 2 x.m cancels where the data lie far from 0
     label = k_means_of_sample(X, middle, k, seed, device)
-    if np.bincount(label, minlength=k).min() >= min_cluster:
+    size = count_labels(label)[1:]
+    if len(size) == k and size.min() >= min_cluster:
         return label
-    shifted = X - middle
-    return give_back(shifted, merge_small(shifted, label, k, min_cluster), k, min_cluster)
+    return give_back(X, merge_small(X, label, k, min_cluster, middle), k, min_cluster)
+
+
+def mean_of(X: F64) -> F64:
+    """Return the mean of every column, added up block by block."""
+    total = np.zeros(X.shape[1])
+    for _, block in blocks(X, LINES):
+        total += block.sum(axis=0)
+    return total / len(X)
 
 
 def clusters_of_groups(X: F64, group: I64, k: int, min_cluster: int, seed: int, device: Device = CPU) -> I64:
@@ -63,20 +92,31 @@ def clusters_of_groups(X: F64, group: I64, k: int, min_cluster: int, seed: int, 
     unions; for more, groups are cut, each by its share of k. What is then smaller than `min_cluster` joins the nearest,
     as by (2).
     """
-    if not group.any():  # one group, or every record a group of its own
+    own, size = number_labels(group)
+    if len(size) == 1 and largest_of(group) == 0:  # one group, or every record a group of its own
         return clusters(X, k, min_cluster, seed, device)
-    _, own, size = np.unique(group, return_inverse=True, return_counts=True)
-    label, number = own.ravel(), 0
+    label = own
     if len(size) > k:
-        cells = sum_by_label(X, label, len(size)) / size[:, None]
-        label = k_means(cells - np.average(cells, axis=0, weights=size), size.astype(np.float64), k, seed)[label]
+        cells = X.mean_by(own, len(size)) if is_sparse(X) else sum_by_label(X, own, len(size)) / size[:, None]
+        middle = size @ cells / size.sum() if is_sparse(cells) else np.average(cells, axis=0, weights=size)
+        found = k_means(cells - middle, size.astype(np.float64), k, seed)
+        label = fill(lambda some: found[some], own, dtype=np.int64)
     elif len(size) < k:
-        label = np.empty(len(X), dtype=np.int64)
-        for g, n in counted(tuple(enumerate(size))):
-            rows = np.flatnonzero(own.ravel() == g)
-            label[rows] = number + clusters(X[rows], max(1, round(k * n / len(X))), min_cluster, seed, device)
-            number = int(label[rows].max()) + 1
-    return merge_small(X - X.mean(axis=0), label, int(label.max()) + 1, min_cluster)
+        label = _cut_groups(X, own, size, k, min_cluster, seed, device)
+    return merge_small(X, label, largest_of(label) + 1, min_cluster, mean_of(X))
+
+
+def _cut_groups(X: F64, own: I64, size: I64, k: int, min_cluster: int, seed: int, device: Device) -> I64:
+    """Return clusters of each group by itself, by its share of k."""
+    label, order, ends, number = empty_like(X, own.shape, np.int64), sort_by_label(own, size), np.cumsum(size), 0
+    for n, end in counted(tuple(zip(size.tolist(), ends.tolist(), strict=True))):
+        rows = order[end - n : end]
+        found = clusters(take_rows(X, rows), max(1, round(k * n / len(X))), min_cluster, seed, device)
+        for _, (at, cluster) in side_by_side(rows, found):
+            label[at] = number + cluster
+            release(label)
+        number += largest_of(found) + 1
+    return label
 
 
 def centres_of_cells(cells: F64, size: I64, k: int, seed: int) -> F64:
@@ -109,13 +149,14 @@ def k_means_of_sample(X: F64, middle: F64, k: int, seed: int, device: Device = C
     Records are taken from their middle on.
     """
     if len(X) <= SAMPLED * k:
-        return k_means(device.put(X - middle), np.ones(len(X)), k, seed, device)
+        return like(X, k_means(device.put(X - middle), np.ones(len(X)), k, seed, device))
     rows = np.sort(np.random.default_rng(seed).choice(len(X), SAMPLED * k, replace=False))
-    some = X[rows] - middle
+    some = gather(X, rows) - middle
     found, _ = means(some, k_means(device.put(some), np.ones(len(rows)), k, seed, device))
-    step, label = max(1, max(BLOCK, device.block) // max(k, X.shape[1])), np.empty(len(X), dtype=np.int64)
-    for i in range(0, len(X), step):
-        label[i : i + step] = nearest(device.put(X[i : i + step]) - device.put(middle), found, device)
+    label, shift = empty_like(X, (len(X),), np.int64), device.put(middle)
+    for at, block in blocks(X, max(1, max(BLOCK, device.block) // max(k, X.shape[1]))):
+        label[at] = nearest(device.put(block) - shift, found, device)
+        release(label[at])
     return label
 
 
@@ -166,6 +207,8 @@ def _dots(X: Held, i: int, device: Device) -> Held:
     if isinstance(X, np.ndarray):
         # einsum, not BLAS: a small product on all cores waits for the other parties' threads
         return np.einsum("ij,j->i", X, X[i])
+    if is_sparse(X):
+        return X @ X[i]
     return device.xp.sum(X * X[i, :], axis=1)
 
 
@@ -196,7 +239,7 @@ def nearest(X: Held, middle: F64, device: Device = CPU) -> I64:
 
 def _closest(X: Held, there: Held, squares: Held, device: Device) -> Held:
     """Return where squares + X @ there is smallest in the line of every record."""
-    if isinstance(X, np.ndarray):
+    if is_on_processor(X):
         distance = X @ there
         distance += squares
         return distance.argmin(axis=1)
@@ -208,6 +251,8 @@ def _closest(X: Held, there: Held, squares: Held, device: Device) -> Held:
 
 def weighted_sums(X: Held, weight: F64, label: I64, k: int, device: Device = CPU) -> F64:
     """Return the weighted sum of the records under each label, where records are on a device."""
+    if is_sparse(X):
+        return X.sum_by(label, k, weight)
     if isinstance(X, np.ndarray):
         return sum_by_label(X * weight[:, None], label, k)
     # no function of the array API adds up by label, and a product with marks is as fast
@@ -217,22 +262,34 @@ def weighted_sums(X: Held, weight: F64, label: I64, k: int, device: Device = CPU
     return found
 
 
-def sum_by_label(X: F64, label: I64, k: int) -> F64:
-    """Return the sum of the records under each label."""
-    member = csr_matrix((np.ones(len(X)), (label, np.arange(len(X)))), shape=(k, len(X)))
-    return np.asarray(member @ X, dtype=np.float64)
+def sum_by_label(X: F64, label: I64, k: int, middle: F64 | None = None) -> F64:
+    """Return the sum of the records, taken from their middle on, under each label; those without one are left out."""
+    if is_sparse(X):
+        rows = np.flatnonzero(label >= 0)
+        own = X if len(rows) == len(X) else X[rows]
+        return (own if middle is None else own - middle).sum_by(label[rows], k)
+    total = np.zeros((k, X.shape[1]))
+    for at, block in blocks(X, LINES):
+        own = label[at]
+        rows = np.flatnonzero(own >= 0)
+        member = csr_matrix((np.ones(len(rows)), (own[rows], rows)), shape=(k, len(own)))
+        total += member @ (block if middle is None else block - middle)
+        release(own)
+    return total
 
 
 def means(X: F64, label: I64) -> tuple[F64, I64]:
     """Return mean and size of every cluster that is used."""
-    size = np.bincount(label)
+    size = count_labels(label)[1:]
     used = size > 0
     return sum_by_label(X, label, len(size))[used] / size[used, None], size[used]
 
 
-def merge_small(X: F64, label: I64, k: int, min_cluster: int) -> I64:
-    """Return the clusters after small ones have joined the nearest, (2)."""
-    label, sums, size = label.copy(), sum_by_label(X, label, k), np.bincount(label, minlength=k)
+def merge_small(X: F64, label: I64, k: int, min_cluster: int, middle: F64 | None = None) -> I64:
+    """Return the clusters after small ones have joined the nearest, (2); sums are of records from their middle on."""
+    sums, size, into = sum_by_label(X, label, k, middle), np.zeros(k, dtype=np.int64), np.arange(k)
+    held = count_labels(label)[1:]
+    size[: len(held)] = held
     for _ in range(k):
         small = int(np.where(size > 0, size, len(X) + 1).argmin())
         if size[small] >= min_cluster:
@@ -240,47 +297,94 @@ def merge_small(X: F64, label: I64, k: int, min_cluster: int) -> I64:
         distance = np.full(k, np.inf)
         others = np.flatnonzero((size > 0) & (np.arange(k) != small))
         distance[others] = np.square(sums[others] / size[others, None] - sums[small] / size[small]).sum(axis=1)
-        into = int(distance.argmin())
-        label[label == small] = into
-        sums[into] += sums[small]
-        size[into] += size[small]
+        near = int(distance.argmin())
+        into[into == small] = near
+        sums[near] += sums[small]
+        size[near] += size[small]
         size[small] = 0
-    return label
+    return fill(lambda own: into[own], label, dtype=np.int64)
 
 
 def give_back(X: F64, label: I64, k: int, min_cluster: int) -> I64:
     """Return the clusters after wide ones were cut until there are k, (3)."""
-    used, label = np.unique(label, return_inverse=True)
-    if len(used) >= k:
-        return label.ravel()
-    clusters = [np.flatnonzero(label == c) for c in range(len(used))]
-    width = [_width(X, rows, min_cluster) for rows in clusters]
+    label, size = number_labels(label)
+    if len(size) >= k:
+        return label
+    order = sort_by_label(label, size)
+    clusters = [order[end - n : end] for n, end in zip(size, np.cumsum(size), strict=True)]
+    width = np.where(size >= 2 * min_cluster, widths(X, label, size), 0.0).tolist()
     while len(clusters) < k and max(width) > 0:
         widest = int(np.argmax(width))
+        if not _width(X, clusters[widest], min_cluster):  # rounding alone made it wide
+            width[widest] = 0.0
+            continue
         halves = cut(X, clusters[widest], min_cluster)
         clusters[widest], width[widest] = halves[0], _width(X, halves[0], min_cluster)
         clusters.append(halves[1])
         width.append(_width(X, halves[1], min_cluster))
     for number, rows in enumerate(clusters):
-        label[rows] = number
+        for _, (some,) in side_by_side(rows):
+            label[some] = number
+            release(label)
     return label
+
+
+def widths(X: F64, label: I64, size: I64) -> F64:
+    """Return the sum of squares about its mean for every cluster, block by block."""
+    middle, found = sum_by_label(X, label, len(size)) / size[:, None], np.zeros(len(size))
+    if is_sparse(X):
+        found += np.bincount(label, square_rows(X, np)) - size * np.square(middle).sum(axis=1)
+        return found
+    for _, (some, own) in side_by_side(X, label, rows=rows_at_once(X, ROWS)):
+        off = some - middle[own]
+        found += np.bincount(own, np.einsum("ij,ij->i", off, off), minlength=len(size))
+    return found
 
 
 def cut(X: F64, rows: I64, min_cluster: int) -> tuple[I64, I64]:
     """Return one cluster as two, cut across its longest axis."""
-    off = X[rows] - X[rows].mean(axis=0)
-    axis = off[np.einsum("ij,ij->i", off, off).argmax()]
+    mean, read = _mean_of_some(X, rows)
+    axis = max(_farthest(read, mean), key=lambda found: found[0])[1]
     for _ in range(POWER):
-        axis = off.T @ (off @ axis)
+        axis = sum((off.T @ (off @ axis) for off in (block - mean for block in read())), np.zeros(len(mean)))
         axis /= np.linalg.norm(axis)
-    along = off @ axis
-    low = min(max(int((along < 0).sum()), min_cluster), len(rows) - min_cluster)
-    order = np.argsort(along, kind="stable")
-    return rows[np.sort(order[:low])], rows[np.sort(order[low:])]
+    along, start = empty_like(rows, rows.shape, np.float64), 0
+    for block in read():
+        along[start : start + len(block)] = (block - mean) @ axis
+        start += len(block)
+        release(along)
+    below = sum(int((some < 0).sum()) for _, (some,) in side_by_side(along))
+    return divide(rows, along, min(max(below, min_cluster), len(rows) - min_cluster))
+
+
+def _farthest(read: Callable[[], Iterable[F64]], mean: F64) -> Iterator[tuple[float, F64]]:
+    """Yield of every block how far the farthest record is from the mean, squared, and in which direction."""
+    for block in read():
+        off = block - mean
+        squares = square_rows(off, np)
+        yield float(squares.max()), off[int(squares.argmax())]
+
+
+def _mean_of_some(X: F64, rows: I64) -> tuple[F64, Callable[[], Iterable[F64]]]:
+    """Return the mean of these records, and what reads them: from memory where they are few, else block by block."""
+    if len(rows) * X.shape[1] <= CELLS:
+        held = gather(X, rows)
+        return held.mean(axis=0), lambda: [held]
+    total = sum((block.sum(axis=0) for block in gather_blocks(X, rows)), np.zeros(X.shape[1]))
+    return total / len(rows), lambda: gather_blocks(X, rows)
 
 
 def _width(X: F64, rows: I64, min_cluster: int) -> float:
     """Return the sum of squares about the mean; 0 where the cluster cannot be cut."""
-    if len(rows) < 2 * min_cluster or np.array_equal(X[rows].min(axis=0), X[rows].max(axis=0)):
+    if len(rows) < 2 * min_cluster:
         return 0.0
-    return float(np.square(X[rows] - X[rows].mean(axis=0)).sum())
+    if is_sparse(X):
+        own = X[rows]
+        squares = square_rows(own - own.mean(axis=0), np)
+        return float(squares.sum()) if squares.max() > ALIKE * square_rows(own, np).max() else 0.0
+    mean, read = _mean_of_some(X, rows)
+    first, equal, total = gather(X, rows[:1]), True, 0.0
+    for block in read():
+        equal = equal and bool((block == first).all())
+        total += float(np.square(block - mean).sum())
+    return 0.0 if equal else total

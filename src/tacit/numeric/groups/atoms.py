@@ -22,20 +22,31 @@ Source: ours. The upper bound is Cauchy-Schwarz: 2 max(0, h) = h + |h|.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable, Iterator
+from functools import reduce
 
 import numpy as np
 
 from tacit.arrays import F64, I64, Flags
 from tacit.numeric.devices import CPU, Device, Held, positive_part
+from tacit.numeric.groups.numbering import (
+    OUT,
+    count_labels,
+    number_labels,
+    number_pairs,
+    sort_by_label,
+    sum_block,
+    sum_by,
+)
+from tacit.numeric.order import divide
+from tacit.scratch import ROWS, empty_like, fill, gather, gather_blocks, make_column, release, side_by_side
+from tacit.sparse import each, is_sparse
 
-OUT = -1  # the group of a row that takes no part; the label of a row that never was in a sum
 ALIKE = 2.0  # weights within this ratio share a level
 BLOCK, WIDEST = 1 << 12, 1 << 6  # rows whose losses at all steps stay in a core's own cache, and how many steps may be
 STEPS = 8  # of the power method: a rough direction does
 NARROW = 64  # columns up to which their products are cheaper than the steps over all rows
-# of the largest |h|: where two cuts are equal, a group in which they differ has a sum of 0, of which rounding decides
-# the sign
-NOTHING = 1e-7
+CELLS = 1 << 22  # of rows that are cut in halves in memory; of more, block by block
 
 
 def make_groups(label: I64, absent: I64, kind: I64, least: int) -> I64:
@@ -44,41 +55,52 @@ def make_groups(label: I64, absent: I64, kind: I64, least: int) -> I64:
     `absent` says how many rows of a row's atom are no longer here. An atom is left out if taking it would show a few of
     its rows: those that are absent, or of another kind. Atoms smaller than `least` are put together with neighbours.
     """
-    group = np.full(len(label), OUT, dtype=np.int64)
-    if not len(label):
-        return group
     if least == 1:
-        return np.where(kind >= 0, np.arange(len(label)), OUT)
-    atom, size = _numbered(label)
-    piece, rows = _numbered(_paired(atom, kind))
-    rows = rows[piece]
-    old = label >= 0
-    shows = old & (((rows < size[atom]) & (rows < least)) | ((absent > 0) & ((absent < least) | (rows < least))))
-    barred = np.zeros(len(size), bool)
-    barred[atom[shows]] = True
-    use = (kind >= 0) & ~barred[atom]
-    large = use & (rows >= least)
-    group[large] = _numbered(piece[large])[0]
-    small = np.flatnonzero(use & (rows < least) & old)
-    return _put_together(group, small, atom, kind, least)
+        group = empty_like((label, kind), label.shape, np.int64)
+        for at, (own,) in side_by_side(kind):
+            group[at] = np.where(own >= 0, np.arange(at.start, at.stop), OUT)
+            release(group[at])
+        return group
+    atom, size = number_labels(label)
+    piece = number_pairs(atom, kind)
+    rows = count_labels(piece)[1:]
+    barred, kind_of = np.zeros(len(size), bool), np.full(len(size), OUT, dtype=np.int64)
+    for _, (old, own, part, gone, k) in side_by_side(label, atom, piece, absent, kind):
+        held = rows[part]
+        shows = ((held < size[own]) & (held < least)) | ((gone > 0) & ((gone < least) | (held < least)))
+        barred[own[(old >= 0) & shows]] = True
+        kind_of[own[(old >= 0) & (k >= 0)]] = k[(old >= 0) & (k >= 0)]
+    large = np.zeros(len(rows), bool)
+    for _, (own, part, k) in side_by_side(atom, piece, kind):
+        large[part[(k >= 0) & ~barred[own]]] = True
+    large &= rows >= least
+    number = np.where(large, np.cumsum(large) - 1, OUT)
+    small = _put_together(np.where(barred, OUT, kind_of), size, least, int(large.sum()))
+    return fill(
+        lambda own, part, k: np.where(number[part] >= 0, number[part], np.where(k >= 0, small[own], OUT)),
+        *(atom, piece, kind),
+        dtype=np.int64,
+    )
 
 
-def _put_together(group: I64, small: I64, atom: I64, kind: I64, least: int) -> I64:
-    """Give groups to small atoms, neighbour by neighbour, kind by kind; what is left over of a kind stays out.
+def _put_together(kind: I64, size: I64, least: int, following: int) -> I64:
+    """Return groups for small atoms, neighbour by neighbour, kind by kind; OUT for what is left over of a kind.
 
-    A group of several atoms has fewer than 2 `least` rows, so that nothing will ever split it.
+    A small atom that is not barred has rows of one kind only. A group of several atoms has fewer than 2 `least` rows,
+    so that nothing will ever split it.
     """
-    following = int(group.max(initial=OUT)) + 1
+    group = np.full(len(size), OUT, dtype=np.int64)
+    small = np.flatnonzero((kind >= 0) & (size < least))
     for k in np.unique(kind[small]):
-        rows = small[kind[small] == k]
-        rows = rows[np.argsort(atom[rows], kind="stable")]
-        start, ends = 0, np.append(np.flatnonzero(np.diff(atom[rows])) + 1, len(rows))
-        for end in ends:
-            rest = len(rows) - end
-            absorbs = 0 < rest < least and len(rows) - start < 2 * least  # the last of a kind takes what is left over
+        atoms = small[kind[small] == k]
+        ends = np.cumsum(size[atoms])
+        first, start, rows = 0, 0, int(ends[-1])
+        for i, end in enumerate(ends.tolist()):
+            rest = rows - end
+            absorbs = 0 < rest < least and rows - start < 2 * least  # the last of a kind takes what is left over
             if end - start >= least and not absorbs:
-                group[rows[start:end]] = following
-                following, start = following + 1, end
+                group[atoms[first : i + 1]] = following
+                following, first, start = following + 1, i + 1, end
     return group
 
 
@@ -87,12 +109,14 @@ def combine_labels(label: I64, group: I64) -> I64:
 
     Rows with the same label before and the same group in the run have the same label again.
     """
-    fresh = (label < 0) & (group < 0)
-    return np.where(fresh, OUT, _number_pairs(label, group))
+    number = number_pairs(label, group)
+    return fill(lambda a, b, n: np.where((a < 0) & (b < 0), OUT, n), label, group, number, dtype=np.int64)
 
 
 def count_absent(label: I64, rows: I64) -> I64:
     """Return, for each of these rows, how many rows of its atom are not among them; 0 for rows of no atom."""
+    if len(rows) == len(label):
+        return np.zeros(len(rows), dtype=np.int64)
     own = label[rows] + 1
     gone = np.bincount(label + 1)[own] - np.bincount(own, minlength=int(label.max(initial=OUT)) + 2)[own]
     return np.where(own > 0, gone, 0).astype(np.int64)
@@ -105,28 +129,33 @@ def merge_labels(label: I64, rows: I64, after: I64, summed: Flags) -> I64:
     of its own for that part. All others stay as they are.
     """
     before = label[rows]
-    number, size = _numbered(before)
-    pieces, _ = _numbered(_paired(before, after))
+    number, size = number_labels(before)
+    pieces = number_pairs(before, after)
     split = np.bincount(number[np.unique(pieces, return_index=True)[1]], minlength=len(size)) > 1
     apart = (before < 0) | split[number] | ((count_absent(label, rows) > 0) & summed)
     part = np.zeros(len(label), dtype=np.int64)
     part[rows] = np.where(apart, after + 1, 0)
     ever, merged = (label >= 0) | (part > 0), np.full(len(label), OUT, dtype=np.int64)
-    merged[ever] = _numbered(_paired(label[ever], part[ever]))[0]  # in the order of before
+    merged[ever] = number_pairs(label[ever], part[ever])  # in the order of before
     return merged
 
 
-def refine_cells(cell: I64, rows: I64, kind: I64 | None = None) -> I64:
-    """Return the cells after a run on these rows: rows of a cell were in the same runs, and are of the same kind."""
-    uses = np.full(len(cell), OUT, dtype=np.int64)
-    uses[rows] = 0 if kind is None else kind[rows]
+def refine_cells(cell: I64, rows: I64 | None, kind: I64 | None = None) -> I64:
+    """Return the cells after a run on these rows, or on all: rows of a cell were in the same runs, and are of one kind.
+
+    A row whose kind is OUT was not in the run.
+    """
+    if rows is None:
+        uses = make_column(cell, len(cell), 0, np.int64) if kind is None else kind
+    else:
+        uses = np.full(len(cell), OUT, dtype=np.int64)
+        uses[rows] = 0 if kind is None else kind[rows]
     return combine_labels(cell, uses)
 
 
-def smallest_cell(cell: I64, rows: I64) -> int:
-    """Return the size of the smallest cell after a run on these rows; 0 if all runs were on the same rows."""
-    after = refine_cells(cell, rows)
-    sizes = np.bincount(after[after >= 0])
+def smallest_cell(cell: I64, rows: I64 | None) -> int:
+    """Return how many rows the smallest cell has after a run on these rows, or on all; 0 if all runs were on them."""
+    sizes = count_labels(refine_cells(cell, rows))[1:]
     sizes = sizes[sizes > 0]
     return int(sizes.min()) if len(sizes) > 1 else 0
 
@@ -137,21 +166,20 @@ def tell_apart(label: I64, part: I64, kind: I64, least: int) -> I64:
     Sums over single parts are then sums over whole atoms. Rows that never were in a sum get a label if enough rows of
     their class and part are like them.
     """
-    piece, size = _numbered(_paired(_paired(label, part), kind))
-    atom, atoms = _numbered(label)
+    piece, size = number_labels(number_pairs(number_pairs(label, part), kind))
+    atom, atoms = number_labels(label)
     small = np.zeros(len(atoms), bool)
     small[atom[(size[piece] < least) & (label >= 0)]] = True
     stays = small[atom] | (size[piece] < least)
-    found = _numbered(_paired(label, np.where(stays, OUT, piece)))[0]
+    found = number_pairs(label, np.where(stays, OUT, piece))
     return np.where((label < 0) & stays, OUT, found)
 
 
 def refine_groups(group: I64, part: I64) -> I64:
     """Return the groups split by `part`, a number for every row; rows that take no part stay out."""
-    use = group >= 0
-    found = np.full(len(group), OUT, dtype=np.int64)
-    found[use] = _numbered(_paired(group[use], part[use]))[0]
-    return found
+    number = number_pairs(group, fill(lambda own, p: np.where(own >= 0, p, OUT), group, part, dtype=np.int64))
+    out = int(any((own < 0).any() for _, (own,) in side_by_side(group)))  # all of them are one pair, the first
+    return fill(lambda own, n: np.where(own >= 0, n - out, OUT), group, number, dtype=np.int64)
 
 
 def levels(group: I64, weight: F64, least: int) -> tuple[I64, F64]:
@@ -226,64 +254,6 @@ def deal_stages(group: I64, shares: tuple[float, ...], least: int, draw: np.rand
     return stage
 
 
-def round_to_groups(group: I64, h: F64, least: int, slack: float, fresh: int) -> tuple[Flags, I64]:
-    """Return a union of groups, each row of which is marked, and the groups after the splits (2) that it needs by (3).
-
-    Pieces that are split off get the numbers `fresh`, `fresh` + 1, ...
-    """
-    use = group >= 0
-    if use.all():
-        return _round_all(group, h, least, slack, fresh)
-    marked, finer = np.zeros(len(group), bool), group.copy()
-    marked[use], finer[use] = _round_all(group[use], h[use], least, slack, fresh)
-    return marked, finer
-
-
-def _round_all(own: I64, h: F64, least: int, slack: float, fresh: int) -> tuple[Flags, I64]:
-    """Return the same of rows that all are in a group."""
-    size = np.bincount(own)
-    if size.max(initial=0) <= 1:  # every row is a group of its own
-        return h > 0.0, own
-    total, above = _per(own, h), _per(own, np.maximum(h, 0.0))
-    tiny = NOTHING * float(np.abs(h).max()) if least > 1 else 0.0
-    violating = np.bincount(own[h > tiny], minlength=len(size))
-    whole = np.maximum(total, 0.0)
-    marked = (total > tiny)[own]
-    mixed = np.flatnonzero((size >= 2 * least) & (violating > 0) & (violating < size))
-    lacking = float(above.sum() - whole.sum())
-    if least == 1 or not len(mixed) or lacking <= slack:
-        return marked, own
-    k = np.clip(violating[mixed], least, size[mixed] - least)
-    top = _largest(own, h, mixed, k, tiny)
-    gain = (_per(own, np.where(top, h, 0.0)) - whole)[mixed]  # (2)
-    best = np.argsort(-gain, kind="stable")
-    best = best[gain[best] > tiny]
-    needed = 1 + int(np.searchsorted(np.cumsum(gain[best]), lacking - slack))  # (3)
-    taken = np.full(len(size), -1, dtype=np.int64)
-    taken[mixed[best[:needed]]] = np.arange(len(best[:needed]))
-    number = taken[own]
-    split = number >= 0
-    return np.where(split, top, marked), np.where(split & top, fresh + number, own)
-
-
-def _largest(own: I64, h: F64, groups: I64, k: I64, tiny: float) -> Flags:
-    """Return which rows have one of the k largest h of their group, for these groups; other rows are not looked at.
-
-    Most groups have k rows above `tiny`, and these are they: only the others are sorted.
-    """
-    top = h > tiny
-    counts = np.zeros(int(own.max()) + 1, dtype=np.int64)
-    counts[groups] = np.where(np.bincount(own, top, minlength=len(counts))[groups] == k, 0, k)
-    uneven = np.flatnonzero(counts[own])
-    by_size = uneven[np.argsort(-h[uneven], kind="stable")]
-    narrow = np.min_scalar_type(len(counts))  # NumPy sorts short numbers by their digits
-    order = by_size[np.argsort(own[by_size].astype(narrow), kind="stable")]
-    first = np.flatnonzero(np.diff(own[order], prepend=OUT))
-    rank = np.arange(len(order)) - np.repeat(first, np.diff(first, append=len(order)))
-    top[order] = rank < counts[own[order]]
-    return top
-
-
 def split_by_place(group: I64, X: F64, least: int, pieces: int) -> I64:
     """Return the groups cut in halves until each is below `pieces` times `least` rows.
 
@@ -292,35 +262,66 @@ def split_by_place(group: I64, X: F64, least: int, pieces: int) -> I64:
     """
     if least == 1:
         return group
-    group, following = group.copy(), int(group.max(initial=OUT)) + 1
-    order = np.argsort(group, kind="stable")
-    whole = np.split(order, np.flatnonzero(np.diff(group[order])) + 1)
-    waiting = [rows for rows in whole if len(rows) and group[rows[0]] >= 0]
+    size = count_labels(group)[1:]
+    order, ends = sort_by_label(group, size), np.cumsum(size)
+    group, following = fill(lambda own: own, group, dtype=np.int64), len(size)
+    waiting: list[tuple[I64, F64 | None]] = [(order[end - n : end], None) for end, n in zip(ends, size, strict=True)]
     while waiting:
-        rows = waiting.pop()
+        rows, cells = waiting.pop()
         if len(rows) < pieces * least:
             continue
-        own = X[rows]
-        rows = rows[np.argsort(own @ _widest(own), kind="stable")]
-        near, far = rows[: len(rows) // 2], rows[len(rows) // 2 :]
-        group[far] = following
+        if cells is None and (is_sparse(X) or len(rows) * X.shape[1] <= CELLS):
+            cells = gather(X, rows)
+        near, far = _halve_blocks(X, rows) if cells is None else _halve(cells, rows)
+        for _, (some,) in side_by_side(far[0], rows=ROWS):
+            group[some] = following
+            release(group)
         following += 1
         waiting += [near, far]
     return group
 
 
-def _widest(X: F64) -> F64:
-    """Return the direction in which rows differ most, by a few steps of the power method.
+def _halve(cells: F64, rows: I64) -> tuple[tuple[I64, F64], tuple[I64, F64]]:
+    """Return rows and their cells in two halves."""
+    order = np.argsort(cells @ _widest(lambda: [cells], len(cells)), kind="stable")
+    low, high = order[: len(rows) // 2], order[len(rows) // 2 :]
+    return (rows[low], cells[low]), (rows[high], cells[high])
 
-    It starts at the column that differs most.
+
+def _halve_blocks(X: F64, rows: I64) -> tuple[tuple[I64, None], tuple[I64, None]]:
+    """Return rows that are too many for memory in two halves, each in their old order."""
+    direction, value = _widest(lambda: gather_blocks(X, rows), len(rows)), empty_like(rows, rows.shape, np.float64)
+    start = 0
+    for cells in gather_blocks(X, rows):
+        value[start : start + len(cells)] = cells @ direction
+        start += len(cells)
+        release(value)
+    low, high = divide(rows, value, len(rows) // 2)
+    return (low, None), (high, None)
+
+
+def _widest(blocks: Callable[[], Iterable[F64]], count: int) -> F64:
+    """Return the direction in which so many rows differ most, by a few steps of the power method.
+
+    It starts at the column that differs most. Rows come in blocks, as often as they are asked for.
     """
-    centred, direction = X - X.mean(axis=0), np.zeros(X.shape[1])
-    direction[np.argmax(np.einsum("ij,ij->j", centred, centred))] = 1.0
-    scatter = centred.T @ centred if X.shape[1] <= NARROW else None
+    mean = _total(X.sum(axis=0) for X in blocks()) / count
+
+    def centred() -> Iterator[F64]:
+        narrow = len(mean) <= NARROW
+        return ((X.toarray() if narrow and is_sparse(X) else X) - mean for X in blocks())
+
+    direction = np.zeros(len(mean))
+    direction[np.argmax(_total(each(off, np.square).sum(axis=0) for off in centred()))] = 1.0
+    scatter = _total(off.T @ off for off in centred()) if len(mean) <= NARROW else None
     for _ in range(STEPS):
-        direction = centred.T @ (centred @ direction) if scatter is None else scatter @ direction
+        direction = _total(off.T @ (off @ direction) for off in centred()) if scatter is None else scatter @ direction
         direction /= max(float(np.linalg.norm(direction)), np.finfo(np.float64).tiny)
     return direction
+
+
+def _total(parts: Iterable[F64]) -> F64:
+    return reduce(np.add, parts)
 
 
 def split_by_value(group: I64, value: F64, least: int, close: float) -> I64:
@@ -341,8 +342,8 @@ def split_by_value(group: I64, value: F64, least: int, close: float) -> I64:
 
 def group_means(group: I64, values: F64) -> F64:
     """Return for every row the mean of its group, column by column."""
-    own, size = _numbered(group)
-    return np.stack([(_per(own, column) / size)[own] for column in values.T], axis=1) if len(group) else values
+    own, size = number_labels(group)
+    return np.stack([(sum_by(own, column, len(size)) / size)[own] for column in values.T], axis=1)
 
 
 def upper_losses(group: I64, h: F64, ahead: F64, weight: F64, steps: F64) -> F64:
@@ -350,69 +351,40 @@ def upper_losses(group: I64, h: F64, ahead: F64, weight: F64, steps: F64) -> F64
 
     Rows of a group have one weight. Groups are numbered from 0 on without large gaps.
     """
-    use = group >= 0
-    own, start, size = group[use], h[use], np.bincount(group[use])
-    held, slope = np.flatnonzero(size), ahead[use] - start
+    size = count_labels(group)[1:]
     if size.max(initial=0) == 1:
-        return losses_along(start, slope, weight[use], steps)
-    terms = (weight[use], start, slope, start * start, start * slope, slope * slope)
-    n, heavy, S0, S1, Q0, Q1, Q2 = (each[held, None] for each in (size, *(_per(own, v) for v in terms)))
+        return _single_losses(group, h, ahead, weight, steps)
+    sums = np.zeros((6, len(size)))
+    for _, (own, start, stop, w) in side_by_side(group, h, ahead, weight):
+        slope = stop - start
+        terms = (w, start, slope, start * start, start * slope, slope * slope)
+        sums += [sum_block(len(size), own, v) for v in terms]
+    held = np.flatnonzero(size)
+    n, heavy, S0, S1, Q0, Q1, Q2 = (each[held, None] for each in (size, *sums))
     S, Q = S0 + steps * S1, Q0 + 2.0 * steps * Q1 + steps**2 * Q2
     length = np.where(n == 1, np.abs(S), np.sqrt(np.maximum(n * Q, S * S)))
     found: F64 = (heavy / n * (S + length)).sum(axis=0) / 2.0
     return found
 
 
+def _single_losses(group: I64, h: F64, ahead: F64, weight: F64, steps: F64) -> F64:
+    """Return the same of rows that are a group each."""
+    found = np.zeros(len(steps))
+    for _, (own, start, stop, w) in side_by_side(group, h, ahead, weight):
+        use = own >= 0
+        found += losses_along(start[use], (stop - start)[use], w[use], steps)
+    return found
+
+
 def losses_along(h: Held, slope: Held, weight: Held, steps: F64, device: Device = CPU) -> F64:
-    """Return the sum of the losses of single rows at every step from h along the slope, block by block."""
-    found, there = np.zeros(len(steps)), device.put(steps)
-    block = max(BLOCK, device.block // WIDEST)
+    """Return the sum of the losses of single rows at every step from h along the slope, block by block.
+
+    Where h has columns there is a line of losses for each.
+    """
+    found, there = np.zeros((*h.shape[1:], len(steps))), device.put(steps)
+    block = max(1, max(BLOCK, device.block // WIDEST) // max(1, math.prod(h.shape[1:])))
     for i in range(0, h.shape[0], block):
         some = slice(i, min(i + block, h.shape[0]))
-        ahead = h[some][:, None] + slope[some][:, None] * there
-        found += device.get(weight[some] @ positive_part(ahead, device.xp))
+        ahead = positive_part(h[some][..., None] + slope[some][..., None] * there, device.xp)
+        found += device.get(weight[some] @ device.xp.reshape(ahead, (ahead.shape[0], -1))).reshape(found.shape)
     return found
-
-
-def _per(own: I64, values: F64) -> F64:
-    found: F64 = np.bincount(own, values).astype(np.float64)
-    return found
-
-
-def _paired(first: I64, second: I64) -> I64:
-    """Return one number for each pair of numbers from OUT on, in the order of the first, then of the second."""
-    return (first + 1) * (int(second.max(initial=OUT)) + 2) + second + 1
-
-
-def _number_pairs(first: I64, second: I64) -> I64:
-    """Return pairs of numbers from OUT on as 0, 1, ..., in the order of the first, then of the second.
-
-    Nothing is sorted where pairs are in order already, as of single rows. Where most rows with the same first number
-    have the same second one too, as in a run, only the others are.
-    """
-    width = int(second.max(initial=OUT)) + 2
-    pair = (first + 1) * width + second + 1
-    if (pair[1:] >= pair[:-1]).all():
-        return np.cumsum(np.diff(pair, prepend=pair[:1]) > 0)
-    usual = np.full(int(first.max(initial=OUT)) + 2, OUT - 1, dtype=np.int64)
-    usual[first + 1] = second
-    odd = np.flatnonzero(second != usual[first + 1])
-    held = np.flatnonzero(usual >= OUT)
-    known, other = held * width + usual[held] + 1, pair[odd]
-    pairs, number = _distinct(np.concatenate([known, other])), np.empty(len(usual), dtype=np.int64)
-    number[held] = np.searchsorted(pairs, known)
-    found: I64 = number[first + 1]
-    found[odd] = np.searchsorted(pairs, other)
-    return found
-
-
-def _distinct(numbers: I64) -> I64:
-    """Return the numbers in their order, each once; sorted, which is faster here than NumPy's table of hashes."""
-    found = np.sort(numbers)
-    return found[np.append(True, found[1:] != found[:-1])] if len(found) else found
-
-
-def _numbered(label: I64) -> tuple[I64, I64]:
-    """Return labels as 0, 1, ..., in their order, and how many rows have each."""
-    _, number, size = np.unique(label, return_inverse=True, return_counts=True)
-    return number.ravel(), size

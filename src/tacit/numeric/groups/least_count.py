@@ -24,7 +24,8 @@ import math
 
 import numpy as np
 
-from tacit.arrays import F64
+from tacit.arrays import F64, I64
+from tacit.sparse import Sparse, is_sparse
 
 FLOOR = 5  # rows that every sum is over, whatever its numbers tell
 MARGIN = 1.25
@@ -36,11 +37,20 @@ CAP = 1000  # features of a map whose size is left open: the map costs their squ
 def unknowns(X: F64, features: float) -> float:
     """Return how many unknowns a row is by (3), of which so many features are opened; at least one."""
     rows = X[:SAMPLE]
-    counts = np.array([len(np.unique(column)) for column in rows.T])
+    counts = _count_sparse(rows) if is_sparse(rows) else np.array([len(np.unique(column)) for column in rows.T])
     many = (2 * counts >= len(rows)) | (counts >= MANY)  # values that hardly repeat are many
     few = counts[~many & (counts > 1)]
     listed = float(np.log(few).sum()) - math.log(max(1.0, features))
     return max(1.0, float(many.sum()) + min(float(len(few)), max(0.0, listed)))
+
+
+def _count_sparse(rows: Sparse) -> I64:
+    """Return how many values each column has; 0 is one of them where a cell is not kept, whatever it is less."""
+    order = np.lexsort((rows.values, rows.columns))
+    column, value = rows.columns[order], rows.values[order]
+    new = np.append(True, (np.diff(column) != 0) | (np.diff(value) != 0))[: len(column)]
+    kept = np.bincount(column, minlength=rows.width)
+    return np.bincount(column[new], minlength=rows.width) + (kept < len(rows))
 
 
 def count_left(told: float) -> float:

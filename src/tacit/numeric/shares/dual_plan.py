@@ -1,28 +1,23 @@
 """How the dual of an SVM is solved in shares: every number that is public before a run begins.
 
-With beta = y a / C the equality constraint is public, and the box is one wide:
+With beta = c / C, of classes c = y a, the equality constraint is public, and so is how wide the box is:
 
-    min  1/2 beta'K beta - (y / C)'beta,     1'beta = 0,     l <= beta <= u,     u = [y = 1],  l = u - 1             (1)
+    min  1/2 beta'K beta - (y / C)'beta + h(beta),     1'beta = 0                                                    (1)
 
-K has a diagonal whose mean is at most 1 (a kernel is divided by a number, and C multiplied with it). Douglas and
-Rachford's iteration with P = I - 11'/n and Z = rho (PKP + rho I)^-1, from t = z = 0:
+h is 0 in the box of beta and infinite outside; with numbers it has (epsilon / C) |beta|_1 too (`losses`). y is 1 or
+-1, or a number of size 1 at most (targets are divided by a number, and so is C). K has a diagonal whose mean is at most
+1 (a kernel is divided by a number, and C multiplied with it). Douglas and Rachford's iteration with P = I - 11'/n and
+Z = rho (PKP + rho I)^-1, from t = z = 0:
 
-    q = 2 z - t + y / (rho C),     a = Z q - mean(q),     t += 15/8 (a - z),     z = clip(t, l, u)                   (2)
+    q = 2 z - t + y / (rho C),     a = Z q - mean(q),     t += 15/8 (a - z),     z of t (`losses`)                   (2)
 
 beta = a of the last one, and the bias is C (rho mean(q) - mean(K beta)). With the linear kernel q
 goes on turning around its end: there a is of the mean of the last q.
 
-No value leaves its window. The iteration comes no further from its end t* than it began, so that |t| <= 2 |t*|, and
+No value leaves its window. The iteration comes no further from its end t* than it began, so that |t| <= 2 |t*|. There
+rho (t* - beta) = y / C - K beta - b / C, the slopes g of `losses`, so that
 
-    |t*| <= sqrt(n) + (|PK beta| + sqrt(n) / C) / rho,     |PK beta| <= sqrt(n) sqrt(beta'K beta) <= n / sqrt(C)     (3)
-
-since no eigenvalue of K is above its trace, n at most, and at the end beta'K beta <= y'beta / C <= n / C.
-
-With class weights the box is w_i <= 1 wide, l = -[y = -1] w, and w is in shares. Then
-
-    clip(t, l, l + w) = l + max(t - l, 0) - max(t - l - w, 0)                                                        (4)
-
-where max(v, 0) is a clip in units that no v reaches: as many rounds, and twice the values.
+    |t| <= 2 (sqrt(n) + |g| / rho),          |mean(q)| <= 2 + |t| / sqrt(n) + 1 / (rho C)                       (3), (4)
 """
 
 from __future__ import annotations
@@ -32,6 +27,7 @@ from dataclasses import dataclass, replace
 
 from tacit.errors import LocalError
 from tacit.numeric.shares.clipping import Window
+from tacit.numeric.shares.losses import HINGE, Loss
 from tacit.numeric.shares.squares import ERROR, LEAST, Squares, choose_squares
 
 K_BITS = 30  # after the point, of a kernel and of its powers
@@ -40,12 +36,13 @@ WORD = 64
 RELAX = 15  # eighths
 Z_BITS = 20  # at least, of the resolvent
 ROW_BITS = 24  # of the mean of a row of K, and of K in an answer
-ABOVE, FINE = 3, 11  # bits before the point, and of a digit, of (4)
+ABOVE, FINE = 3, 11  # bits before the point, and of a digit, of maxima
 MOST_ROUNDS = 2000
 RIDGE = 1.0  # at most, of the linear kernel
-STEEPEST = 2.0**19  # kappa of the linear kernel, at most
+STEEP, STEEPEST = 2.0**14, 2.0**19  # kappa at most; of the linear kernel, where squares are improved
 RELATIVE = 3e-2  # error of R of the linear kernel, before Newton's step
 WIDE = 11  # bits of a window from which on tables of two digits are smaller
+OFF = 0.02  # of half the range of targets: the most that rounded squares may move the answers of a regression
 BIAS = 2.0 ** (62 - ROW_BITS - Q_BITS - 2)  # the size that a bias over C, or rho q, does not reach
 
 
@@ -91,7 +88,8 @@ class DualPlan:
     """How many records and problems, what errors cost, and what follows from it.
 
     rho: the ridge of (2). squares: how Z is made. scale, shift: of p_0 (`choose_whole`, `choose_narrow`). window: of
-    t - l. rounds: how often (2) is done. averaged: beta is of the mean of the last 2^averaged q. doubled: (4) is used.
+    t - e_j. rounds: how often (2) is done. averaged: beta is of the mean of the last 2^averaged q. loss: of what errors
+    cost.
     """
 
     n: int
@@ -104,42 +102,61 @@ class DualPlan:
     window: Window
     rounds: int
     averaged: int
-    doubled: bool = False
+    loss: Loss = HINGE
 
     @property
     def clipping(self) -> Window:
-        """Where the point is while values are clipped: for (4) so far up that none of them reaches 1."""
+        """Where the point is while values are clipped: for maxima so far up that none of them reaches 1."""
         window = self.window
-        return Window(WORD, ABOVE, Q_BITS + window.I - ABOVE, FINE) if self.doubled else window
+        return Window(WORD, ABOVE, Q_BITS + window.I - ABOVE, FINE) if self.loss.unbounded else window
 
     @property
     def z_bits(self) -> int:
         """How many bits after the point Z has."""
-        return self.window.G - 3 - Q_BITS
+        return count_z_bits(self.window)
 
 
-def plan_dual(n: int, problems: int, C: float, kernel: Spectrum = RBF, *, weighted: bool = False) -> DualPlan:
+def plan_dual(n: int, problems: int, C: float, kernel: Spectrum = RBF, loss: Loss = HINGE) -> DualPlan:
     """Return the plan; refuse what would not fit."""
+    wanted = loss.choose_ridge(C, kernel.ridge)
+    least = 2.0 ** next_exponent(kernel.peak) / STEEPEST if kernel.narrow else n / STEEP
     unit = n / 2**ROW_BITS  # of rho, so that what the bias takes of it is exact
-    least = 2.0 ** next_exponent(kernel.peak) / STEEPEST if kernel.narrow else 0.0
-    rho = unit * max(1, round(max(kernel.ridge * C**-0.4, least) / unit))
-    squares, scale, shift = (choose_narrow if kernel.narrow else choose_whole)(n, rho, kernel.peak)
-    reach = 2.0 * (math.sqrt(n) + (n / math.sqrt(C) + math.sqrt(n) / C) / rho) + 2.0
-    before = max(ABOVE, math.ceil(math.log2(reach)) + 1)
-    before += (ABOVE - 1) * weighted
-    window = Window(WORD, before, Q_BITS, lower=before // 2 if before >= WIDE else 0)
-    rounds = choose_rounds(n, C, kernel)
-    if rounds > MOST_ROUNDS:
-        raise LocalError(f"C={C:g} with {n} records would take {rounds} iterations in shares: lower C, or use PanSVC")
-    plan = DualPlan(n, problems, C, rho, squares, scale, shift, window, rounds, kernel.averaged, weighted)
-    if plan.z_bits < Z_BITS and kernel.narrow and kernel.ridge < RIDGE:
-        return plan_dual(n, problems, C, replace(kernel, ridge=2 * kernel.ridge), weighted=weighted)
-    if plan.z_bits < Z_BITS or reach * rho >= BIAS:
+    rho = unit * max(1, round(max(wanted, least) / unit))
+    reach = 2.0 * (math.sqrt(n) + loss.bound_slopes(n, C) / rho)  # (3)
+    window = choose_window(reach + loss.bound_edges(rho, C) + 1.0, loss)
+    if count_z_bits(window) < Z_BITS and kernel.narrow and kernel.ridge < RIDGE:
+        return plan_dual(n, problems, C, replace(kernel, ridge=2 * kernel.ridge), loss)
+    if count_z_bits(window) < Z_BITS or rho * (2.0 + reach / math.sqrt(n)) + 1.0 / C >= BIAS:  # (4)
         raise LocalError(
             f"C={C:g} with {n} records can reach {reach:.3g}, which leaves no room in 64 bits: use a larger C, or fewer"
             " records"
         )
-    return plan
+    check_exact(n, C, kernel, loss)
+    rounds = choose_rounds(n, C, kernel, math.sqrt(max(1.0, least / wanted)))
+    if rounds > MOST_ROUNDS:
+        raise LocalError(f"C={C:g} with {n} records would take {rounds} iterations in shares: lower C, or use PanSVC")
+    squares, scale, shift = (choose_narrow if kernel.narrow else choose_whole)(n, rho, kernel.peak)
+    return DualPlan(n, problems, C, rho, squares, scale, shift, window, rounds, kernel.averaged, loss)
+
+
+def choose_window(reach: float, loss: Loss) -> Window:
+    """Return a window that no value of this size leaves."""
+    before = max(ABOVE, math.ceil(math.log2(reach)) + 1) + (ABOVE - 1) * loss.unbounded
+    return Window(WORD, before, Q_BITS, lower=before // 2 if before >= WIDE else 0)
+
+
+def count_z_bits(window: Window) -> int:
+    """Return how many bits after the point Z has: t has three more than a product of Z with q."""
+    return window.G - 3 - Q_BITS
+
+
+def check_exact(n: int, C: float, kernel: Spectrum, loss: Loss) -> None:
+    """Refuse a regression whose answers would be off by more than `OFF`: entries of p_0 have `K_BITS`."""
+    if loss.numbers and not kernel.narrow and C * n**2 * 2.0**-K_BITS > OFF:
+        raise LocalError(
+            f"C={C:g}, over half the range of the targets, is too large with {n} records: shares would be off by more"
+            f" than {OFF:.0%} of it; lower C, or take fewer records"
+        )
 
 
 def choose_whole(n: int, rho: float, peak: float) -> tuple[Squares, int, int]:
@@ -176,7 +193,7 @@ def check_answers(n: int, largest: float, C: float) -> None:
         raise LocalError(f"decision values could reach {reach * C:.3g}, too large for shares: scale the records")
 
 
-def choose_rounds(n: int, C: float, kernel: Spectrum = RBF) -> int:
-    """Return how often (2) is done: more for more records, and for dearer errors."""
+def choose_rounds(n: int, C: float, kernel: Spectrum = RBF, slower: float = 1.0) -> int:
+    """Return how often (2) is done: more for more records, for dearer errors, and where rho is larger than wanted."""
     more = math.sqrt(max(1.0, n / kernel.records)) * math.sqrt(math.sqrt(max(1.0, C / kernel.price)))
-    return round(kernel.rounds * more)
+    return round(kernel.rounds * more * slower)

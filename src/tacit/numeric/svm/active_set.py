@@ -18,6 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg.lapack import dgesv
 
 from tacit.arrays import F64, Flags
 
@@ -25,6 +26,7 @@ from tacit.arrays import F64, Flags
 RIDGE, FLOOR = 1e-11, 1e-13  # of a variable's own curvature; where it has none
 SLACK = 1e-11
 NOTHING = 1e-12
+CLOSE = 1e-9  # how far (2) may be from solved
 STEPS = 1000
 
 
@@ -41,7 +43,8 @@ def solve(H: F64, c: F64, E: F64, r: F64, x: F64, free: Flags) -> Solved:
     """Solve (1) from a feasible x whose entries outside `free` are zero."""
     cost, size = _largest(c), _largest(r)
     unit = size / np.sqrt(np.maximum(H.diagonal() * (size / cost), 1.0))
-    rows = np.array([_largest(row) for row in E * unit])
+    rows = np.abs(E * unit).max(axis=1)
+    rows[rows == 0.0] = 1.0
     scaled = H * (unit[:, None] * unit / (cost * size)), c * unit / (cost * size), E * unit / rows[:, None], r / rows
     found = _solve_scaled(*scaled, x / unit, free.copy())
     return Solved(found.x * unit, found.free, found.multipliers * (cost * size) / rows)
@@ -52,57 +55,66 @@ def _largest(values: F64) -> float:
 
 
 def _solve_scaled(H: F64, c: F64, E: F64, r: F64, x: F64, free: Flags) -> Solved:
-    ridge = RIDGE * H.diagonal() + FLOOR
+    n, ridge = len(c), RIDGE * H.diagonal() + FLOOR
+    K, right = _lay_out(H, E, ridge), np.concatenate([c, r])
+    equalities = np.arange(n, len(right))
     multipliers = np.zeros(len(r))
     for _ in range(STEPS):
-        at = np.flatnonzero(free)
-        before = x[at]
-        target, multipliers = _equality(H[at[:, None], at], c[at] + ridge[at] * before, E[:, at], r, ridge[at])
-        blocked = _towards(x, at, target)
+        at = free.nonzero()[0]
+        before, held = x[at], ridge[at]
+        both = np.concatenate([at, equalities])
+        asked = right[both]
+        asked[: len(at)] += held * before
+        found = _equality(K[both[:, None], both], asked, len(at))
+        target, multipliers = found[: len(at)], found[len(at) :]
+        blocked = _towards(x, at, before, target)
         if blocked is not None:
             free[blocked] = False
             continue
-        if np.any(ridge[at] * np.abs(x[at] - before) > SLACK):
+        if (held * np.abs(x[at] - before)).max(initial=0.0) > SLACK:
             continue  # the ridge holds it back from afar, not from here
         price = H @ x - c + multipliers @ E
         price[at] = 0.0
-        worst = int(np.argmin(price))
+        worst = int(price.argmin())
         if price[worst] > -SLACK:
             break
         free[worst] = True
     return Solved(x, free, multipliers)
 
 
-def _towards(x: F64, at: NDArray[np.intp], target: F64) -> int | None:
-    """Move x to the target as far as it stays non-negative, and return which variable stopped it."""
-    step = target - x[at]
-    falling = target < -NOTHING  # a variable that an equality holds at zero must stay free, or it is freed for ever
-    reach = np.full(len(at), np.inf)
-    reach[falling] = x[at][falling] / -step[falling]
-    first = int(np.argmin(reach))
-    if reach[first] >= 1.0:
-        x[at] = np.maximum(target, 0.0)
-        return None
-    x[at] = np.maximum(x[at] + reach[first] * step, 0.0)
-    x[at[first]] = 0.0
-    return int(at[first])
-
-
-def _equality(H: F64, c: F64, E: F64, r: F64, ridge: F64) -> tuple[F64, F64]:
-    """Return x and m of the linear system (2)."""
-    n, k = len(c), len(r)
-    K = np.zeros((n + k, n + k))
-    diagonal = K.reshape(-1)[:: n + k + 1]
+def _lay_out(H: F64, E: F64, ridge: F64) -> F64:
+    """Return the matrix of (2) with all variables free."""
+    n = len(H)
+    K = np.zeros((n + len(E), n + len(E)))
     K[:n, :n], K[:n, n:], K[n:, :n] = H, E.T, E
-    diagonal[:n] += ridge
-    diagonal[n:] = ~E.any(axis=1)  # an equality of none of these variables costs nothing
-    right = np.concatenate([c, r])
-    try:
-        found = np.linalg.solve(K, right)
-        close = 1e-9 * max(1.0, np.abs(found).max())
-        sound = bool(np.all(np.isfinite(found))) and np.abs(K @ found - right).max() <= close
-    except np.linalg.LinAlgError:
-        sound = False
-    if not sound:  # as many free variables as equalities, or fewer: take the smallest solution
-        found = np.linalg.lstsq(K, right, rcond=1e-13)[0]
-    return found[:n], found[n:]
+    K.reshape(-1)[: n * (n + len(E)) : n + len(E) + 1] += ridge
+    return K
+
+
+def _towards(x: F64, at: NDArray[np.intp], before: F64, target: F64) -> int | None:
+    """Move x to the target as far as it stays non-negative, and return which variable stopped it."""
+    falling = (target < -NOTHING).nonzero()[
+        0
+    ]  # one that an equality holds at zero must stay free, or it is freed for ever
+    if len(falling):
+        reach = before[falling] / (before[falling] - target[falling])
+        first = int(reach.argmin())
+        if reach[first] < 1.0:
+            x[at] = np.maximum(before + reach[first] * (target - before), 0.0)
+            x[at[falling[first]]] = 0.0
+            return int(at[falling[first]])
+    x[at] = np.maximum(target, 0.0)
+    return None
+
+
+def _equality(K: F64, right: F64, n: int) -> F64:
+    """Return x and m of the linear system (2) of n variables."""
+    lone = ~K[n:, :n].any(axis=1)
+    if lone.any():  # an equality of none of these variables costs nothing
+        K[n:, n:] += np.diag(lone)
+    found: F64
+    *_, found, singular = dgesv(K.T, right)  # K is symmetric, and LAPACK reads columns
+    if singular or not np.abs(K @ found - right).max() <= CLOSE * max(1.0, np.abs(found).max()):
+        # as many free variables as equalities, or fewer: take the smallest solution
+        found = np.asarray(np.linalg.lstsq(K, right, rcond=1e-13)[0], dtype=np.float64)
+    return found

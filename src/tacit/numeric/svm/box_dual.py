@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 from tacit.arrays import F64
-from tacit.scratch import blocks, rows_at_once
+from tacit.scratch import blocks, release, rows_at_once
 
 NOTHING = np.empty((0, 0))
 SWEEPS = 200  # at most, of one call: the next one goes on from there
@@ -38,15 +38,18 @@ FLAT = 1e-12  # a curvature that is none
 def descend(U: F64, E: F64, y: F64, cap: F64, q: F64, theta: F64, own: F64, lam: F64, *, tol: float, seed: int) -> int:
     """Solve (1) in place: lam, theta and own, which must satisfy (2); return the number of sweeps.
 
-    Ends when no gradient points into the box by more than `tol`. The order is drawn from `seed`, which is no secret.
+    Ends when no gradient points into the box by more than `tol`. The order is drawn from `seed`, which is no secret. A
+    row whose y is 0 has a box of 0.
     """
     if len(U) <= rows_at_once(U, BLOCK) or E.size:
-        return int(_compiled()(U, E, y, cap, q, theta, own, lam, tol, SWEEPS, np.uint64(seed)))
+        return int(_compiled()(U, E, y, cap * np.abs(y), q, theta, own, lam, tol, SWEEPS, np.uint64(seed)))
     for turn in range(SWEEPS):
         most = 1
         for at, rows in blocks(U, BLOCK):
-            given = rows, E, y[at], cap[at], q, theta, own, lam[at], tol, FEW_SWEEPS, np.uint64(seed + turn)
+            price = cap[at] * np.abs(y[at])
+            given = rows, E, y[at], price, q, theta, own, lam[at], tol, FEW_SWEEPS, np.uint64(seed + turn)
             most = max(most, int(_compiled()(*given)))
+            release((y[at], cap[at], lam[at]))
         if most == 1:
             return turn + 1
     return SWEEPS

@@ -39,7 +39,7 @@ SAME = Fact(
     "holder",
     "membership",
     "party",
-    "whose records are not those of which other holder, row by row",
+    "which holders' records differ, row by row",
 )
 
 

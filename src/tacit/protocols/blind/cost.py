@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from tacit.choreo import Coordinator, Holder, Roster
 from tacit.choreo.protocol import COLUMNS, Cost, Params, Planned
 from tacit.numeric.shares.clipping import BYTE
-from tacit.numeric.shares.dual_plan import DualPlan, describe_linear, describe_powers, plan_dual
+from tacit.numeric.shares.dual_plan import RBF, DualPlan, describe_linear, describe_powers, plan_dual
+from tacit.numeric.shares.losses import HINGE, INSENSITIVE, WEIGHTED
 from tacit.protocols.blind.cells import SQUARINGS
 from tacit.protocols.blind.kernels import LINEAR, RADIAL
+from tacit.protocols.blind.numbers import half_of
 from tacit.protocols.shares.clip import CUT
 from tacit.protocols.shares.gates import triangle_size
 from tacit.protocols.work import SHARED, SQUARED
@@ -76,13 +78,16 @@ def kernel(entries: int, given: Params, holders: int, cells: int) -> Moved:
 
 
 def guess_plan(n: int, given: Params) -> DualPlan:
-    """Return the plan; what a diagonal will turn out to be is guessed by columns of variance 1."""
-    weighted = given["class_weight"] is not None
+    """Return the plan; what a diagonal will turn out to be is guessed by columns of variance 1, targets likewise."""
+    loss = HINGE if given["class_weight"] is None else WEIGHTED
+    if given["epsilon"] is not None:
+        loss = INSENSITIVE
+    price = given["C"] / half_of(given["target_range"])
     if given["kernel"] == RADIAL:
-        return plan_dual(n, PROBLEMS, given["C"], weighted=weighted)
+        return plan_dual(n, PROBLEMS, price, RBF, loss)
     if given["kernel"] == LINEAR:
-        return plan_dual(n, PROBLEMS, COLUMNS * given["C"], describe_linear(n, 1.0), weighted=weighted)
-    return plan_dual(n, PROBLEMS, given["C"], describe_powers(n, 1.0), weighted=weighted)
+        return plan_dual(n, PROBLEMS, COLUMNS * price, describe_linear(n, 1.0), loss)
+    return plan_dual(n, PROBLEMS, price, describe_powers(n, 1.0), loss)
 
 
 def matrices(rows: int, others: int, columns: int, entries: int) -> Moved:
@@ -91,14 +96,14 @@ def matrices(rows: int, others: int, columns: int, entries: int) -> Moved:
 
 
 def solving(plan: DualPlan) -> Moved:
-    """Return what resolvent, iterations and weights move."""
+    """Return what the targets' mean, the opening of Z and iterations move."""
     size, vector = triangle_size(plan.n), plan.n * plan.problems
-    applied, values = Moved(1, 1, vector, vector), vector * (1 + plan.doubled)
+    applied, values = Moved(1, 1, vector, vector), vector * plan.loss.pieces
     window = plan.clipping
     opened, dealt = values + -(-window.bits // BYTE) * values // WORD, CUT + window.products + sum(window.widths)
     clipped = Moved(2, 1, opened, values * dealt)
     averaged = truncation(vector) * (plan.averaged > 0)
-    return Moved(1, 1, size, 0) + (applied + clipped) * plan.rounds + averaged
+    return truncation(plan.problems) + Moved(1, 1, size, 0) + (applied + clipped) * plan.rounds + averaged
 
 
 def squaring(size: int, levels: int) -> Moved:

@@ -6,13 +6,15 @@ import numpy as np
 
 from tacit.choreo import Holder
 from tacit.choreo.declaration import Number, Parameter
-from tacit.choreo.protocol import SMALL, TABLE, Brought, Declaration, Inputs, Rehearsal, Stage
+from tacit.choreo.protocol import SMALL, TABLE, Brought, Declaration, Inputs, Params, Rehearsal, Stage
 from tacit.protocols.blind.cost import estimate_answers, estimate_training
 from tacit.protocols.blind.kernels import LINEAR
+from tacit.protocols.blind.numbers import half_of
 from tacit.protocols.blind.training import BlindShare, blind_predict, gram_blind
 from tacit.protocols.invented import by_cells
 
 BLIND = "a blind gram model"
+WIDE = 1024.0  # larger than any invented target
 DIVISOR = Parameter("divisor", Number(0, above=True, job_most=2.0**64), "by what the kernel was divided", follows=True)
 TRAINED_ON = Parameter("trained_on", Number(1, whole=True), "how many records the model was trained on", follows=True)
 
@@ -31,10 +33,20 @@ def new_records(stage: Stage) -> Inputs:
     return {**by_cells(stage), "share": (Holder, shares)}
 
 
+def shrink(params: Params) -> Params:
+    """Return what a rehearsal takes instead: a C that suits few records, and a range that holds invented targets."""
+    if params.get("epsilon") is None:
+        return {"C": 1.0}
+    if params.get("target_range") is None:
+        return {"C": 1.0, "epsilon": 0.0}
+    half_of(params["target_range"])
+    return {"C": WIDE, "epsilon": 0.0, "target_range": (-WIDE, WIDE)}
+
+
 GRAM_BLIND = Declaration(
     gram_blind,
     TABLE,
-    Rehearsal(by_cells, lambda _: {"C": 1.0}, estimate_training),
+    Rehearsal(by_cells, shrink, estimate_training),
     leaves=(BLIND,),
     dealt=True,
 )

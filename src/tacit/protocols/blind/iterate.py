@@ -17,10 +17,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from tacit.arrays import U64
-from tacit.choreo import At, Holder, Run, State, choreography
+from tacit.choreo import At, Holder, Run, choreography
 from tacit.numeric.ring.words import Ring
 from tacit.numeric.shares.dual_plan import Q_BITS, RELAX, ROW_BITS, DualPlan
 from tacit.numeric.shares.ring_product import ring_symmetric
+from tacit.protocols.blind.goals import SideShare
 from tacit.protocols.shares.clip import clip
 from tacit.protocols.shares.dealing import Correlation, Dealing, Share, Sizes, Words, deal
 from tacit.protocols.shares.gates import OPENED, open_masked, subtract_mask, triangle_size, truncate
@@ -61,17 +62,6 @@ class Applied(Correlation):
         return (ring_symmetric(kept[0], masks[0].reshape(self.n, self.m)).ravel(),), ()
 
 
-class BoxShare(State):
-    """A holder's share of what is known of the labels, a column for each problem, nothing for records without labels.
-
-    y: 1 or -1. lower, width: l, and w with class weights, with `Q_BITS` after the point.
-    """
-
-    y: U64
-    lower: U64
-    width: U64
-
-
 @dataclass(frozen=True)
 class Opened:
     """D at the holders with their parts of A, and A at the dealer, of (1), as triangles."""
@@ -82,18 +72,18 @@ class Opened:
 
 
 @choreography(opens={Holder: OPENED})
-def iterate(run: Run, dealing: Dealing, matrix: Opened, sides: At[BoxShare], plan: DualPlan) -> At[U64]:
+def iterate(run: Run, dealing: Dealing, matrix: Opened, sides: At[SideShare], plan: DualPlan) -> At[U64]:
     """Return shares of q at the end, the last or the mean of the last, with `Q_BITS` after the point."""
     size = plan.n * plan.problems
     zero = run.local(Holder, no_words, plan.n, plan.problems)
-    s = run.carry(t=zero, z=zero, q=run.local(Holder, first_q, sides, plan), total=zero)
+    s = run.carry(t=zero, z=zero, q=run.local(Holder, first_q, sides), total=zero)
     for j in run.rounds(plan.rounds, s):
         a = apply_fixed(run, dealing, matrix, s.q, plan)
         s.t = run.local(Holder, step, s.t, a, s.z, plan)
-        v = run.local(Holder, above_lower, s.t, sides, plan)
-        clipped, cut = clip(run, dealing, v, plan.clipping, size=size * (1 + plan.doubled))
-        s.z = run.local(Holder, add_lower, clipped, sides, plan)
-        s.q = run.local(Holder, next_q, s.z, cut, sides, plan)
+        v = run.local(Holder, above_edges, s.t, sides, plan)
+        clipped, cut = clip(run, dealing, v, plan.clipping, size=size * plan.loss.pieces)
+        s.z = run.local(Holder, add_pieces, clipped, sides, plan)
+        s.q = run.local(Holder, next_q, s.z, cut, sides)
         if plan.rounds - j <= 1 << plan.averaged:
             s.total = run.local(Holder, add, s.total, s.q)
     q: At[U64] = truncate(run, dealing, s.total, plan.averaged, size=size) if plan.averaged else s.total
@@ -149,29 +139,29 @@ def step(t: U64, a: U64, z: U64, plan: DualPlan) -> U64:
     return t + np.uint64(RELAX) * (a - raised)
 
 
-def above_lower(t: U64, sides: BoxShare, plan: DualPlan) -> U64:
-    """Return the share of v = t - l, and of v - w where (4) of the plan is used."""
+def above_edges(t: U64, sides: SideShare, plan: DualPlan) -> U64:
+    """Return the share of t - e_j, for every j."""
     up = np.uint64(plan.window.G - Q_BITS)
-    v = t - (sides.lower << up)
-    return np.concatenate([v, v - (sides.width << up)]) if plan.doubled else v
+    found: U64 = (t - (sides.edges << up)).ravel()
+    return found
 
 
-def add_lower(clipped: U64, sides: BoxShare, plan: DualPlan) -> U64:
-    """Return the share of z."""
-    if plan.doubled:
-        above, beyond = np.split(clipped, 2)
-        return sides.lower + above - beyond  # (4) of the plan
-    return sides.lower + clipped
+def add_pieces(clipped: U64, sides: SideShare, plan: DualPlan) -> U64:
+    """Return the share of z = l + sum_j s_j clip(t - e_j)."""
+    signs = np.array(plan.loss.signs, dtype=np.int64).view(np.uint64)
+    found: U64 = sides.lower + (signs[:, None] * clipped.reshape(signs.size, -1)).sum(axis=0)
+    return found
 
 
-def next_q(z: U64, cut: U64, sides: BoxShare, plan: DualPlan) -> U64:
-    """Return the share of q = 2 z - t + y / (rho C), from t - l with `Q_BITS` after the point."""
-    return np.uint64(2) * z - sides.lower - cut[: z.size] + first_q(sides, plan)
+def next_q(z: U64, cut: U64, sides: SideShare) -> U64:
+    """Return the share of q = 2 z - t + y / (rho C), from t - e_1 with `Q_BITS` after the point."""
+    found: U64 = np.uint64(2) * z - sides.edges[0] - cut[: z.size] + sides.pull
+    return found
 
 
-def first_q(sides: BoxShare, plan: DualPlan) -> U64:
+def first_q(sides: SideShare) -> U64:
     """Return the share of q where z and t are 0."""
-    return sides.y * np.uint64(round(2**Q_BITS / (plan.rho * plan.C)))
+    return sides.pull
 
 
 def repeat(means: U64, m: int) -> U64:
@@ -179,8 +169,9 @@ def repeat(means: U64, m: int) -> U64:
     return np.repeat(means, m)
 
 
-def subtract_means(product: U64, q: U64, plan: DualPlan) -> U64:
+def subtract_means(product: U64, q: U64, sides: SideShare, plan: DualPlan) -> U64:
     """Return the share of rho mean(q) less the sums of a product over its rows, for each problem."""
-    mean = q.reshape(plan.n, -1).sum(axis=0) * np.uint64(round(plan.rho * 2**ROW_BITS / plan.n))
-    found: U64 = mean - product.reshape(-1, plan.problems).sum(axis=0)
+    each = np.uint64(round(plan.rho * 2**ROW_BITS / plan.n))  # a whole number, by the choice of rho
+    total = q.reshape(plan.n, -1).sum(axis=0) + np.uint64(plan.n) * sides.middle
+    found: U64 = total * each - product.reshape(-1, plan.problems).sum(axis=0)
     return found

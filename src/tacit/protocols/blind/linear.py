@@ -25,7 +25,8 @@ from tacit.numeric.shares.dual_plan import K_BITS, Q_BITS, DualPlan, Spectrum, c
 from tacit.numeric.shares.linear_plan import CELL_BITS, DELTA, MEAN, W_BITS, Narrow, choose_cell_bits, plan_narrow
 from tacit.numeric.shares.powers import choose_exponent
 from tacit.protocols.blind.cells import Grams, Scaled, fold, own_dots, own_table
-from tacit.protocols.blind.iterate import BoxShare, iterate, open_once, repeat, subtract_means
+from tacit.protocols.blind.goals import SideShare
+from tacit.protocols.blind.iterate import iterate, open_once, repeat, subtract_means
 from tacit.protocols.blind.kernels import Asked
 from tacit.protocols.blind.powers import mean_diagonal, move_point
 from tacit.protocols.blind.resolvent import add_squares, take_from_one
@@ -79,14 +80,14 @@ def centre_table(run: Run, dealing: Dealing, data: At[Table], owners: Owners, as
 
 @choreography(opens={Holder: OPENED})
 def solve_narrow(
-    run: Run, dealing: Dealing, made: Centred, sides: At[BoxShare], plan: DualPlan
+    run: Run, dealing: Dealing, made: Centred, sides: At[SideShare], plan: DualPlan
 ) -> tuple[At[U64], At[U64]]:
     """Return shares of w and b / C, (4); refuse what would not fit."""
     check_answers(plan.n, made.columns * 4.0**made.exponent / made.divisor, plan.C)
     narrow = plan_narrow(plan, made.columns, made.exponent, made.cells, made.halvings)
     Z, N = resolve_narrow(run, dealing, made, plan, narrow)
     q = iterate(run, dealing, open_once(run, dealing, Z, plan.n), sides, plan)
-    return find_weights(run, dealing, N, q, made, plan, narrow)
+    return find_weights(run, dealing, N, q, sides, made, plan, narrow)
 
 
 @choreography(opens={Holder: OPENED})
@@ -136,7 +137,14 @@ def invert(run: Run, dealing: Dealing, S: At[U64], plan: DualPlan, narrow: Narro
 
 @choreography(opens={Holder: OPENED})
 def find_weights(
-    run: Run, dealing: Dealing, N: At[U64], q: At[U64], made: Centred, plan: DualPlan, narrow: Narrow
+    run: Run,
+    dealing: Dealing,
+    N: At[U64],
+    q: At[U64],
+    sides: At[SideShare],
+    made: Centred,
+    plan: DualPlan,
+    narrow: Narrow,
 ) -> tuple[At[U64], At[U64]]:
     """Return shares of w with `W_BITS` after the point, and of b / C with `ROW_BITS` + `Q_BITS`, (4)."""
     n, m, d = plan.n, plan.problems, made.columns
@@ -144,7 +152,7 @@ def find_weights(
     w = truncate(run, dealing, product, narrow.N + Q_BITS - W_BITS, size=d * m)
     means = move_point(run, dealing, made.means, narrow.centred - CELL_BITS, size=d)
     along = multiply(run, dealing, run.local(Holder, repeat, means, m), w, size=d * m)
-    return w, run.local(Holder, subtract_means, along, q, plan)
+    return w, run.local(Holder, subtract_means, along, q, sides, plan)
 
 
 # Steps at the holders

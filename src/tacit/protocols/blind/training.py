@@ -9,9 +9,12 @@ matrix; here it deals correlated randomness and learns nothing of the records (`
     4. bias         b / C = rho mean(q) - mean(K beta)                                                               (1)
     5. answers      f(z) / C = K(z, .) beta + b / C, opened to the asker alone                                       (2)
 
+Labels or targets are in shares from the start, and so are boxes and prices that follow from them (`blind.goals`). Of a
+regression f is (2) and the middle of the targets' range.
+
 With the linear kernel 1, 2, 4 and 5 are in as many dimensions as there are columns (`blind.linear`).
 
-Several classes are problems that share all rounds. Labels are in shares from the start.
+Several classes are problems that share all rounds.
 
 Roles. Holder: columns, rows or cells. Labeller: the holder that has the labels, where not every holder has its own.
 Coordinator: the dealer, which must hold no data. Asker: the holder that is told the decision values.
@@ -25,7 +28,9 @@ Source: ours; the problem is 001's, section 3.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -51,12 +56,24 @@ from tacit.numeric.ring.fixed_point import FixedPoint
 from tacit.numeric.ring.triangle import unpack
 from tacit.numeric.ring.words import Z64
 from tacit.numeric.shares.dual_plan import K_BITS, Q_BITS, ROW_BITS, DualPlan, plan_dual
+from tacit.numeric.shares.losses import Loss
 from tacit.numeric.svm.problems import OVR
-from tacit.protocols.blind.iterate import BoxShare, apply_fixed, iterate, open_once, repeat, subtract_means
-from tacit.protocols.blind.kernels import LINEAR, Asked, check_kernel, choose_gamma, cross, known_gamma, make_kernel
+from tacit.protocols.blind.goals import Goal, SideShare, centre_pull, check_unweighted, own_sides
+from tacit.protocols.blind.iterate import apply_fixed, iterate, open_once, repeat, subtract_means
+from tacit.protocols.blind.kernels import (
+    LINEAR,
+    RADIAL,
+    Asked,
+    check_kernel,
+    choose_gamma,
+    cross,
+    known_gamma,
+    make_kernel,
+)
 from tacit.protocols.blind.linear import Centred, centre_table, new_cells, solve_narrow
+from tacit.protocols.blind.numbers import Span, agree_on_numbers, half_of, middle_of
 from tacit.protocols.blind.resolvent import resolve
-from tacit.protocols.blind.weights import count_columns, own_sides, weigh
+from tacit.protocols.blind.weights import weigh
 from tacit.protocols.gram.cells import ownership
 from tacit.protocols.gram.vertical import check_declared
 from tacit.protocols.labels import Classes, check_class_weight, name_classes
@@ -87,14 +104,31 @@ class BlindShare(State):
 
 
 class Trained(Result):
-    """What a blind training leaves; divisor: by what the kernel was divided."""
+    """What a blind training leaves.
+
+    classes: none of a regression, of which target_range is known. divisor: by what the kernel was divided.
+    """
 
     classes: Names
     share: At[BlindShare]
     gamma: float
     divisor: float
+    target_range: tuple[float, float] | None
     records: int
     iterations: int
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How words become answers: with so many bits after the point, times C, from the middle of the targets."""
+
+    C: float
+    bits: int
+    middle: float
+
+    def read(self, shares: list[U64], problems: int) -> F64:
+        """Return the decision values, or numbers, of which these are all shares."""
+        return self.middle + self.C * FixedPoint(self.bits).decode(Z64.total(shares)).reshape(-1, problems)
 
 
 class AnswerShare(Message, tells=ASKED_VALUES):
@@ -121,35 +155,51 @@ def gram_blind(
     C: float,
     multi_class: str = OVR,
     class_weight: ClassWeight = None,
+    epsilon: float | None = None,
+    target_range: tuple[float, float] | None = None,
     feature_range: float | None = None,
 ) -> Trained:
-    """Train; every holder ends with its share."""
+    """Train; every holder ends with its share. With `epsilon`, targets are numbers."""
     check_kernel(kernel)
     check_dealer(run)
     run.local(Holder, check_declared, data, feature_range, run.who(Holder))
-    classes = agree_on_classes(run, data, partition)
+    run.local(Holder, check_unweighted, data, run.who(Holder))
+    classes = () if epsilon is not None else agree_on_classes(run, data, partition)
     check_class_weight(classes, class_weight)
     check_problems(classes, multi_class)
     owners = ownership(run, data, partition)
     n, columns = owners.shape
-    check_room(n, C, kernel.name)
     dealing = agree_with_dealer(run)
+    goal: Goal = (
+        weigh(run, dealing, data, classes, class_weight)
+        if epsilon is None
+        else agree_on_numbers(run, data, partition, epsilon, target_range)
+    )
+    price = goal.price(C)
+    check_room(n, price, kernel.name, goal.loss)
     gamma = choose_gamma(run, dealing, data, kernel, n, columns)
-    asked = Asked(partition, kernel, gamma, feature_range, C)
+    asked = Asked(partition, kernel, gamma, feature_range, price)
     linear, make = kernel.name == LINEAR, centre_table if kernel.name == LINEAR else make_kernel
     made = make(run, dealing, data, owners, asked)
-    boxes = weigh(run, dealing, data, classes, class_weight)
-    price = C * made.divisor * 2.0**boxes.exponent
-    plan = plan_dual(n, count_columns(classes), price, made.spectrum, weighted=boxes.weighted)
-    sides = run.local(Holder, own_sides, data, classes, boxes, owners, run.who(Holder))
+    plan = plan_dual(n, goal.problems, price * made.divisor, made.spectrum, goal.loss)
+    own = run.local(Holder, own_sides, data, goal, plan, owners, run.who(Holder))
+    sides = centre_pull(run, dealing, own, plan)
     weights, bias = (
         solve_narrow(run, dealing, made, sides, plan)
         if isinstance(made, Centred)
         else solve_whole(run, dealing, made.K, sides, plan)
     )
     run.note(records=n, iterations=plan.rounds, squares=plan.squares.levels)
-    share = run.local(Holder, keep_share, data, weights, bias, boxes.exponent, linear)
-    return Trained(classes=classes, share=share, gamma=gamma, divisor=made.divisor, records=n, iterations=plan.rounds)
+    share = run.local(Holder, keep_share, data, weights, bias, goal.exponent, linear)
+    return Trained(
+        classes=classes,
+        share=share,
+        gamma=gamma,
+        divisor=made.divisor,
+        target_range=goal.target_range,
+        records=n,
+        iterations=plan.rounds,
+    )
 
 
 @choreography(opens={Asker: DECISION_VALUES})
@@ -164,34 +214,37 @@ def blind_predict(
     trained_on: int,
     C: float,
     divisor: float = 1.0,
+    target_range: tuple[float, float] | None = None,
     feature_range: float | None = None,
 ) -> At[F64]:
     """Return decision values of new records, at the asker, or by rows at their holders, (2).
 
-    kernel: as it was trained, with gamma as a number. divisor: of the kernel, as the training published it.
+    kernel: as it was trained, with gamma as a number. divisor: of the kernel, as the training published it, and of a
+    regression target_range.
     """
     check_dealer(run)
-    gamma = known_gamma(kernel)
+    gamma, price = known_gamma(kernel), C / half_of(target_range)
     run.local(Holder, check_declared, data, feature_range, run.who(Holder))
     new = ownership(run, data, partition)
     if kernel.name == LINEAR:
         dealing, inner = agree_with_dealer(run), new.shape[1]
-        K = new_cells(run, data, new, feature_range, trained_on, C * divisor, divisor)
+        K = new_cells(run, data, new, feature_range, trained_on, price * divisor, divisor)
     else:
         old = ownership(run, share, partition)
         check_trained(old.shape[0], trained_on)
         dealing, inner = agree_with_dealer(run), trained_on
-        asked = Asked(partition, kernel, gamma, feature_range, C)
+        asked = Asked(partition, kernel, gamma, feature_range, price)
         K = cross(run, dealing, data, share, (new, old), asked, divisor)
     weights = run.local(Holder, turn_weights, share, inner, problems)
     product = multiply_matrices(run, dealing, K, weights, Crossed(new.shape[0], problems, inner))
     answers = run.local(Holder, add_bias, product, share)
-    cut = truncate(run, dealing, answers, ROW_BITS + Q_BITS - ANSWER_BITS, size=new.shape[0] * problems)
+    scale = Scale(C * divisor, choose_bits(price * divisor, target_range), middle_of(target_range))
+    cut = truncate(run, dealing, answers, ROW_BITS + Q_BITS - scale.bits, size=new.shape[0] * problems)
     if partition != "horizontal":
         received = run.send(AnswerShare, Holder >> Asker, run.local(Holder, AnswerShare, cut))
-        return run.local(Asker, read_answers, received, problems, C * divisor)
+        return run.local(Asker, read_answers, received, problems, scale)
     received = run.send(OwnAnswerShare, Holder >> Holder, run.local(Holder, share_out, cut, new, problems))
-    return run.local(Holder, read_own, received, cut, new, run.who(Holder), problems, C * divisor)
+    return run.local(Holder, read_own, received, cut, new, run.who(Holder), problems, scale)
 
 
 def agree_on_classes(run: Run, data: At[Held], partition: str) -> Names:
@@ -201,10 +254,15 @@ def agree_on_classes(run: Run, data: At[Held], partition: str) -> Names:
     return run.publish(Classes, run.local(Labeller, name_classes, data)).names
 
 
-def check_room(n: int, C: float, kernel: str) -> None:
-    """Refuse before anything is sent what would not fit; other kernels are checked when their size is known."""
-    if kernel == "rbf":
-        plan_dual(n, 1, C)
+def check_room(n: int, price: float, kernel: str, loss: Loss) -> None:
+    """Refuse before any record is shared what would not fit; other kernels are checked when their size is known."""
+    if kernel == RADIAL:
+        plan_dual(n, 1, price, loss=loss)
+
+
+def choose_bits(price: float, target_range: Span | None) -> int:
+    """Return how many bits answers have after the point, in units of C: of a regression as many in units of targets."""
+    return ANSWER_BITS if target_range is None else ANSWER_BITS + max(0, math.ceil(math.log2(price)))
 
 
 def check_problems(classes: Names, multi_class: str) -> None:
@@ -229,22 +287,26 @@ def check_trained(held: int, trained_on: int) -> None:
 
 
 @choreography(opens={Holder: OPENED})
-def solve_whole(run: Run, dealing: Dealing, K: At[U64], sides: At[BoxShare], plan: DualPlan) -> tuple[At[U64], At[U64]]:
+def solve_whole(
+    run: Run, dealing: Dealing, K: At[U64], sides: At[SideShare], plan: DualPlan
+) -> tuple[At[U64], At[U64]]:
     """Return shares of beta, with `Q_BITS` after the point, and of b / C, from shares of the kernel matrix."""
     matrix = open_once(run, dealing, resolve(run, dealing, K, plan), plan.n)
     q = iterate(run, dealing, matrix, sides, plan)
     a = apply_fixed(run, dealing, matrix, q, plan)
     beta = truncate(run, dealing, a, plan.z_bits, size=plan.n * plan.problems)
-    return beta, find_bias(run, dealing, K, beta, q, plan)
+    return beta, find_bias(run, dealing, K, beta, q, sides, plan)
 
 
 @choreography(opens={Holder: OPENED})
-def find_bias(run: Run, dealing: Dealing, K: At[U64], beta: At[U64], q: At[U64], plan: DualPlan) -> At[U64]:
+def find_bias(
+    run: Run, dealing: Dealing, K: At[U64], beta: At[U64], q: At[U64], sides: At[SideShare], plan: DualPlan
+) -> At[U64]:
     """Return shares of b / C, (1), with `ROW_BITS` + `Q_BITS` after the point."""
     n, m = plan.n, plan.problems
     means = truncate(run, dealing, run.local(Holder, sum_rows, K, n), K_BITS + Q_BITS - ROW_BITS, size=n)
     product = multiply(run, dealing, run.local(Holder, repeat, means, m), beta, size=n * m)
-    return run.local(Holder, subtract_means, product, q, plan)
+    return run.local(Holder, subtract_means, product, q, sides, plan)
 
 
 # Steps at the holders
@@ -285,16 +347,14 @@ def share_out(words: U64, new: Owners, problems: int) -> Each:
 # Steps at the asker
 
 
-def read_answers(received: Mapping[str, AnswerShare], problems: int, C: float) -> F64:
-    """Return the decision values, a column for each class, or one for two classes."""
-    return _read([message.words for message in received.values()], problems, C)
+def read_answers(received: Mapping[str, AnswerShare], problems: int, scale: Scale) -> F64:
+    """Return the decision values, a column for each class, or one for two classes or a number."""
+    return scale.read([message.words for message in received.values()], problems)
 
 
-def read_own(received: Mapping[str, OwnAnswerShare], own: U64, new: Owners, me: str, problems: int, C: float) -> F64:
+def read_own(
+    received: Mapping[str, OwnAnswerShare], own: U64, new: Owners, me: str, problems: int, scale: Scale
+) -> F64:
     """Return the decision values of the holder's own records."""
     mine = own.reshape(-1, problems)[new.rows[me]].ravel()
-    return _read([mine, *(message.words for message in received.values())], problems, C)
-
-
-def _read(shares: list[U64], problems: int, C: float) -> F64:
-    return C * FixedPoint(ANSWER_BITS).decode(Z64.total(shares)).reshape(-1, problems)
+    return scale.read([mine, *(message.words for message in received.values())], problems)

@@ -1,9 +1,8 @@
-"""What labels are in shares: sides, and with class weights boxes of different widths.
+"""Classes in shares, with class weights as boxes of different widths: (1) and (2) of `numeric.shares.losses`.
 
-    beta_i lies in [0, w_i] where y_i = 1, in [-w_i, 0] where y_i = -1;      w_i = weight of its class / 2^E     (1)
+    w_i = weight of the class of record i / 2^E,     E so that none is above 1                                       (1)
 
-The labeller, or by rows each holder, knows the labels of its records, so that its share is (1) and that of all others
-zero. With class_weight='balanced' the sizes of the classes are opened.
+With class_weight='balanced' the sizes of the classes are opened.
 
 Roles, threat: as `shares.dealing`. Source: ours.
 """
@@ -11,17 +10,18 @@ Roles, threat: as `shares.dealing`. Source: ours.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from tacit.arrays import F64, U64
+from tacit.arrays import F64, I64, U64, Array
 from tacit.choreo import At, Everyone, Holder, Message, Run, choreography
 from tacit.errors import LocalError
-from tacit.numeric.cells.ownership import Owners
 from tacit.numeric.ring.words import Z64
-from tacit.numeric.shares.dual_plan import Q_BITS
-from tacit.protocols.blind.iterate import BoxShare
+from tacit.numeric.shares.dual_plan import Q_BITS, DualPlan
+from tacit.numeric.shares.losses import HINGE, WEIGHTED, Loss
+from tacit.protocols.blind.goals import Goal
 from tacit.protocols.labels import weigh_classes
 from tacit.protocols.part import ClassWeight, Held, Names
 from tacit.protocols.shares.dealing import Dealing
@@ -38,18 +38,43 @@ class SizesShare(Message, tells=CLASS_SIZES):
 
 
 @dataclass(frozen=True)
-class Boxes:
-    """The widths of (1) by class, their E, and whether they differ."""
+class Boxes(Goal):
+    """Classes, each told from the rest, with the widths of (1), their E, and whether they differ."""
 
+    classes: Names
     widths: tuple[float, ...]
     exponent: int
     weighted: bool
+    target_range: None = None
+
+    @property
+    def loss(self) -> Loss:
+        """The hinge loss, of weighted records if the widths differ."""
+        return WEIGHTED if self.weighted else HINGE
+
+    @property
+    def problems(self) -> int:
+        """One for two classes, else one for each class against the rest."""
+        return 1 if len(self.classes) == 2 else len(self.classes)  # noqa: PLR2004 - two classes are one problem
+
+    def price(self, C: float) -> float:
+        """Return 2^E C."""
+        return C * 2.0**self.exponent
+
+    def follow(self, y: Array, plan: DualPlan) -> Sequence[I64]:
+        """Return pull, l and with class weights l + w, (4) and (5) of `losses`."""
+        one = np.column_stack([y == name for name in self.classes[-self.problems :]])
+        own = [(y == name) * round(np.ldexp(w, Q_BITS)) for name, w in zip(self.classes, self.widths, strict=True)]
+        width = np.stack(own, axis=1).astype(np.int64).sum(axis=1, keepdims=True)
+        pull = np.where(one, 1, -1) * round(2**Q_BITS / (plan.rho * plan.C))
+        lower = np.where(one, 0, -width)
+        return (pull, lower, lower, lower + width) if self.weighted else (pull, lower, lower)
 
 
 def weigh(run: Run, dealing: Dealing, data: At[Held], classes: Names, class_weight: ClassWeight) -> Boxes:
     """Return the widths of (1); refuse a class without any."""
     if class_weight is None:
-        return Boxes((1.0,) * len(classes), 0, weighted=False)
+        return Boxes(classes, (1.0,) * len(classes), 0, weighted=False)
     sizes = open_sizes(run, dealing, data, classes) if isinstance(class_weight, str) else np.ones(len(classes))
     weights = weigh_classes(classes, sizes, class_weight)
     if not weights.min() > 0:
@@ -59,7 +84,7 @@ def weigh(run: Run, dealing: Dealing, data: At[Held], classes: Names, class_weig
             f"a class weight of {weights.max():g} leaves no room in 64 bits: give at most {MOST}, and a larger C"
         )
     exponent = max(0, math.ceil(math.log2(weights.max())))
-    return Boxes(tuple(np.ldexp(weights, -exponent).tolist()), exponent, weighted=True)
+    return Boxes(classes, tuple(np.ldexp(weights, -exponent).tolist()), exponent, weighted=True)
 
 
 @choreography(opens={Everyone: CLASS_SIZES})
@@ -70,11 +95,6 @@ def open_sizes(run: Run, dealing: Dealing, data: At[Held], classes: Names) -> F6
     return Z64.total(message.words for message in told.values()).astype(np.float64)
 
 
-def count_columns(classes: Names) -> int:
-    """Return how many problems there are: one for two classes, else one for each class against the rest."""
-    return 1 if len(classes) == 2 else len(classes)  # noqa: PLR2004 - two classes are one problem
-
-
 # Steps at the holders
 
 
@@ -82,17 +102,3 @@ def count_own(part: Held, classes: Names) -> U64:
     """Return how many records of each class a holder has the labels of."""
     labels = () if part.y is None else part.y
     return np.array([np.sum(labels == name) for name in classes], dtype=np.uint64)
-
-
-def own_sides(part: Held, classes: Names, boxes: Boxes, owners: Owners, me: str) -> BoxShare:
-    """Return the holder's share of y, l and w: of records whose labels it has, and zeros elsewhere."""
-    wanted = classes[-count_columns(classes) :]
-    found = [np.zeros((owners.shape[0], len(wanted)), dtype=np.uint64) for _ in range(3)]
-    if part.y is not None:
-        rows, one = owners.rows[me], np.column_stack([part.y == name for name in wanted])
-        own = sum((part.y == name) * round(np.ldexp(w, Q_BITS)) for name, w in zip(classes, boxes.widths, strict=True))
-        width = np.broadcast_to(np.asarray(own, dtype=np.int64)[:, None], one.shape)
-        values = np.where(one, 1, -1), np.where(one, 0, -width), width
-        for words, each in zip(found, values, strict=True):
-            words[rows] = each.astype(np.int64).view(np.uint64)
-    return BoxShare(*(words.ravel() for words in found))

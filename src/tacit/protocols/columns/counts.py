@@ -35,6 +35,7 @@ from tacit.protocols.part import OwnCells
 from tacit.protocols.sums.atoms import in_large_classes
 from tacit.protocols.sums.secure_sum import Protection, secure_sum
 from tacit.scratch import ROWS, blocks, is_on_disk, take_columns, take_rows
+from tacit.sparse import each, is_sparse
 
 PRESENT = Fact(
     "columns.present", "holders", "count", "column", "how many values of each column are present over all parties"
@@ -110,7 +111,9 @@ def present_counts(
             "column",
             "how many records have which of the declared values of a column, over all parties",
         ),
-        Everyone: Fact("columns.most_frequent", "holders", "aggregate", "column", "the most frequent of them"),
+        Everyone: Fact(
+            "columns.most_frequent", "holders", "aggregate", "column", "the most frequent declared value of each column"
+        ),
     }
 )
 def column_modes(
@@ -152,8 +155,8 @@ def own_values(part: Cells, names: Names, min_rows: int, me: str) -> F64:
     """
     check_rows(part, min_rows, me)
     use = in_large_classes(part, min_rows)
-    if is_on_disk(part.X):
-        at = [part.features.index(name) for name in names]
+    if is_on_disk(part.X) or is_sparse(part.X):
+        at = _places(part, names)
         X = part.X if at == list(range(part.X.shape[1])) else take_columns(part.X, at)
         return X if use.all() else take_rows(X, np.flatnonzero(use))
     return all_values(part, names)[use]
@@ -170,9 +173,15 @@ def check_rows(part: Cells, min_rows: int, me: str) -> None:
 
 def all_values(part: Cells, names: Names) -> F64:
     """Return the holder's own cells of these columns, NaN elsewhere."""
-    at = [part.features.index(name) for name in names]
+    at = _places(part, names)
     own = part.X if part.owned is None else np.where(part.owned, part.X, np.nan)
     return np.ascontiguousarray(own[:, at])
+
+
+def _places(part: Cells, names: Names) -> list[int]:
+    """Return which of the holder's columns have these names."""
+    place = {name: j for j, name in enumerate(part.features)}
+    return [place[name] for name in names]
 
 
 def check_declared(values: F64, names: Names, declared: tuple[tuple[float, ...], ...], me: str) -> None:
@@ -186,9 +195,14 @@ def check_declared(values: F64, names: Names, declared: tuple[tuple[float, ...],
             )
 
 
+def mark_present(values: F64) -> F64:
+    """Return 1 for every cell that has a value, and 0 for one that has none."""
+    return each(values, lambda cells: ~np.isnan(cells) + 0)
+
+
 def count_present(values: F64) -> U64:
     """Return this holder's part of (1)."""
-    present = ((~np.isnan(block)).sum(axis=0) for _, block in blocks(values, ROWS))
+    present = (mark_present(block).sum(axis=0) for _, block in blocks(values, ROWS))
     return np.asarray(sum(present, np.zeros(values.shape[1], dtype=np.int64)), dtype=np.uint64)
 
 

@@ -66,7 +66,11 @@ class Extremes(Result):
         Everyone: (
             PRESENT,
             Fact(
-                "columns.extremes", "holders", "record", "cell", "the smallest and the largest one, where min_count are"
+                "columns.extremes",
+                "holders",
+                "record",
+                "cell",
+                "the smallest and the largest value of each column that has min_count values",
             ),
         )
     }

@@ -48,7 +48,7 @@ class Filling(Settings):
 
 
 class Gaps(
-    Message, tells=Fact("columns.gaps", "holders", "membership", "column", "which columns lack a value somewhere")
+    Message, tells=Fact("columns.gaps", "holders", "membership", "column", "which columns lack a value at some party")
 ):
     """A mark for every column that lacks a value somewhere."""
 
@@ -89,7 +89,7 @@ class Fills(Result):
                 "what stands for the missing values of each column: a mean, a median or the most frequent value over"
                 " all parties",
             ),
-            Fact("columns.present_count", "holders", "count", "column", "how many values are present"),
+            Fact("columns.present_count", "holders", "count", "column", "how many values of each column are present"),
             Fact(
                 "columns.indicated_gaps",
                 "holders",

@@ -40,10 +40,11 @@ from tacit.choreo import At, Coordinator, Everyone, Fact, Holder, Message, Resul
 from tacit.choreo.protocol import Declaration
 from tacit.numeric.ring.wide import Z256, decode, encode
 from tacit.protocols.column_parameters import BINS, OF_COLUMNS
-from tacit.protocols.columns.counts import PRESENT, Cells, Fewest, Names, own_values, present_counts
+from tacit.protocols.columns.counts import PRESENT, Cells, Fewest, Names, mark_present, own_values, present_counts
 from tacit.protocols.settings import Protected
 from tacit.protocols.sums.secure_sum import Protection, secure_sum
 from tacit.scratch import ROWS, blocks, release
+from tacit.sparse import each, is_sparse
 
 MEAN = Fact("columns.mean", "holders", "aggregate", "column", "the mean of every column over all parties")
 VARIANCE = Fact("columns.variance", "holders", "aggregate", "column", "the variance of every column over all parties")
@@ -82,7 +83,7 @@ class Moments(Result):
                 "holders",
                 "aggregate",
                 "column",
-                "their mean and variance, where min_count are present",
+                "mean and variance of each column that has min_count values",
             ),
         )
     }
@@ -127,13 +128,19 @@ def joint_variances(run: Run, values: At[F64], present: F64, mean: F64, *, by: P
 
 def sum_values(values: F64, me: str) -> U64:
     """Return this holder's part of (1)."""
-    return encode(add_up(values, lambda block: np.nansum(block, axis=0)), f"column sums of {me}")
+    return encode(add_up(values, sum_present), f"column sums of {me}")
 
 
 def sum_squares(values: F64, mean: F64, me: str) -> U64:
     """Return this holder's part of (2)."""
-    squares = add_up(values, lambda block: np.nansum((block - mean) ** 2, axis=0))
+    squares = add_up(values, lambda block: sum_present(each(block - mean, np.square)))
     return encode(squares, f"squared differences of {me}")
+
+
+def sum_present(values: F64) -> F64:
+    """Return the sum of the values that each column has; sparse rows have all."""
+    found: F64 = values.sum(axis=0) if is_sparse(values) else np.nansum(values, axis=0)
+    return found
 
 
 def add_up(values: F64, of: Callable[[F64], Array]) -> F64:
@@ -143,9 +150,9 @@ def add_up(values: F64, of: Callable[[F64], Array]) -> F64:
 
 def other_units(values: F64, present: F64, mean: F64, variance: F64) -> F64:
     """Return by what factor a column is larger here than at the others, (3), (4); 1 where nothing is wrong."""
-    n = add_up(values, lambda block: (~np.isnan(block)).sum(axis=0))
-    sums = add_up(values, lambda block: np.nansum(block, axis=0))
-    squares = add_up(values, lambda block: np.nansum(block**2, axis=0))
+    n = add_up(values, lambda block: mark_present(block).sum(axis=0))
+    sums = add_up(values, sum_present)
+    squares = add_up(values, lambda block: sum_present(each(block, np.square)))
     own = _mean_and_spread(n, sums, squares)
     rest = _mean_and_spread(present - n, present * mean - sums, present * (variance + mean**2) - squares)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -154,13 +161,14 @@ def other_units(values: F64, present: F64, mean: F64, variance: F64) -> F64:
         m = np.where(lost, s, own[0] / rest[0])
         apart = (np.minimum(m, s) >= FACTOR) | (np.maximum(m, s) <= 1 / FACTOR)
         alike = (np.maximum(m / s, s / m) <= ALIKE) & (lost == lost_there)
+        found = apart & alike & (np.minimum(n, present - n) >= ENOUGH)
         Q = np.zeros(values.shape[1])
-        for j in range(values.shape[1]):  # one column is in memory at a time
-            column = values[:, j : j + 1].copy()
+        for j in np.flatnonzero(found):  # one column is in memory at a time
+            column = values[:, j : j + 1]
+            column = column.toarray() if is_sparse(column) else column.copy()
             Q[j] = (quantile_of(column, OUTER[1]) - quantile_of(column, OUTER[0]))[0]
             release(values)
-        even = own[1] <= Q * np.where(lost, STRICT, 1.0)  # (4)
-        found = apart & alike & even & (np.minimum(n, present - n) >= ENOUGH)
+        found &= own[1] <= Q * np.where(lost, STRICT, 1.0)  # (4)
     return np.where(found, m, 1.0)
 
 
@@ -190,4 +198,4 @@ def variances(total: U64, present: F64) -> Variances:
     return Variances(decode(total) / present)
 
 
-COLUMN_MOMENTS = Declaration(column_moments, parameters=(*OF_COLUMNS, BINS), streams={})
+COLUMN_MOMENTS = Declaration(column_moments, parameters=(*OF_COLUMNS, BINS), streams={}, sparse={})

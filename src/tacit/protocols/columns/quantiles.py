@@ -111,7 +111,7 @@ class Quantiles(Result):
                 "holders",
                 "aggregate",
                 "column",
-                "mean and variance, where no range is declared",
+                "mean and variance of each column for which no range is declared",
             ),
             Fact(
                 "columns.quantile_cell",

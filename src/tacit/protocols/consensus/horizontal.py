@@ -64,14 +64,17 @@ from tacit.protocols.planes.problems import (
     Common,
     agree_on_common,
     codes_of,
+    count_classes,
     mark_counting,
     rows_of,
 )
 from tacit.protocols.scores.fold_scores import MOST as FOLDS
 from tacit.protocols.scores.fold_scores import fold_scores
 from tacit.protocols.scores.platt import platt
+from tacit.protocols.sums.secure_sum import OF_SOME
 from tacit.protocols.table_facts import CLASS_SIZES, CLASSES_OF_PARTY
 from tacit.protocols.work import MAP, USUAL, consensus_phases, consensus_rounds
+from tacit.scratch import empty_like, fill, release, select_rows, side_by_side
 
 MOST = 20_000  # rows of a party with a kernel, which keeps the matrix of their products
 PLANES = 4  # messages, one after the other, of a round of cutting planes
@@ -230,9 +233,10 @@ def sigmoids(run: Run, data: At[Records], ground: Common) -> F64:
 
 def check_way(svm: RowSvm) -> None:
     """Raise before anything is sent if this SVM cannot be trained by consensus over rows."""
-    if svm.method == "threshold":
+    if svm.method in OF_SOME:
         raise LocalError(
-            "secure_sum='threshold' lets holders stay away, and an average without them is another one: use 'pairwise'"
+            f"secure_sum={svm.method!r} lets holders stay away, and an average without them is another one: use"
+            " 'pairwise'"
         )
     if svm.probability:
         refuse_probability(svm.kernel)
@@ -279,7 +283,7 @@ def refuse_apart(agreed: Agreed, rounds: int) -> None:
 
 def check_rows(part: Records, kernel: str, limits: F64, me: str) -> None:
     """Raise if a party has no rows, or too many for a kernel; or if ranges are not of its columns."""
-    rows = int(mark_counting(part).sum())
+    rows = sum(int(use.sum()) for _, (use,) in side_by_side(mark_counting(part)))
     check_limits(limits, part.X.shape[1])
     if not rows:
         raise LocalError(f"{me} has no records that count: a consensus is between parties that have some; leave it out")
@@ -291,7 +295,7 @@ def check_rows(part: Records, kernel: str, limits: F64, me: str) -> None:
 
 def check_pairs(part: Records, classes: Names, pairs: Pairs, me: str) -> None:
     """Raise if a party has few rows of two classes: the weights of their problem would be those of single rows."""
-    sizes = np.bincount(codes_of(part, classes)[mark_counting(part)], minlength=len(classes))
+    sizes = count_classes(part, classes)
     few = next((pair for pair in pairs if min(pair) >= 0 and sizes[list(pair)].sum() < FLOOR), None)
     if few is not None and len(pairs) > 1:
         names = " and ".join(str(classes[k]) for k in few)
@@ -304,9 +308,14 @@ def check_pairs(part: Records, classes: Names, pairs: Pairs, me: str) -> None:
 def mapped_rows(part: Records, space: Space, classes: Names, pairs: Pairs, prices: F64, holders: int) -> Mapped:
     """Return features, kernel, signs and prices of the rows that count."""
     use = mark_counting(part)
-    X, codes = part.X if use.all() else part.X[use], codes_of(part, classes)[use]
-    cap = prices[codes] if part.weight is None else prices[codes] * part.weight[use]
-    signs = np.ascontiguousarray(signs_of(codes, pairs).T.astype(np.float64))
+    X, codes = select_rows(part.X, use), select_rows(codes_of(part, classes), use)
+    cap = fill(lambda code: prices[code], codes, dtype=np.float64)
+    if part.weight is not None:
+        cap *= part.weight[use]
+    signs = empty_like(X, (len(pairs), len(codes)), np.float64)
+    for at, (code,) in side_by_side(codes):
+        signs[:, at] = signs_of(code, pairs).T
+        release(signs[:, at])
     return Mapped(features(space, X), holders * rest_matrix(X, X, space.map), signs, cap)
 
 

@@ -37,6 +37,7 @@ from tacit.numeric.consensus.rows import (
     losses,
     norm,
     penalty,
+    total_price,
 )
 from tacit.numeric.ring.fixed_point import FixedPoint
 from tacit.protocols.consensus.rest import consensus_watch, rate_answers
@@ -44,6 +45,7 @@ from tacit.protocols.consensus.settings import RowSvm
 from tacit.protocols.consensus.space import Space
 from tacit.protocols.witness import Voice
 from tacit.protocols.work import SOLVER, consensus_rounds
+from tacit.scratch import zeros_like
 
 INNER, TIGHT = 0.1, 1e-10  # a party solves its own rows to a tenth of the dual residual, between this and tol
 BLIND = 10.0  # the first rho where nothing about the data is opened
@@ -247,7 +249,11 @@ def start_at_zero(rows: Mapped, start: Agreed, scheme: Scheme) -> OwnWeights:
     """Return a holder's starting point: all weights and multipliers zero."""
     nothing = np.zeros_like(start.z)
     return OwnWeights(
-        np.zeros_like(rows.signs), nothing, np.zeros((len(nothing), len(rows.E))), nothing, scheme.penalty(start.scale)
+        zeros_like(rows.signs, rows.signs.shape, np.float64),
+        nothing,
+        np.zeros((len(nothing), len(rows.E))),
+        nothing,
+        scheme.penalty(start.scale),
     )
 
 
@@ -262,7 +268,7 @@ def step(rows: Mapped, mine: OwnWeights, agreed: Agreed, scheme: Scheme, t: int,
         scheme.relative(mine.theta - z, z, mine.H)[:, None],
     ]
     if scheme.loss:
-        sums = [objective(rows, z, mine.own, mine.lam, R), lam.sum(axis=1) - rest_price(rows, own, lam)]
+        sums = [objective(rows, z, mine.own, mine.lam, R), total_price(lam) - rest_price(rows, own, lam)]
         if scheme.follows(t):
             sums.append(np.minimum(objective(rows, theta, own, lam, R), CORNER * elasticity(lam, rows.cap)))
         told.append(np.stack(sums, axis=1) / scheme.unit(agreed))

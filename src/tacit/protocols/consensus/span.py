@@ -131,7 +131,7 @@ class Search(State):
                 "record",
                 "at every round the multiplier of every record, and so which are within the margin, on it or beyond",
             ),
-            Fact("consensus.classes_of_records", "holders", "label", "record", "their classes"),
+            Fact("consensus.classes_of_records", "holders", "label", "record", "the class of every record"),
             Fact("consensus.objectives", "holders", "aggregate", "all", "objectives"),
             OWN_WEIGHTS,
         ),

@@ -53,6 +53,7 @@ from tacit.protocols.part import Names, Records
 from tacit.protocols.planes.problems import mark_counting
 from tacit.protocols.scores.platt import SIGMOIDS, Scores, own_platt
 from tacit.protocols.settings import Sums
+from tacit.protocols.sums.secure_sum import OF_SOME
 from tacit.protocols.table_facts import ASKED_VALUES, CLASS_NAMES, DECISION_VALUES, EVERY_LABEL, TABLE_SIZES
 from tacit.protocols.witness import Voice
 
@@ -228,9 +229,10 @@ def column_sigmoids(run: Run, values: At[F64], labels: At[Labels], fold: At[I64]
 
 def check_way(svm: ColumnSvm, sums: Sums) -> None:
     """Raise before anything is sent if this SVM cannot be trained by consensus over columns."""
-    if sums.method == "threshold":
+    if sums.method in OF_SOME:
         raise LocalError(
-            "secure_sum='threshold' lets holders stay away, and a sum without their columns is wrong: use 'pairwise'"
+            f"secure_sum={sums.method!r} lets holders stay away, and a sum without their columns is wrong: use"
+            " 'pairwise'"
         )
     if svm.kernel == "sigmoid":
         raise LocalError(

@@ -76,12 +76,13 @@ from tacit.protocols.elm.probability import AtLeast, Models, fit_sigmoids
 from tacit.protocols.elm.shape import Layer, layer_weights, outputs_of
 from tacit.protocols.invented import by_rows
 from tacit.protocols.part import ClassWeight, Names, Records, Table
-from tacit.protocols.planes.problems import codes_of, labelled, mark_counting
+from tacit.protocols.planes.problems import codes_of, count_classes, describe_held, labelled, mark_counting
 from tacit.protocols.sums.atoms import LAYER, Past, Summed, digest_of, fingerprint, past_of, rename_if_changed
 from tacit.protocols.sums.secure_sum import secure_sum
 from tacit.protocols.table_facts import CLASS_SIZES, CLASSES_OF_PARTY
 from tacit.protocols.witness import Voice
 from tacit.protocols.work import LONE, OUTPUT, layer_phases, mask_work
+from tacit.scratch import distinct, fill, side_by_side
 
 NODES = 200  # at most, where their number is left open
 FINE = 20  # more fraction bits for the sums
@@ -99,7 +100,10 @@ class Width(
 
 class Counts(
     Message,
-    tells=(CLASS_SIZES, Fact("elm.row_count", "holders", "count", "all", "in a regression, how many there are")),
+    tells=(
+        CLASS_SIZES,
+        Fact("elm.row_count", "holders", "count", "all", "in a regression, how many records there are"),
+    ),
 ):
     """How many records there are, which (4) looks at."""
 
@@ -168,7 +172,7 @@ class Trained(Result):
                 " records and T the targets",
             ),
             Fact("elm.target_squares", "holders", "aggregate", "all", "with ridge='gcv' also T'T"),
-            Fact("elm.new_sums", "holders", "aggregate", "all", "for new rows the same sums over these"),
+            Fact("elm.new_sums", "holders", "aggregate", "all", "for new rows the sums H'H and H'T over these rows"),
         ),
         Everyone: (
             CLASSES_OF_PARTY,
@@ -330,11 +334,11 @@ def check_targets(part: Records, classify: bool, me: str, device: str = "cpu") -
 
 def check_classes(part: Records, classes: Names, me: str) -> None:
     """Refuse new rows of classes that the model does not know."""
-    names = np.unique(part.y[mark_counting(part)]).tolist() if part.y is not None and classes else []
+    names = describe_held(part).classes if part.y is not None and classes else ()
     unknown = [name for name in names if name not in classes]
     if unknown:
         raise LocalError(
-            f"{me} has records of {len(unknown)} classes that the model does not know, such as {unknown[0]!r}: fit anew"
+            f"{me} has records of {len(unknown)} classes unknown to the model, such as {unknown[0]!r}: fit again"
         )
 
 
@@ -357,7 +361,7 @@ def count_nodes(part: Summed, layer: Layer, pieces: Pieces, holders: int, me: st
             f" than {rows} rows: together they say of any record whether it is among them; use the layer of before (the"
             " same random_state), fewer nodes, or accept_risk=True"
         )
-    seen, told = fingerprint(part, past.label >= 0), np.array(list(known.values()))
+    seen, told = fingerprint(part, past.label), np.array(list(known.values()))
     return dataclasses.replace(past, maps=tuple(known), told=told, seen=seen, layered=True)
 
 
@@ -368,10 +372,9 @@ def measure_width(part: Table) -> Width:
 
 def count(part: Records, classes: Names) -> F64:
     """Return how many records each class has, or all; those without weight are none."""
-    use = mark_counting(part)
     if not classes:
-        return np.array([float(use.sum())])
-    return np.bincount(codes_of(part, classes)[use], minlength=len(classes)).astype(np.float64)
+        return np.array([float(sum(int(use.sum()) for _, (use,) in side_by_side(mark_counting(part))))])
+    return count_classes(part, classes).astype(np.float64)
 
 
 def sum_rows(
@@ -389,11 +392,18 @@ def sum_rows(
     """Return this holder's part of (2), by (1) and (5); with folds a line for each."""
     on = device_of(device)
     X, codes = part.X, codes_of(part, classes)
-    T = targets_of(codes, len(classes)) if classes else numbers_of(part)
+    outputs, number = outputs_of(classes), max(1, len(classes))
+    if classes:
+        T = fill(lambda code: targets_of(code, number), codes, dtype=np.float64, width=outputs)
+    else:
+        T = numbers_of(part)
     weight = part.weight
     if weights is not None:
-        weight = weights[codes] if weight is None else weights[codes] * weight
-    piece = np.where(fold < 0, -1, fold * max(1, len(classes)) + codes) if pieces.by_class else fold
+        weight = fill(lambda code: weights[code], codes, dtype=np.float64)
+        weight = weight if part.weight is None else weight * part.weight
+    piece = fold
+    if pieces.by_class:
+        piece = fill(lambda own, code: np.where(own < 0, -1, own * number + code), fold, codes, dtype=np.int64)
     W, b = layer_weights(layer)
     with stretch(0.0, LONE):
         counts = find_counting(X, weight, (W, b), layer.activation, piece, least, on)  # (5)
@@ -417,7 +427,8 @@ def find_counting(
 ) -> Flags:
     """Return which nodes count: those that single out no few rows of any piece, by (5)."""
     counts = np.ones(layer[0].shape[1], bool)
-    for each in np.unique(piece[piece >= 0]):
+    held = distinct(piece)
+    for each in held[held >= 0]:
         use = rows_in(piece, each)
         rows = len(X) if use is None else len(use)
         counts &= ~lone_nodes(X, use, weight, *layer, activation, min(least, rows / FEW_ROWS), device)
@@ -435,7 +446,9 @@ def split_sums(sums: F64, bits: int) -> F64:
 
 def numbers_of(part: Records) -> F64:
     """Return the targets of a regression, as one column."""
-    return np.zeros((len(part.X), 1)) if part.y is None else part.y.astype(np.float64)[:, None]
+    if part.y is None:
+        return np.zeros((len(part.X), 1))
+    return fill(lambda y: y.astype(np.float64)[:, None], part.y, dtype=np.float64, width=1)
 
 
 # Steps at the coordinator
@@ -459,7 +472,7 @@ def add(opened: F64, kept: Sums | None, squares: bool) -> Sums:  # noqa: FBT001 
         return Sums(values, squares)
     if kept.values.shape != values.shape or (squares and not kept.squares):
         raise LocalError(
-            "the sums that were kept are of another layer or lack what ridge='gcv' needs: fit anew with these"
+            "the sums that were kept are of another layer or lack what ridge='gcv' needs: fit again with these"
             " parameters"
         )
     return Sums(kept.values + values, squares)

@@ -27,6 +27,7 @@ from tacit.numeric.scores.folds import deal_folds
 from tacit.protocols import labels
 from tacit.protocols.part import ClassWeight, Names, Records
 from tacit.protocols.planes.problems import codes_of, mark_counting
+from tacit.scratch import empty_like, fill, release, side_by_side
 
 MOST = 5  # folds
 
@@ -91,15 +92,23 @@ def deal_rows(part: Records, classes: Names, used: Array, folds: int, seed: int,
     """Return the fold of each of a holder's rows; -1 of one that takes no part."""
     use = mark_counting(part)
     if not classes:
-        return np.where(use, 0, -1)
+        return fill(lambda own: np.where(own, 0, -1), use, dtype=np.int64)
     codes = codes_of(part, classes)
-    codes = np.where(use & used[codes], codes, -1)
+    codes = fill(lambda own, code: np.where(own & used[code], code, -1), use, codes, dtype=np.int64)
     if folds == 1:
-        return np.minimum(codes, 0)
+        return fill(lambda code: np.minimum(code, 0), codes, dtype=np.int64)
     return np.where(codes < 0, -1, deal_folds(codes, folds, (seed, *me.encode())))
 
 
 def rows_in(piece: I64, number: int) -> I64 | None:
     """Return the rows of one piece; None if it is all of them."""
-    use = piece == number
-    return None if use.all() else np.flatnonzero(use)
+    count = sum(int((own == number).sum()) for _, (own,) in side_by_side(piece))
+    if count == len(piece):
+        return None
+    rows, start = empty_like(piece, (count,), np.int64), 0
+    for at, (own,) in side_by_side(piece):
+        here = at.start + np.flatnonzero(own == number)
+        rows[start : start + len(here)] = here
+        start += len(here)
+        release(rows)
+    return rows

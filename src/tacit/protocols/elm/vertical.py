@@ -205,7 +205,7 @@ def elm_vertical(
                 "record",
                 "the inputs of the hidden layer of every new record, as in training",
             ),
-            Fact("elm.new_values", "holders", "answer", "record", "its decision values"),
+            Fact("elm.new_values", "holders", "answer", "record", "the decision values of its new records"),
         ),
         Asker: DECISION_VALUES,
     }

@@ -39,7 +39,7 @@ class Owned(
     Message,
     tells=(
         Fact("gram.own_size", "holder", "size", "party", "how many records and columns the sender has"),
-        Fact("gram.own_cells", "holder", "membership", "cell", "which cells of them it owns"),
+        Fact("gram.own_cells", "holder", "membership", "cell", "which cells of these records it owns"),
     ),
 ):
     """Which cells of its table are the sender's own: a bit for every cell; none if all are."""

@@ -58,7 +58,7 @@ from tacit.protocols.gram.model import (
 from tacit.protocols.labels import Classes, Decision, name_classes, send_labels
 from tacit.protocols.part import Records, Table
 from tacit.protocols.settings import AnyKernel, Solver, Sums
-from tacit.protocols.sums.secure_sum import Protection, secure_sum
+from tacit.protocols.sums.secure_sum import OF_SOME, Protection, secure_sum
 from tacit.protocols.table_facts import CLASS_NAMES, DECISION_VALUES, EVERY_LABEL, TABLE_SIZES
 from tacit.protocols.work import dual_phases, gram_work
 
@@ -146,9 +146,9 @@ def keep_share(run: Run, data: At[Records], rows: I64) -> At[SupportColumns]:
 
 def check_method(method: str) -> None:
     """Refuse a way to sum in which holders may be missing."""
-    if method == "threshold":
+    if method in OF_SOME:
         raise LocalError(
-            "secure_sum='threshold' lets holders stay away, and a gram matrix without their columns is wrong: use"
+            f"secure_sum={method!r} lets holders stay away, and a gram matrix without their columns is wrong: use"
             " 'pairwise'"
         )
 

@@ -19,6 +19,7 @@ from tacit.numeric.groups.least_count import count_left
 from tacit.protocols.planes.lockstep import TRIES
 from tacit.protocols.planes.rows import Tables
 from tacit.protocols.sums.atoms import Atoms, counted_shares, reserve_bounds
+from tacit.scratch import side_by_side
 
 ROUNDS, FEWEST = 60, 3  # of a stage with groups: at most, since more hardly help, and at least
 HEAVY = 100.0  # a row that weighs less than this share of the heaviest is no unknown
@@ -67,7 +68,8 @@ def allowance(tables: Tables, atoms: Atoms, trainings: int, needed: int) -> Roun
 
     No more than the run needs: a larger number would say how many rows the holder has.
     """
-    if atoms.lenient or not tables[0].signs.any():  # of rows that take no part nothing is told
+    taking = any(some.any() for _, (some,) in side_by_side(tables[0].signs))
+    if atoms.lenient or not taking:  # of rows that take no part nothing is told
         return Rounds(needed)
     most = count_left(float(counted_shares(atoms.past).sum())) / 2.0 / trainings * _smallest(tables) * atoms.unknowns
     return Rounds(int(min(most, needed)))
@@ -83,6 +85,9 @@ def _smallest(tables: Tables) -> float:
 
     A class that weighs next to nothing hides none of the others.
     """
-    heavy = tables[0].weight > tables[0].weight.max(initial=0.0) / HEAVY
-    rows = ((tables[0].signs != 0) & heavy[:, None]).sum(axis=0)
+    signs, weight = tables[0].signs, tables[0].weight
+    most = max((float(w.max(initial=0.0)) for _, (w,) in side_by_side(weight)), default=0.0)
+    rows = np.zeros(signs.shape[1], dtype=np.int64)
+    for _, (side, w) in side_by_side(signs, weight):
+        rows += ((side != 0) & (w > most / HEAVY)[:, None]).sum(axis=0)
     return float(rows[rows > 0].min()) if rows.any() else np.inf

@@ -56,15 +56,19 @@ Groups, the upper bound, prices and the witness are ours.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
-from tacit.arrays import F64, I64
+from tacit.arrays import F64, I64, Flags
 from tacit.choreo import At, Coordinator, Everyone, Fact, Holder, Message, Run, State, choreography
-from tacit.numeric.devices import Held
-from tacit.numeric.groups.atoms import OUT, round_to_groups, upper_losses
+from tacit.numeric.devices import CPU
+from tacit.numeric.groups.atoms import losses_along, upper_losses
+from tacit.numeric.groups.numbering import OUT, largest_of
+from tacit.numeric.groups.rounding import round_to_groups
 from tacit.protocols.planes.allowance import allowed_rounds, reserve
 from tacit.protocols.planes.lockstep import Pace, first_pace, move_together, settle_growth, slacks, weight_of
 from tacit.protocols.planes.pool import (
@@ -77,11 +81,12 @@ from tacit.protocols.planes.pool import (
     move_along,
     relative_gap,
 )
-from tacit.protocols.planes.rows import Rows, Tables, class_sums, margins, origin, sums_of
+from tacit.protocols.planes.rows import Rows, Tables, class_sums, margins, origin, sums_of, sums_of_groups
 from tacit.protocols.planes.track import Track, begin_track, lines_of, look_along, losses_of, mark_within, move_on
 from tacit.protocols.sums.atoms import Atoms, keep, regroup, spend
 from tacit.protocols.witness import WITNESSED, Voice
 from tacit.protocols.work import SOLVER, usual_rounds
+from tacit.scratch import empty_like, fill, is_on_disk, release, side_by_side
 
 
 class Direction(
@@ -182,7 +187,7 @@ class Cut(State):
     """
 
     atoms: Atoms
-    rows: F64
+    rows: Flags
     lines: tuple[F64, ...] = ()
 
 
@@ -210,7 +215,11 @@ class Paths:
     opens={
         Coordinator: (
             Fact(
-                "planes.side_sums", "holders", "aggregate", "class", "the sum of the rows of each side of each problem"
+                "planes.side_sums",
+                "holders",
+                "aggregate",
+                "class",
+                "the sum of the rows on each side of each two-class problem",
             ),
             Fact(
                 "planes.cut_sum",
@@ -228,7 +237,7 @@ class Paths:
                 "holders",
                 "model",
                 "all",
-                "every iterate and step, objectives and bounds, the models",
+                "the model after every round, step lengths, objectives and bounds, and the final models",
             ),
             WITNESSED,
         ),
@@ -276,12 +285,14 @@ def cutting_plane(
         if not len(go.live):
             break
         s.line = run.local(Holder, look_ahead, tables, s.line, go, each)
-        s.atoms = run.local(Holder, spend, s.atoms, 0 if exact else len(go.steps))
+        if not exact:
+            s.atoms = run.local(Holder, spend, s.atoms, len(go.steps))
         losses = voice.add_up(bounds_along, tables, s.line, s.atoms, go)
         step = voice.announce(Step, choose, s.pools, s.pace, losses, go, tol, max_rounds, holders)
         cut = run.local(Holder, round_sets, tables, s.line, s.atoms, go.live, step)
-        s.atoms = run.local(Holder, atoms_of, cut)
-        keep(run, s.atoms)
+        if not exact:  # single rows are split no further
+            s.atoms = run.local(Holder, atoms_of, cut)
+            keep(run, s.atoms)
         sums = voice.add_up(cut_sums, tables, cut, go.live, step)
         after = run.local(who, advance, s.pools, s.pace, losses, sums, go, step, each, tol, max_rounds)
         s.pools, s.pace = run.local(who, pools_of, after), run.local(who, pace_of, after)
@@ -301,21 +312,23 @@ def first_sums(tables: Tables) -> F64:
 
 def begin(tables: Tables, widths: tuple[int, ...], exact: bool) -> Line | Track:  # noqa: FBT001 - a step
     """Return the margins at w = 0, b = 0 in every table; a track where single rows are on a device."""
-    if exact and tables[0].recipe is not None:
+    if exact and tables[0].device is not CPU:
         return begin_track(widths)
-    margin = np.tile(origin(tables[0]), (1, len(tables)))
-    return Line(margin, margin[:, :0])
+    return Line(origin(tables[0], len(tables)), np.empty((0, 0)))
 
 
 def look_ahead(tables: Tables, line: Line | Track, go: Direction, widths: tuple[int, ...]) -> Line | Track:
     """Return the line with the margins at w_a."""
-    S, each = tables[0].signs.shape[1], _parts(go.w, go.live, widths)
     if isinstance(line, Track):
-        return look_along(line, each, go.b)
-    ahead = np.empty((len(line.margin), len(go.live)))
-    for t in np.unique(go.live // S):
-        mine = np.flatnonzero(go.live // S == t)
-        ahead[:, mine] = margins(tables[t], go.live[mine] % S, np.stack([each[i] for i in mine]), go.b[mine])
+        return look_along(line, _parts(go.w, go.live, widths), go.b)
+    if len(tables) == 1:
+        return dataclasses.replace(line, ahead=margins(tables[0], go.live, go.w.reshape(len(go.live), -1), go.b))
+    S, ahead, done = tables[0].signs.shape[1], np.empty((len(line.margin), len(go.live))), 0
+    for t, mine in _by_table(go.live // S):
+        shape = mine.stop - mine.start, widths[t * S]
+        w = go.w[done : done + math.prod(shape)].reshape(shape)
+        ahead[:, mine] = margins(tables[t], go.live[mine] % S, w, go.b[mine])
+        done += w.size
     return dataclasses.replace(line, ahead=ahead)
 
 
@@ -323,11 +336,20 @@ def bounds_along(tables: Tables, line: Line | Track, atoms: Atoms, go: Direction
     """Return upper bounds on R at the steps of every line; of all pools together, where each has a share."""
     if isinstance(line, Track):
         return losses_of(tables, line, go.live, go.steps)
+    if atoms.least == 1 and not is_on_disk(line):
+        return _losses_of_rows(tables[0], line, go)
     S, found = tables[0].signs.shape[1], np.empty((len(go.live), len(go.steps)))
     for i, k in enumerate(go.live):
         group = _here(tables[0], atoms.group, k % S)
-        found[i] = upper_losses(group, 1.0 - line.margin[:, k], 1.0 - line.ahead[:, i], tables[0].weight, go.steps)
+        h, beyond = _lost(line.margin, k), _lost(line.ahead, i)
+        found[i] = upper_losses(group, h, beyond, tables[0].weight, go.steps)
     return found if not len(go.share) else go.share @ found
+
+
+def _losses_of_rows(rows: Rows, line: Line, go: Direction) -> F64:
+    """Return R at the steps of every line, all pools at once: a row that is not in a problem is never violated."""
+    h = 1.0 - line.margin[:, go.live]
+    return losses_along(h, 1.0 - line.ahead - h, rows.weight, go.steps)
 
 
 def round_sets(tables: Tables, line: Line | Track, atoms: Atoms, live: I64, step: Step) -> Cut:
@@ -335,18 +357,27 @@ def round_sets(tables: Tables, line: Line | Track, atoms: Atoms, live: I64, step
     S, group = tables[0].signs.shape[1], atoms.group
     cuts = np.flatnonzero(step.cut)
     if isinstance(line, Track):
-        return Cut(atoms, np.empty((0, len(cuts))), lines_of(line, live, cuts, step.at))
-    rows = np.zeros((len(group), len(cuts)))
+        return Cut(atoms, np.empty((0, len(cuts)), bool), lines_of(line, live, cuts, step.at))
+    if atoms.least == 1 and not is_on_disk(line):
+        return Cut(atoms, _mark_rows(tables[0], line, live[cuts], cuts, step.at[cuts]))
+    rows = empty_like(group, (len(group), len(cuts)), np.bool_)
     for j, i in enumerate(cuts):
-        k = live[i]
-        inside = tables[0].signs[:, k % S] != 0
-        h = 1.0 - (line.margin[:, k] + step.at[i] * (line.ahead[:, i] - line.margin[:, k]))
-        fresh = int(group.max(initial=OUT)) + 1
-        rows[:, j], finer = round_to_groups(
-            np.where(inside, group, OUT), tables[0].weight * h, atoms.least, step.slack[i], fresh
-        )
-        group = np.where(finer >= fresh, finer, group)
+        h = _lost_between(tables[0], line, int(live[i]), int(i), float(step.at[i]))
+        own, fresh = _here(tables[0], group, live[i] % S), largest_of(group) + 1
+        marked, finer = round_to_groups(own, h, atoms.least, step.slack[i], fresh)
+        for at, (chosen,) in side_by_side(marked):
+            rows[at, j] = chosen
+            release(rows[at])
+        group = fill(lambda new, old, first=fresh: np.where(new >= first, new, old), finer, group, dtype=np.int64)
     return Cut(regroup(atoms, group), rows)
+
+
+def _mark_rows(rows: Rows, line: Line, pools: I64, columns: I64, at: F64) -> Flags:
+    """Return which single rows are within the margin of these pools, all at once; in `columns` is their way ahead."""
+    before = line.margin[:, pools]
+    within = 1.0 - (before + at * (line.ahead[:, columns] - before)) > 0.0
+    marked: Flags = within & (rows.signs[:, pools % rows.signs.shape[1]] != 0)
+    return marked
 
 
 def atoms_of(cut: Cut) -> Atoms:
@@ -358,31 +389,52 @@ def cut_sums(tables: Tables, cut: Cut, live: I64, step: Step) -> F64:
     """Return (2) of every pool that takes a cut; all of a table in one pass over its features."""
     S, found = tables[0].signs.shape[1], [np.empty(0)]
     pools = live[np.flatnonzero(step.cut)]
-    for t, table in enumerate(tables):
-        mine = np.flatnonzero(pools // S == t)
-        found.append(sums_of(table, pools[mine] % S, _marked(table, cut, mine, pools[mine] % S)).ravel())
+    for t, mine in _by_table(pools // S):
+        found.append(_sum_cut(tables[t], cut, mine, pools[mine] % S).ravel())
     return np.concatenate(found)
 
 
-def _marked(rows: Rows, cut: Cut, mine: I64, problems: I64) -> Held:
-    """Return which rows are in each of these cuts, on their device."""
-    if cut.lines and len(mine):
-        return mark_within(rows, problems, [cut.lines[i] for i in mine])
-    return rows.device.put(cut.rows[:, mine] > 0)
+def _sum_cut(rows: Rows, cut: Cut, mine: slice, problems: I64) -> F64:
+    """Return (2) of these cuts."""
+    if cut.atoms.least > 1:
+        return sums_of_groups(rows, problems, cut.rows[:, mine], cut.atoms.group)
+    if cut.lines:
+        return sums_of(rows, problems, mark_within(rows, problems, cut.lines[mine]))
+    return sums_of(rows, problems, rows.device.put(cut.rows[:, mine]))
 
 
 def move(line: Line | Track, live: I64, step: Step) -> Line | Track:
     """Return the line with every pool at its best point."""
     if isinstance(line, Track):
         return move_on(line, live, step.length)
-    margin = line.margin.copy()
-    margin[:, live] += step.length * (line.ahead - margin[:, live])
+
+    def move_block(margin: F64, ahead: F64) -> F64:
+        moved = margin.copy()
+        moved[:, live] += step.length * (ahead - margin[:, live])
+        return moved
+
+    margin = fill(move_block, line.margin, line.ahead, dtype=np.float64, width=line.margin.shape[1])
     return dataclasses.replace(line, margin=margin)
 
 
 def _here(rows: Rows, group: I64, problem: int) -> I64:
     """Return the groups of the rows of a problem; OUT for all others."""
-    return np.where(rows.signs[:, problem] != 0, group, OUT)
+    return fill(lambda signs, own: np.where(signs[:, problem] != 0, own, OUT), rows.signs, group, dtype=np.int64)
+
+
+def _lost(margin: F64, column: int) -> F64:
+    """Return h, what every row lacks to the margin in one problem."""
+    return fill(lambda some: 1.0 - some[:, column], margin, dtype=np.float64)
+
+
+def _lost_between(rows: Rows, line: Line, pool: int, i: int, at: float) -> F64:
+    """Return s h of every row, at a step of the line of the pool that goes on as the i-th."""
+
+    def between(weight: F64, margin: F64, ahead: F64) -> F64:
+        start = margin[:, pool]
+        return weight * (1.0 - (start + at * (ahead[:, i] - start)))
+
+    return fill(between, rows.weight, line.margin, line.ahead, dtype=np.float64)
 
 
 # Steps at the coordinator, and at witnesses
@@ -471,6 +523,12 @@ def optima(pools: tuple[Planes, ...], rounds: int) -> Optima:
 
 
 # Public bookkeeping
+
+
+def _by_table(table: I64) -> Iterator[tuple[int, slice]]:
+    """Yield each table and where its pools stand, which are in order."""
+    for start, stop in pairwise([*np.flatnonzero(np.diff(table, prepend=-1)).tolist(), len(table)]):
+        yield int(table[start]), slice(start, stop)
 
 
 def _parts(flat: F64, pools: I64, widths: Sequence[int]) -> list[F64]:

@@ -18,12 +18,13 @@ import numpy as np
 
 from tacit.arrays import F64, Array
 from tacit.choreo import At, Coordinator, Everyone, Fact, Holder, Message, PeerError, Run, State, choreography
+from tacit.choreo.sparse_rows import Cells
 from tacit.errors import LocalError
 from tacit.numeric.devices import CPU, Device, Held, device_of
 from tacit.numeric.features.feature_map import basis_of, fourier, fourier_weights, kernel_matrix, nystroem
 from tacit.numeric.svm.kernels import Kernel
 from tacit.protocols.part import Records
-from tacit.scratch import ROWS, is_on_disk, map_blocks
+from tacit.scratch import ROWS, free_space, is_on_disk, map_blocks
 
 OF_LANDMARKS = Fact("maps.of_landmarks", "nobody", "nothing", "none", "nothing new: functions of the landmarks")
 
@@ -33,7 +34,7 @@ SOURCES = ("local", "joint", "fourier")
 class Columns(State):
     """Some columns of a holder's records."""
 
-    X: F64
+    X: Cells
 
 
 Points = At[Records] | At[Columns]  # what landmarks are the means of
@@ -113,7 +114,7 @@ def check_bases(bases: tuple[F64, ...], centres: F64, kernels: tuple[Kernel, ...
 
 
 class Recipe(State):
-    """What features are made of where they are on a device: they are made there, when they are first used."""
+    """What features are made of where they are on a device, when they are first used, or in each pass over the rows."""
 
     X: F64
     map: FeatureMap
@@ -123,6 +124,15 @@ class Recipe(State):
     def make(self) -> Held:
         """Return the features on the device."""
         return map_on(device_of(self.device), self.map, self.X, self.dtype)
+
+
+def has_room(X: F64, the_map: FeatureMap, dtype: str) -> bool:
+    """Return whether the features of these records may be kept: always in memory, and on disk in half of what is free.
+
+    A training reads features twice in every round, and to make them again costs as many products for each of them as
+    there are landmarks. But they are as wide as the landmarks are many, and may be larger than the table.
+    """
+    return not is_on_disk(X) or 2 * len(X) * the_map.size * np.dtype(dtype).itemsize <= free_space()
 
 
 def map_records(the_map: FeatureMap, X: F64, dtype: str = "float64") -> Array:

@@ -44,11 +44,14 @@ from tacit.arrays import F64, I32, I64, Flags
 from tacit.choreo import At, Coordinator, Everyone, Fact, Holder, Message, Run, State, choreography
 from tacit.errors import LocalError
 from tacit.numeric.features.landmarks import centres_of_cells, sum_by_label
+from tacit.numeric.groups.numbering import OUT, add_up, count_labels, largest_of, sum_by
 from tacit.numeric.ring.fixed_point import FixedPoint
 from tacit.protocols.part import Records
 from tacit.protocols.planes.feature_map import Columns, Points
 from tacit.protocols.sums.atoms import Atoms, keep, split_by_part
 from tacit.protocols.witness import WITNESSED, Voice
+from tacit.scratch import LINES, blocks, empty_like, fill, release
+from tacit.sparse import each
 
 CELLS = 4  # per landmark
 TRIES = 3  # columns of one cell
@@ -66,7 +69,7 @@ class Middle(
             "column",
             "the mean of every column over all records that take part",
         ),
-        Fact("landmarks.middle_count", "holders", "count", "all", "how many these are"),
+        Fact("landmarks.middle_count", "holders", "count", "all", "how many records take part"),
     ),
 ):
     """The mean of all rows that take part, and how many they are."""
@@ -123,7 +126,7 @@ class JointLandmarks(
 
 
 class Cells(State):
-    """What the coordinator knows of every cell: size, sum, sum of squares, and the columns that were tried in vain."""
+    """What the coordinator knows of every cell: size, sum, sum of squares, and the columns tried without success."""
 
     size: I64
     total: F64
@@ -214,18 +217,22 @@ def farthest(fixed: FixedPoint, rows: int) -> float:
 
 def column_sums(part: Records | Columns, atoms: Atoms) -> F64:
     """Return the column sums of the rows that take part, and how many rows there are."""
-    use = atoms.group >= 0
-    return np.append(part.X[use].sum(axis=0), use.sum())
+    found = np.zeros(part.X.shape[1] + 1)
+    for at, block in blocks(part.X, LINES):
+        use = atoms.group[at] >= 0
+        found += np.append(block[use].sum(axis=0), use.sum())
+        release(atoms.group[at])
+    return found
 
 
 def no_cuts(atoms: Atoms) -> I32:
     """Return the cell of every row before any cut: 0, or -1 where the row takes no part."""
-    return np.where(atoms.group >= 0, 0, -1).astype(np.int32)
+    return fill(lambda own: np.where(own >= 0, 0, -1), atoms.group, dtype=np.int32)
 
 
 def squares_of(part: Records | Columns, cell: I32, middle: Middle, clip: float) -> F64:
     """Return the sums over all rows, and the sums of squares about the middle."""
-    return _moments(part.X[cell >= 0], np.zeros(int((cell >= 0).sum()), np.int64), 1, middle, clip)[:, 1:]
+    return _moments(part.X, fill(lambda own: np.minimum(own, 0), cell, dtype=np.int32), 1, middle, clip)[:, 1:]
 
 
 def find_upper_sides(part: Records | Columns, cell: I32, atoms: Atoms, cuts: Cuts) -> Side:
@@ -233,19 +240,21 @@ def find_upper_sides(part: Records | Columns, cell: I32, atoms: Atoms, cuts: Cut
 
     A group is split where both pieces are large enough.
     """
-    of_cell = np.full(max(cell.max(initial=0), cuts.cell.max(initial=0)) + 1, -1, dtype=np.int32)
-    of_cell[cuts.cell] = np.arange(len(cuts.cell), dtype=np.int32)
-    cut = np.where(cell >= 0, of_cell[cell], -1)
-    use = np.flatnonzero(cut >= 0)
-    off = part.X[use, cuts.column[cut[use]]] - cuts.at[cut[use]]
-    own, size = np.unique(atoms.group[use], return_inverse=True, return_counts=True)[1:]
-    higher = np.bincount(own, off > 0, minlength=len(size))
+    of_cell = np.full(max(largest_of(cell), cuts.cell.max(initial=0)) + 2, -1, dtype=np.int32)
+    of_cell[cuts.cell] = np.arange(len(cuts.cell), dtype=np.int32)  # the last is that of rows that take no part
+    cut, off = fill(lambda own: of_cell[own], cell, dtype=np.int32), empty_like(cell, cell.shape, np.float64)
+    for at, block in blocks(part.X, LINES):
+        mine = cut[at]
+        off[at] = block[np.arange(len(block)), cuts.column[mine]] - cuts.at[mine]
+        release((off[at], mine))
+    own = fill(lambda group, mine: np.where(mine >= 0, group, OUT), atoms.group, cut, dtype=np.int64)
+    size = count_labels(own)[1:]
+    higher, total = add_up(len(size), lambda x: x > 0, own, off), sum_by(own, off, len(size))
     splits = (higher >= atoms.least) & (size - higher >= atoms.least) & (size >= 2 * atoms.least)
-    upper = np.where(splits[own], off > 0, (np.bincount(own, off, minlength=len(size)) > 0)[own])
-    side = np.full(len(cell), -1, dtype=np.int32)
-    side[use[upper]] = cut[use[upper]]
-    part_of = np.zeros(len(cell), dtype=np.int64)
-    part_of[use] = upper & splits[own]
+    splits, over = np.append(splits, False), np.append(total > 0, False)
+    upper = fill(lambda group, x: np.where(splits[group], x > 0, over[group]), own, off, dtype=np.bool_)
+    side = fill(lambda up, mine: np.where(up, mine, -1), upper, cut, dtype=np.int32)
+    part_of = fill(lambda up, group: up & splits[group], upper, own, dtype=np.int64)
     return Side(split_by_part(atoms, part_of), side)
 
 
@@ -256,22 +265,27 @@ def atoms_of(side: Side) -> Atoms:
 
 def moments(part: Records | Columns, side: Side, cuts: int, middle: Middle, clip: float) -> F64:
     """Return of the upper side of each cut how many rows it has, their sums, and sums of squares about the middle."""
-    use = side.cut >= 0
-    return _moments(part.X[use], side.cut[use].astype(np.int64), cuts, middle, clip)
+    return _moments(part.X, side.cut, cuts, middle, clip)
 
 
-def _moments(X: F64, place: I64, places: int, middle: Middle, clip: float) -> F64:
-    squares = np.square(np.clip(X - middle.values, -clip, clip)) * SQUARE
-    rows = np.bincount(place, minlength=places).astype(np.float64)
-    return np.column_stack([rows, sum_by_label(X, place, places), sum_by_label(squares, place, places)])
+def _moments(X: F64, place: I32, places: int, middle: Middle, clip: float) -> F64:
+    """Return how many rows are at each place, their sums, and sums of squares; a row below 0 is at none."""
+    found = np.zeros((places, 1 + 2 * X.shape[1]))
+    for at, block in blocks(X, LINES):
+        own = place[at].astype(np.int64)
+        squares = each(block - middle.values, lambda off: np.square(np.clip(off, -clip, clip)) * SQUARE)
+        rows = np.bincount(own[own >= 0], minlength=places)
+        found += np.column_stack([rows, sum_by_label(block, own, places), sum_by_label(squares, own, places)])
+        release(place[at])
+    return found
 
 
 def descend(cell: I32, side: Side, done: Done, number: int) -> I32:
     """Return the cell of every row after the cuts: rows on an upper side are in its new cell."""
-    last = max(side.cut.max(initial=-1), done.cuts.max(initial=-1)) + 1  # of a row on no upper side
+    last = max(largest_of(side.cut), done.cuts.max(initial=-1)) + 1  # of a row on no upper side
     place = np.full(last + 1, -1, dtype=np.int64)
     place[done.cuts] = np.arange(len(done.cuts))
-    return np.where(place[side.cut] >= 0, number + place[side.cut], cell).astype(np.int32)
+    return fill(lambda own, cut: np.where(place[cut] >= 0, number + place[cut], own), cell, side.cut, dtype=np.int32)
 
 
 # Steps at the coordinator, and at witnesses
@@ -318,7 +332,7 @@ def choose_done(cells: Cells, cuts: Cuts, sums: F64, min_cluster: int) -> Done:
 def grow_cells(cells: Cells, cuts: Cuts, done: Done, sums: F64) -> Cells:
     """Return the cells after the cuts: upper sides are new cells, and are subtracted from the old ones.
 
-    Columns that were tried in vain are marked.
+    Columns that were tried without success are marked.
     """
     d, sums, old = cells.total.shape[1], sums[done.cuts], cuts.cell[done.cuts]
     upper = np.rint(sums[:, 0]).astype(np.int64)

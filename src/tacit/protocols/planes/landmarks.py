@@ -46,16 +46,17 @@ from tacit.crypto.pads.stream import stream
 from tacit.errors import LocalError
 from tacit.numeric.devices import device_of
 from tacit.numeric.features.landmarks import clusters_of_groups, means
-from tacit.numeric.groups.atoms import OUT
+from tacit.numeric.groups.numbering import OUT, count_labels
 from tacit.numeric.ring.fixed_point import FixedPoint
 from tacit.numeric.ring.words import Z64, Ring
 from tacit.protocols.part import Records
 from tacit.protocols.planes.feature_map import Columns, Points
 from tacit.protocols.planes.joint_landmarks import joint_landmarks
 from tacit.protocols.sums.atoms import Atoms, keep, remember_clusters
-from tacit.protocols.sums.secure_sum import Protection, secure_sum
+from tacit.protocols.sums.secure_sum import OF_SOME, Protection, secure_sum
 from tacit.protocols.witness import Voice
-from tacit.scratch import ROWS, blocks
+from tacit.scratch import ROWS, blocks, fill, make_column, select_rows, side_by_side, spread_rows
+from tacit.sparse import each
 
 SOURCES = ("local", "joint")
 SLOTS = 16  # per landmark
@@ -193,8 +194,8 @@ def local_landmarks(
 
 @choreography(
     opens={
-        Coordinator: Fact("landmarks.slot_counts", "holders", "count", "all", "how many drew each slot"),
-        Everyone: Fact("landmarks.slots", "nobody", "nothing", "none", "the slots that one drew"),
+        Coordinator: Fact("landmarks.slot_counts", "holders", "count", "all", "how many landmarks drew each slot"),
+        Everyone: Fact("landmarks.slots", "nobody", "nothing", "none", "the slots that exactly one landmark drew"),
     }
 )
 def reserve(run: Run, drawn: At[I64], *, slots: int, by: Protection, ring: Ring = Z64) -> I64:
@@ -226,9 +227,10 @@ def refuse(source: str, count: int, rows: int, min_cluster: int, by: Protection,
         raise LocalError(
             f"landmarks need min_cluster >= 1 and rounds >= 1, got min_cluster={min_cluster}, rounds={rounds}"
         )
-    if by.method == "threshold":
+    if by.method in OF_SOME:
         raise LocalError(
-            "secure_sum='threshold' lets holders stay away, and a landmark without its holder is lost: use 'pairwise'"
+            f"secure_sum={by.method!r} lets holders stay away, and a landmark without its holder is lost: use"
+            " 'pairwise'"
         )
     if rows < min_cluster:
         raise LocalError(
@@ -269,7 +271,7 @@ def check_range(part: Records | Columns, source: str, fixed: FixedPoint, me: str
     """
     largest, total = np.zeros((2, part.X.shape[1]))
     for _, block in blocks(part.X, ROWS):
-        absolute = np.abs(block)
+        absolute = each(block, np.abs)
         largest, total = np.maximum(largest, absolute.max(axis=0, initial=0.0)), total + absolute.sum(axis=0)
     fixed.encode(largest if source == "local" else total, f"features of {me}")
 
@@ -284,27 +286,24 @@ def cluster(
 
     The clusters of an earlier run are taken again if they are as many, large enough and whole.
     """
-    use, past = np.flatnonzero(atoms.group >= 0), atoms.past
-    least, wanted = max(min_cluster, atoms.least), max(1, int(count * (atoms.kind >= 0).sum() / rows + 0.5))
-    before, lost = past.cluster[past.cluster >= 0], past.absent[past.cluster >= 0].any()
-    known = past.clusters == wanted and len(before) and not lost
-    if known and np.unique(before, return_counts=True)[1].min() >= min_cluster:
+    past, kinds = atoms.past, count_labels(atoms.kind)[1:].sum()
+    least, wanted = max(min_cluster, atoms.least), max(1, int(count * kinds / rows + 0.5))
+    before = count_labels(past.cluster)[1:]
+    lost = any((gone[own >= 0] > 0).any() for _, (own, gone) in side_by_side(past.cluster, past.absent))
+    if past.clusters == wanted and before.any() and not lost and before[before > 0].min() >= min_cluster:
         return atoms
-    if len(use) < least:
+    use = fill(lambda own: own >= 0, atoms.group, dtype=np.bool_)
+    taking = select_rows(atoms.group, use)
+    if len(taking) < least:
         return remember_clusters(atoms, np.full(len(atoms.group), OUT), 0)
-    group = np.zeros(len(use), dtype=np.int64) if atoms.least == 1 else atoms.group[use]
-    found = np.full(len(atoms.group), OUT, dtype=np.int64)
-    X = part.X if len(use) == len(part.X) else part.X[use]
-    found[use] = clusters_of_groups(X, group, wanted, least, SEED, device_of(device))
-    return remember_clusters(atoms, found, wanted)
+    group = make_column(taking, len(taking), 0, np.int64) if atoms.least == 1 else taking
+    found = clusters_of_groups(select_rows(part.X, use), group, wanted, least, SEED, device_of(device))
+    return remember_clusters(atoms, spread_rows(found, use, OUT), wanted)
 
 
 def own_centres(part: Records | Columns, atoms: Atoms) -> F64:
     """Return the means of this holder's clusters."""
-    use, cluster = atoms.past.cluster >= 0, atoms.past.cluster
-    if use.all() and len(use):
-        return means(part.X, cluster)[0]
-    return means(part.X[use], cluster[use])[0] if use.any() else np.empty((0, part.X.shape[1]))
+    return means(part.X, atoms.past.cluster)[0]
 
 
 def count_centres(own: Array) -> U64:

@@ -30,7 +30,7 @@ from tacit.protocols.planes.problems import Common, check_taking, choose_size, c
 from tacit.protocols.sums.atoms import IDENTITY, Atoms, Told, begin, forget, maps_of, sizes_by_kind, split_by_nearness
 from tacit.protocols.work import CLUSTERS, MAP
 
-GROUP_SIZES = Fact("rows.group_sizes", "holder", "size", "party", "of how many rows each party's groups are at least")
+GROUP_SIZES = Fact("rows.group_sizes", "holder", "size", "party", "how many rows each party's groups have at least")
 LANDMARKS_OF_GROUPS = Fact(
     "rows.landmarks",
     "holder",
@@ -40,7 +40,9 @@ LANDMARKS_OF_GROUPS = Fact(
     "landmark_source='fourier' or linear kernels)",
 )
 CLASS_COUNTS = Fact("rows.class_counts", "holders", "count", "class", "how many records of each class take part")
-TAKING_PART = Fact("rows.taking_part_of_these", "holders", "count", "class", "how many of them take part")
+TAKING_PART = Fact(
+    "rows.taking_part_of_these", "holders", "count", "class", "how many of the records of each class take part"
+)
 
 SQUARES = "squares of columns"
 NOTHING = Told(())
@@ -49,7 +51,7 @@ NOTHING = Told(())
 class GroupSize(
     Message,
     tells=Fact(
-        "rows.own_group_size", "holder", "size", "party", "of how many rows each of the sender's groups is at least"
+        "rows.own_group_size", "holder", "size", "party", "how many rows each of the sender's groups has at least"
     ),
 ):
     """Of how many rows a holder's groups are at least: what min_count="auto" comes to there."""

@@ -24,7 +24,8 @@ import numpy as np
 from tacit.arrays import F64, I8, I64
 from tacit.choreo import At, Coordinator, Everyone, Fact, Holder, Message, Run, State, choreography
 from tacit.numeric.features.relevance import Expansion, decision, moments
-from tacit.numeric.groups.atoms import OUT, round_to_groups
+from tacit.numeric.groups.numbering import OUT
+from tacit.numeric.groups.rounding import round_to_groups
 from tacit.protocols.part import Records
 from tacit.protocols.planes.subset_svm import Ground
 from tacit.protocols.sums.atoms import Atoms, keep, regroup

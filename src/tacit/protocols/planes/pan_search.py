@@ -169,7 +169,7 @@ class Tried:
                 "holders",
                 "model",
                 "all",
-                "every iterate, a model for every candidate and fold, the scores, and the last model",
+                "the model after every round, a model for every candidate and fold, the scores, and the final model",
             ),
             WITNESSED,
         ),
@@ -280,7 +280,13 @@ def trial(
     opens={
         Everyone: (
             Fact("search.best_model", "holders", "model", "all", "the model of the best candidate on all rows"),
-            Fact("search.best_sigmoids", "holders", "model", "all", "with probability=True its sigmoids"),
+            Fact(
+                "search.best_sigmoids",
+                "holders",
+                "model",
+                "all",
+                "with probability=True the sigmoids of its probabilities",
+            ),
         )
     }
 )
@@ -447,4 +453,6 @@ def small(params: Params) -> Params:
     return {**shrink_groups(params), **shortlist(params), **PLAIN, "cv": 2, "scoring": "accuracy"}
 
 
-PAN_SEARCH = Declaration(pan_search, TABLE, Rehearsal(by_rows, small, search_cost), unless={"refit": False})
+PAN_SEARCH = Declaration(
+    pan_search, TABLE, Rehearsal(by_rows, small, search_cost), unless={"refit": False}, sparse={"device": "cpu"}
+)

@@ -60,7 +60,7 @@ class Trained(Result):
                 "holders",
                 "aggregate",
                 "class",
-                "the sum of the mapped rows of each side of each problem",
+                "the sum of the mapped rows on each side of each two-class problem",
             ),
             Fact(
                 "pan.cut_sum",
@@ -86,7 +86,7 @@ class Trained(Result):
                 "the landmarks, each the mean of at least min_cluster records over whole groups (none with "
                 "landmark_source='fourier' or a linear kernel)",
             ),
-            Fact("pan.iterates", "holders", "model", "all", "every iterate and the model"),
+            Fact("pan.iterates", "holders", "model", "all", "the model after every round, and the final model"),
             WITNESSED,
         ),
     }
@@ -131,5 +131,6 @@ PAN_SVM = Declaration(
     pan_svm,
     TABLE,
     Rehearsal(by_rows, small, training_cost),
-    streams={"kernel": "linear", "probability": False, "device": "cpu"},
+    streams={"probability": False, "device": "cpu"},
+    sparse={"device": "cpu"},
 )

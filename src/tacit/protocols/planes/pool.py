@@ -119,7 +119,7 @@ def _add_variable(planes: Planes, a: F64, d: float, c: float, e: float) -> Plane
         e=np.append(planes.e, e),
         H=H,
         x=np.append(planes.x, 0.0),
-        free=np.append(planes.free, False),
+        free=np.append(planes.free, e > 0),  # a cut is made where it counts, and is fixed again if it does not
     )
 
 
@@ -191,6 +191,8 @@ def move_along(planes: Planes, losses: F64, tol: float, max_rounds: int) -> tupl
 def raise_price(planes: Planes) -> Planes:
     """Return the pool at a higher price `now`, for which x is stretched."""
     now = min(planes.price, planes.now * planes.growth)
+    if now == planes.now:
+        return planes
     return dataclasses.replace(planes, now=now, x=planes.x * (now / planes.now))
 
 

@@ -12,12 +12,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from tacit.arrays import F64, I64, Array
+from tacit.arrays import F64, I8, I64, Array
 from tacit.choreo import At, Coordinator, Everyone, Fact, Holder, Message, Run, choreography
 from tacit.choreo.declaration import Settings
 from tacit.errors import LocalError
 from tacit.numeric.devices import device_of
 from tacit.numeric.groups.least_count import CAP, FLOOR, advise_size
+from tacit.numeric.groups.row_words import ROWS_AT_ONCE
 from tacit.numeric.ring.fixed_point import FixedPoint
 from tacit.numeric.svm.kernels import Kernel, gamma_of
 from tacit.numeric.svm.problems import MULTI_CLASS, OVO, Pairs, problems, signs_of
@@ -25,14 +26,15 @@ from tacit.protocols.class_names import check_class_names
 from tacit.protocols.labels import check_class_weight, weigh_classes
 from tacit.protocols.part import ClassWeight, Names, Records
 from tacit.protocols.planes.cutting_plane import Paths, Solution, cutting_plane
-from tacit.protocols.planes.feature_map import FeatureMap, Recipe, check_source, map_records
+from tacit.protocols.planes.feature_map import FeatureMap, Recipe, check_source, has_room, map_records
 from tacit.protocols.planes.landmarks import refuse_share
 from tacit.protocols.planes.rows import Rows, Tables
-from tacit.protocols.sums.atoms import ROWS_AT_ONCE, Atoms, HoldBack, in_large_classes
+from tacit.protocols.sums.atoms import Atoms, HoldBack, in_large_classes
 from tacit.protocols.sums.secure_sum import protect
 from tacit.protocols.table_facts import CLASS_SIZES, CLASSES_OF_PARTY
 from tacit.protocols.witness import Voice
-from tacit.scratch import blocks
+from tacit.scratch import blocks, distinct, fill, make_column, side_by_side
+from tacit.sparse import each, sum_squares
 
 CELL_MOMENTS = Fact(
     "rows.cell_moments", "holders", "aggregate", "all", "with gamma='scale' the sum and the sum of squares of all cells"
@@ -283,29 +285,40 @@ def check_range(part: Records, fixed: FixedPoint, me: str, device: str) -> None:
         raise LocalError(f"{me} has records without labels: in a horizontal split every party labels its own")
     sums = np.zeros(2)
     for _, block in blocks(part.X, ROWS_AT_ONCE):
-        sums += np.einsum("ij,ij->", block, block), np.abs(block).sum()
+        sums += sum_squares(block), each(block, np.abs).sum()
     fixed.encode(sums, f"records of {me}")
 
 
 def describe_held(part: Records) -> Held:
     """Return the distinct labels of the records that count, and the number of columns."""
-    labels = np.empty(0) if part.y is None else part.y[mark_counting(part)]
-    return Held(tuple(np.unique(labels).tolist()), part.X.shape[1])
+    if part.y is None:
+        labels = np.empty(0)
+    else:
+        labels = distinct(part.y) if part.weight is None else np.unique(part.y[mark_counting(part)])
+    return Held(tuple(labels.tolist()), part.X.shape[1])
 
 
 def mark_counting(part: Records) -> Array:
     """Return which records count: those with weight."""
-    return np.ones(len(part.X), bool) if part.weight is None else part.weight > 0
+    return make_column(part.X, len(part.X), 1, np.bool_) if part.weight is None else part.weight > 0
+
+
+def count_classes(part: Records, classes: Names) -> I64:
+    """Return how many records of each class count."""
+    found = np.zeros(len(classes), dtype=np.int64)
+    for _, (code, use) in side_by_side(codes_of(part, classes), mark_counting(part)):
+        found += np.bincount(code[use], minlength=len(classes))
+    return found
 
 
 def sizes_and_moments(part: Records, classes: Names, cells: bool) -> F64:  # noqa: FBT001 - a step
     """Return how many records of each class the holder has, and the moments of its cells if asked for."""
-    sizes = np.bincount(codes_of(part, classes)[mark_counting(part)], minlength=len(classes))
+    sizes = count_classes(part, classes)
     moments = [0.0, 0.0, 0.0]
     if cells:
         use = in_large_classes(part, FLOOR)
         some = (block if use[at].all() else block[use[at]] for at, block in blocks(part.X, ROWS_AT_ONCE))
-        moments = sum((np.array([len(X), X.sum(), np.einsum("ij,ij->", X, X)]) for X in some), np.zeros(3)).tolist()
+        moments = sum((np.array([len(X), X.sum(), sum_squares(X)]) for X in some), np.zeros(3)).tolist()
     return np.concatenate([sizes, moments]).astype(np.float64)
 
 
@@ -314,13 +327,16 @@ def codes_of(part: Records, classes: Names) -> I64:
     if part.y is None or not len(part.y) or not classes:
         return np.empty(0, dtype=np.int64)
     # a class that only records without weight are of has no number; they take no part
-    return np.minimum(np.searchsorted(np.array(classes), part.y), len(classes) - 1)
+    names, last = np.array(classes), len(classes) - 1
+    return fill(lambda y: np.minimum(np.searchsorted(names, y), last), part.y, dtype=np.int64)
 
 
 def classes_at(part: Records, classes: Names, weights: F64) -> I64:
     """Return the number of every record's class; -1 where the record or its class has no weight."""
     codes = codes_of(part, classes)
-    return np.where(weights[codes] * (1.0 if part.weight is None else part.weight) > 0, codes, -1)
+    if part.weight is None:
+        return fill(lambda code: np.where(weights[code] > 0, code, -1), codes, dtype=np.int64)
+    return np.where(weights[codes] * part.weight > 0, codes, -1)
 
 
 def rows_of(
@@ -335,10 +351,15 @@ def rows_of(
 ) -> Rows:
     """Return the mapped records with the signs of every problem; a record that takes no part has none."""
     codes = codes_of(part, classes)
-    weight = weights[codes] * atoms.weight
-    signs = signs_of(codes, pairs)
-    signs[(atoms.group < 0) | (weight <= 0)] = 0
-    if device == "cpu":
+    weight = fill(lambda code, own: weights[code] * own, codes, atoms.weight, dtype=np.float64)
+
+    def sides(code: I64, group: I64, own: F64) -> I8:
+        found = signs_of(code, pairs)
+        found[(group < 0) | (own <= 0)] = 0
+        return found
+
+    signs = fill(sides, codes, atoms.group, weight, dtype=np.int8, width=len(pairs))
+    if device == "cpu" and has_room(part.X, the_map, dtype):
         return Rows(map_records(the_map, part.X, dtype), signs, weight)
     return Rows(np.empty((len(signs), 0), dtype), signs, weight, Recipe(part.X, the_map, dtype, device))
 

@@ -126,7 +126,7 @@ class Filtered(Result):
             Fact(
                 "select.passing_order", "holders", "model", "column", "which features pass the filters, in which order"
             ),
-            Fact("select.landmarks", "holder", "aggregate", "group", "their landmarks"),
+            Fact("select.landmarks", "holder", "aggregate", "group", "the landmarks of these features"),
             Fact("select.ranking", "holders", "model", "column", "the ranking"),
             MODELS_OF_SUBSETS,
         ),
@@ -205,7 +205,7 @@ def passed(run: Run, data: At[Records], atoms: At[Atoms], *, ground: Ground, by:
         Coordinator: Fact(
             "select.accuracy_without", "holders", "aggregate", "all", "the accuracy without each set tried"
         ),
-        Everyone: Fact("select.lost_set", "holders", "model", "column", "which set goes"),
+        Everyone: Fact("select.lost_set", "holders", "model", "column", "which set of features is dropped"),
     }
 )
 def lose(

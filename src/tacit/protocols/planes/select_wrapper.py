@@ -75,7 +75,7 @@ class Voted(
         "holders",
         "model",
         "column",
-        "which features go, and, where the criteria disagree, between which sets the accuracy decides",
+        "which features are dropped, and, where the criteria disagree, between which sets the accuracy decides",
     ),
 ):
     """Which features go, and the contested sets, one in each row, between which the accuracy decides."""
@@ -212,7 +212,9 @@ def sum_pulls(run: Run, data: At[Records], signs: At[I8], left: I64, e: Expansio
         Coordinator: Fact(
             "select.contested_accuracy", "holders", "aggregate", "all", "the accuracy without each contested set"
         ),
-        Everyone: Fact("select.contested_loser", "holders", "model", "column", "which of them goes"),
+        Everyone: Fact(
+            "select.contested_loser", "holders", "model", "column", "which of the contested sets is dropped"
+        ),
     }
 )
 def decide(

@@ -20,15 +20,20 @@ from tacit.protocols.planes.rows import Rows, Tables
 
 
 class Track(State):
-    """The models w_b of every pool, and w_a of those that go on; the last entry of a model is its bias."""
+    """The models w_b of every pool, and w_a of those that go on; the last entry of a model is its bias.
+
+    `came` is the line on which a pool came to its w_b: both ends and the step, each in a row; no rows at the start.
+    """
 
     best: tuple[F64, ...]
     ahead: tuple[F64, ...]
+    came: tuple[F64, ...]
 
 
 def begin_track(widths: tuple[int, ...]) -> Track:
     """Return w = 0, b = 0 of every pool."""
-    return Track(tuple(np.zeros(width + 1) for width in widths), ())
+    nowhere = tuple(np.empty((0, width + 1)) for width in widths)
+    return Track(tuple(np.zeros(width + 1) for width in widths), (), nowhere)
 
 
 def look_along(track: Track, w: Sequence[F64], b: F64) -> Track:
@@ -38,10 +43,10 @@ def look_along(track: Track, w: Sequence[F64], b: F64) -> Track:
 
 def move_on(track: Track, live: I64, length: F64) -> Track:
     """Return the track with every pool that goes on so far along its line."""
-    best = list(track.best)
-    for i, k in enumerate(live):
-        best[k] = _between(best[k], track.ahead[i], length[i])
-    return dataclasses.replace(track, best=tuple(best))
+    best, came = list(track.best), list(track.came)
+    for k, line in zip(live, lines_of(track, live, np.arange(len(live)), length), strict=True):
+        best[k], came[k] = _between(line[0], line[1], line[2, 0]), line
+    return dataclasses.replace(track, best=tuple(best), came=tuple(came))
 
 
 def lines_of(track: Track, live: I64, chosen: I64, at: F64) -> tuple[F64, ...]:
@@ -51,28 +56,36 @@ def lines_of(track: Track, live: I64, chosen: I64, at: F64) -> tuple[F64, ...]:
 
 def losses_of(tables: Tables, track: Track, live: I64, steps: F64) -> F64:
     """Return R at the steps of every line, over a holder's own rows."""
-    S = tables[0].signs.shape[1]
-    return np.array([_losses_of(tables[k // S], int(k % S), track.best[k], track.ahead[i], steps)
-                     for i, k in enumerate(live)])  # fmt: skip
+    S, found = tables[0].signs.shape[1], np.empty((len(live), len(steps)))
+    for i, k in enumerate(live):
+        rows = tables[k // S]
+        _take_along(rows, track.best[k], track.came[k])
+        found[i] = _losses_of(rows, int(k % S), track.best[k], track.ahead[i], steps)
+    return found
 
 
 def mark_within(rows: Rows, problems: I64, lines: Sequence[F64]) -> Held:
     """Return which rows are within the margin, in each of these problems at its place of its line; on the device."""
-    values = [(values_of(rows, line[0], line[1]), float(line[2, 0])) for line in lines]
-    there = rows.device.xp.stack([_between(both[:, 0], both[:, 1], at) for both, at in values], axis=1)
-    sides = rows.sides_there(problems)
-    return (sides * there < 1.0) & (sides != 0.0)
+    there = [_between(rows.under(start), rows.under(end), float(at[0])) for start, end, at in lines]
+    values, sides = rows.device.xp.stack(there, axis=1), rows.sides_there(problems)
+    return (sides * values < 1.0) & (sides != 0.0)
 
 
-def values_of(rows: Rows, best: F64, ahead: F64) -> Held:
-    """Return f_i.w + b of every row under two models, on the device; those of the last line are at hand."""
-    models = np.stack([best, ahead])
-    return rows.along(models[:, :-1], models[:, -1])
+def _take_along(rows: Rows, best: F64, came: F64) -> None:
+    """Have the values under w_b at hand, from those at the ends of the line on which it lies, and let these go.
+
+    Values are linear in the model, so this spares a pass over all features.
+    """
+    if not len(came):
+        return
+    ends = [rows.at_hand.pop(end.tobytes(), None) for end in came[:2]]
+    if ends[0] is not None and ends[1] is not None:
+        rows.at_hand[best.tobytes()] = _between(ends[0], ends[1], float(came[2, 0]))
 
 
 def _losses_of(rows: Rows, problem: int, best: F64, ahead: F64, steps: F64) -> F64:
-    values, sign = values_of(rows, best, ahead), rows.signs_there[:, problem]
-    h, beyond = 1.0 - sign * values[:, 0], 1.0 - sign * values[:, 1]
+    sign = rows.signs_there[:, problem]
+    h, beyond = 1.0 - sign * rows.under(best), 1.0 - sign * rows.under(ahead)
     return losses_along(h, beyond - h, rows.weight_there * sign * sign, steps, rows.device)  # signs are -1, 0 and 1
 
 

@@ -45,7 +45,13 @@ MEAN_ERRORS = Fact(
     "all",
     "the mean error, absolute error and squared error of the model, and the variance of the targets",
 )
-ERROR_BINS = Fact("errors.bins", "holders", "count", "group", "errors in bins of none or at least min_count records")
+ERROR_BINS = Fact(
+    "errors.bins",
+    "holders",
+    "count",
+    "group",
+    "a histogram of the errors, in bins of no record or of at least min_count records",
+)
 
 
 class JudgedRecords(Message, tells=RECORDS):
@@ -102,8 +108,8 @@ class Answered(State):
             "holders",
             "answer",
             "record",
-            "have errors in which of many fine bins: where a bin holds one record, that record's error to the bin's"
-            " width, not whose it is",
+            "how many records have an error in each of many fine bins: where a bin holds one record, that record's"
+            " error to the bin's width, but not whose it is",
         ),
         Everyone: (RECORDS, MEAN_ERRORS, ERROR_BINS),
     }

@@ -77,7 +77,9 @@ class Best(
     subset: int
 
 
-class Dropped(Message, tells=Fact("folds.dropped", "holders", "model", "column", "which features go in this round")):
+class Dropped(
+    Message, tells=Fact("folds.dropped", "holders", "model", "column", "which features are dropped in this round")
+):
     """The numbers of the features that go."""
 
     features: I64

@@ -62,7 +62,11 @@ from tacit.protocols.table_facts import CLASS_SIZES
 AREAS = Fact("scores.areas", "holders", "aggregate", "all", "areas under the curves")
 CONFUSION = Fact("scores.confusion", "holders", "count", "class", "the confusion matrix")
 BINS = Fact(
-    "scores.bins", "holders", "count", "group", "scores in bins of none or at least min_count records of a class"
+    "scores.bins",
+    "holders",
+    "count",
+    "group",
+    "a histogram of the scores, in bins of no record or of at least min_count records of a class",
 )
 PROBABILITY_BINS = Fact(
     "scores.probability_bins", "holders", "aggregate", "group", "probabilities in bins of at least min_count records"
@@ -105,7 +109,11 @@ class Sizes(
     tells=(
         CLASS_SIZES,
         Fact(
-            "scores.can_show", "holder", "count", "party", "whether sites can show theirs without showing the others'"
+            "scores.can_show",
+            "holder",
+            "count",
+            "party",
+            "whether sites can show their own counts without showing those of the others",
         ),
     ),
 ):
@@ -169,9 +177,15 @@ class Counts(
             "holders",
             "count",
             "class",
-            "over all records: which classes were taken for which",
+            "how many records of each class were given each class, over all records",
         ),
-        Fact("scores.binned", "holders", "count", "group", "scores in bins of none or min_count records of a class"),
+        Fact(
+            "scores.binned",
+            "holders",
+            "count",
+            "group",
+            "a histogram of the scores, in bins of no record or of min_count records of a class",
+        ),
         AREAS,
         Fact("scores.probabilities", "holders", "aggregate", "group", "probabilities in bins of min_count records"),
     ),
@@ -188,7 +202,7 @@ class OwnCounts(
         "holder",
         "count",
         "group",
-        "of the sender's own records, which it agreed to show: the same counts",
+        "the same counts for the sender's own records, which it agreed to show",
     ),
 ):
     """The tally of a site's own records."""
@@ -224,15 +238,15 @@ class Evaluated(Result):
                 "holders",
                 "count",
                 "class",
-                "how many records of each class were given which class",
+                "how many records of each class were given each class",
             ),
             Fact(
                 "scores.fine_bins",
                 "holders",
                 "answer",
                 "record",
-                "have scores in which of many fine bins: where a bin holds one record, that record's score to the bin's"
-                " width, not whose it is",
+                "how many records have a score in each of many fine bins: where a bin holds one record, that record's"
+                " score to the bin's width, but not whose it is",
             ),
             Fact(
                 "scores.summed_probabilities",
@@ -249,7 +263,11 @@ class Evaluated(Result):
             AREAS,
             PROBABILITY_BINS,
             Fact(
-                "scores.of_parties", "holder", "count", "group", "of sites that agreed, the same of their own records"
+                "scores.of_parties",
+                "holder",
+                "count",
+                "group",
+                "the same figures for the own records of sites that agreed to it",
             ),
         ),
     }
@@ -328,7 +346,7 @@ def check_sites(per_site: Mapping[str, int], holders: tuple[str, ...]) -> None:
     unknown = [name for name in per_site if name not in holders]
     if unknown:
         raise LocalError(
-            f"per_site names {unknown[0]!r}, which is none of the parties ({', '.join(holders)}): name some of them"
+            f"per_site names {unknown[0]!r}, which is not one of the parties ({', '.join(holders)}): name some of them"
         )
     rest = [name for name in holders if name not in per_site]
     if per_site and 0 < len(rest) < FEWEST:

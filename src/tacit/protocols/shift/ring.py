@@ -264,7 +264,7 @@ def shift_ring(
                 "the new records of every other holder, each under that holder's unknown vector, the same as in"
                 " training",
             ),
-            Fact("shift.answers", "reader", "answer", "record", "the decision values of its own"),
+            Fact("shift.answers", "reader", "answer", "record", "the decision values of the records it asked about"),
         ),
     }
 )

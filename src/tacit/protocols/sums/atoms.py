@@ -22,11 +22,10 @@ from typing import Protocol
 
 import numpy as np
 
-from tacit.arrays import F64, I64, U64, Flags
+from tacit.arrays import F64, I64, Flags
 from tacit.choreo import At, Holder, Run, State, encode
 from tacit.errors import LocalError, PeerError
 from tacit.numeric.groups.atoms import (
-    OUT,
     combine_labels,
     count_absent,
     levels,
@@ -36,14 +35,14 @@ from tacit.numeric.groups.atoms import (
     split_by_place,
 )
 from tacit.numeric.groups.least_count import least_count, unknowns
+from tacit.numeric.groups.numbering import OUT
+from tacit.numeric.groups.row_words import row_words
 from tacit.protocols.part import Records, Table
-from tacit.scratch import blocks
+from tacit.scratch import are_equal, distinct, fill, make_column, side_by_side
 
 Least = int | str  # a number, or "auto"
 IDENTITY = "identity"  # the features of a linear kernel are the columns
 BOUNDS = "bounds on losses"
-MIX = np.uint64(0x9E3779B97F4A7C15)
-ROWS_AT_ONCE = 1 << 14  # of which words are mixed: a column stays in a core's own cache
 PIECES = 32  # times `least`: from this size on groups are split by place alone; fewer leave margins too little to split
 BEFORE = " of other columns"  # marks a map that was opened of the rows as they were
 SUBSET = "subset"  # how names of maps begin that depend on what a run finds, so that no later run has the same ones
@@ -131,10 +130,10 @@ class Atoms(State):
     bounds: int = 0
 
 
-def no_past(rows: int) -> Past:
-    """Return what is known of rows that never were in a sum."""
-    none = np.full(rows, OUT, dtype=np.int64)
-    return Past(none, np.zeros(rows, dtype=np.int64), (), np.empty(0), none, 0, np.zeros(rows, bool))
+def no_past(rows: int, X: F64 | None = None) -> Past:
+    """Return what is known of rows that never were in a sum; it lies where their cells do."""
+    none, never = make_column(X, rows, OUT, np.int64), make_column(X, rows, 0, np.bool_)
+    return Past(none, make_column(X, rows, 0, np.int64), (), np.empty(0), none, 0, never)
 
 
 def take_past(past: Past, rows: I64, fewest: int, *, whole: bool) -> Past:
@@ -144,6 +143,15 @@ def take_past(past: Past, rows: I64, fewest: int, *, whole: bool) -> Past:
         absent = leave_out_small(past.label[rows], absent, len(past.label))
     taken = dataclasses.replace(past, label=past.label[rows], absent=absent, cluster=past.cluster[rows])
     return dataclasses.replace(taken, summed=np.zeros(len(rows), bool), fewest=fewest)
+
+
+def take_all(past: Past, fewest: int, *, whole: bool) -> Past:
+    """Return the same of all rows, of which none are absent that were not before."""
+    absent, many = past.absent, len(past.label)
+    if not whole:
+        absent = fill(lambda label, gone: leave_out_small(label, gone, many), past.label, absent, dtype=np.int64)
+    never = make_column(past.label, many, 0, np.bool_)
+    return dataclasses.replace(past, absent=absent, summed=never, fewest=fewest)
 
 
 def leave_out_small(label: I64, absent: I64, many: int) -> I64:
@@ -172,7 +180,7 @@ def digest_of(value: State | str) -> str:
 def past_of(part: Summed) -> Past:
     """Return what earlier runs left of these rows."""
     past = getattr(part, "past", None)
-    return no_past(len(part.X)) if past is None else past
+    return no_past(len(part.X), part.X) if past is None else past
 
 
 def begin(part: Summed, kind: I64, told: Told, rule: HoldBack, before: Atoms | None = None) -> Atoms:
@@ -185,16 +193,18 @@ def begin(part: Summed, kind: I64, told: Told, rule: HoldBack, before: Atoms | N
     d, known = unknowns(part.X, told.features), dict(zip(past.maps, past.told, strict=True))
     least = rule.least(_least(told, known, d))
     group = make_groups(past.label, past.absent, kind, least)
-    weight = np.ones(len(group)) if part.weight is None else np.asarray(part.weight, dtype=np.float64)
-    if least > 1:
-        group, weight = levels(group, weight, least)
+    if part.weight is None:
+        weight = make_column(group, len(group), 1.0, np.float64)
+    elif least > 1:
+        group, weight = levels(group, np.asarray(part.weight, dtype=np.float64), least)
+    else:
+        weight = np.asarray(part.weight, dtype=np.float64)
     for name, size in told.maps:
         known[name] = max(known.get(name, 0.0), size / (least * d))
-    names, shares, summed = tuple(known), np.array(list(known.values())), past.summed | (group >= 0)
+    names, shares = tuple(known), np.array(list(known.values()))
+    summed = fill(lambda before, own: before | (own >= 0), past.summed, group, dtype=np.bool_)
     label = combine_labels(past.label, group)
-    past = dataclasses.replace(
-        past, label=label, maps=names, told=shares, summed=summed, seen=fingerprint(part, label >= 0)
-    )
+    past = dataclasses.replace(past, label=label, maps=names, told=shares, summed=summed, seen=fingerprint(part, label))
     return Atoms(group, weight, kind, least, past, d, rule.accept_risk)
 
 
@@ -211,28 +221,16 @@ def rename_if_changed(part: Summed, past: Past) -> Past:
 
     Renamed maps still count as told, and the same map of the new columns counts as a new one.
     """
-    if not past.maps or past.seen == fingerprint(part, past.label >= 0):
+    if not past.maps or past.seen == fingerprint(part, past.label):
         return past
     return dataclasses.replace(past, maps=tuple(f"{name}{BEFORE}" for name in past.maps))
 
 
-def fingerprint(part: Summed, rows: Flags) -> str:
-    """Return a digest of the columns, by name and in order, and of these rows, in whatever order."""
-    total = int(row_words(part.X)[rows].sum(dtype=np.uint64))
-    return hashlib.sha256(f"{getattr(part, 'features', ())!r} {total}".encode()).hexdigest()
-
-
-def row_words(X: F64) -> U64:
-    """Return a word for every row, mixed from its cells, block by block."""
-    each = np.zeros(len(X), dtype=np.uint64)
-    for at, block in blocks(X, ROWS_AT_ONCE):
-        words = each[at]
-        cells = np.ascontiguousarray((block + 0.0).T)  # -0.0 is 0.0
-        for column in cells.view(np.uint64):
-            words ^= column
-            words *= MIX
-            words ^= words >> np.uint64(29)
-    return each
+def fingerprint(part: Summed, label: I64) -> str:
+    """Return a digest of the columns, by name and in order, and of the rows that have a label, in whatever order."""
+    both = side_by_side(row_words(part.X), label)
+    total = sum(int(words[own >= 0].sum(dtype=np.uint64)) for _, (words, own) in both)
+    return hashlib.sha256(f"{getattr(part, 'features', ())!r} {total % (1 << 64)}".encode()).hexdigest()
 
 
 def _least(told: Told, known: dict[str, float], d: float) -> int:
@@ -278,7 +276,7 @@ def forget(atoms: Atoms, planned: Told) -> Atoms:
 
 def regroup(atoms: Atoms, group: I64) -> Atoms:
     """Return the atoms of finer groups, with labels that tell them apart from now on."""
-    if np.array_equal(group, atoms.group):
+    if are_equal(group, atoms.group):
         return atoms
     return dataclasses.replace(
         atoms, group=group, past=dataclasses.replace(atoms.past, label=combine_labels(atoms.past.label, group))
@@ -313,7 +311,10 @@ def keep(run: Run, atoms: At[Atoms]) -> None:
 
 def sizes_by_kind(atoms: Atoms, kinds: int) -> F64:
     """Return how many rows of each kind take part."""
-    return np.bincount(atoms.kind[atoms.group >= 0], minlength=kinds).astype(np.float64)
+    counts = np.zeros(kinds)
+    for _, (kind, own) in side_by_side(atoms.kind, atoms.group):
+        counts += np.bincount(kind[own >= 0], minlength=kinds)
+    return counts
 
 
 def maps_of(maps: Iterable[tuple[State | str, int]]) -> Told:
@@ -329,10 +330,16 @@ def in_large_classes(part: Table, least: int) -> Flags:
     y, weight = getattr(part, "y", None), getattr(part, "weight", None)
     if getattr(part, "owned", None) is not None:
         return np.ones(len(part.X), bool)
-    use = np.ones(len(part.X), bool) if weight is None else np.asarray(weight > 0)
-    if least <= 1 or y is None or not use.any():
+    if y is None:
+        return np.ones(len(part.X), bool) if weight is None else np.asarray(weight > 0)
+    use = make_column(y, len(y), 1, np.bool_) if weight is None else np.asarray(weight > 0)
+    if least <= 1 or not len(y):
         return use
-    code = np.unique(y, return_inverse=True)[1].ravel()
-    size = np.bincount(code[use], minlength=int(code.max()) + 1)
-    classes = np.count_nonzero(size) <= use.sum() / (2 * least)
-    return use & (size[code] >= least) if classes else use
+    names = distinct(y)
+    size = np.zeros(len(names), dtype=np.int64)
+    for _, (own, counts) in side_by_side(y, use):
+        size += np.bincount(np.searchsorted(names, own[counts]), minlength=len(names))
+    if np.count_nonzero(size) > size.sum() / (2 * least):
+        return use
+    large = size >= least
+    return fill(lambda own, counts: counts & large[np.searchsorted(names, own)], y, use, dtype=np.bool_)

@@ -27,7 +27,8 @@ different things in (1) or (2) gains nothing: a holder's own r_k makes its neigh
 come from the neighbours, and pads are bound to all that was published, so those of two holders that were told different
 things do not cancel.
 
-Not protected: more than half of the holders colluding, beyond what (6) says of them. All holders must stay to the end.
+Not protected: more than half of the holders colluding, beyond what (6) says of them. All holders must stay to the end;
+`graph_threshold_sum` lets some go.
 
 Source: beyond the papers; after [Bell2020], see docs/methods/graph_sum.md.
 """
@@ -79,16 +80,27 @@ def agree_on_graph(run: Run, to: Role, degree: int | None) -> tuple[At[dict[str,
     """Agree on the ring and on pair seeds along it; return the seeds and the ring."""
     holders = run.roster[Holder]
     k = choose_degree(len(holders), COLLUDING, FAILURE) if degree is None else check_degree(degree)
-    private, share, who = run.random(Holder), run.random(Holder), run.who(Holder)
+    share = run.random(Holder)
     committed = run.send(Commitment, Holder >> to, run.local(Holder, commit, share))
+    agreed = open_ring(run, share, committed, to, k)
+    run.note(neighbours=k, failure=bound_failure(len(holders), COLLUDING, k))
+    return agreed
+
+
+def open_ring(
+    run: Run, share: At[bytes], committed: At[dict[str, Commitment]], to: Role, k: int
+) -> tuple[At[dict[str, bytes]], tuple[str, ...]]:
+    """Open what the holders committed to; return the pair seeds along the ring (3), and the ring.
+
+    Nobody may go while this lasts: who may choose whether to open its share has a choice of rings.
+    """
+    holders, private, who = run.roster[Holder], run.random(Holder), run.who(Holder)
     digests = run.publish(Commitments, run.local(to, list_commitments, committed))
     numbers = {party: i for i, party in enumerate(holders)}
     opened = run.local(Holder, open_own, share, digests, numbers, who)
     shares = run.publish(OrderShares, run.local(to, list_shares, run.send(OrderShare, Holder >> to, opened)))
     ring = order_holders(holders, digests, shares)
-    graph = join_neighbours(ring, k)
-    keys = run.send(PublicKey, Holder >> Holder, run.local(Holder, own_key, private), along=graph)
-    run.note(neighbours=k, failure=bound_failure(len(holders), COLLUDING, k))
+    keys = run.send(PublicKey, Holder >> Holder, run.local(Holder, own_key, private), along=join_neighbours(ring, k))
     return run.local(Holder, seeds_along, private, keys, who), ring
 
 

@@ -21,6 +21,8 @@ The q rings have no edge in common, in an order that all parties drew together.
 `graph`: as `pairwise`, but every holder shares seeds with the few others next to it on a ring, for thousands of them;
 how the holders agree on it is in `graph_sum`.
 
+`graph_threshold`: as `threshold`, but along such a graph; in `graph_threshold_sum`.
+
 Roles. Holder: has x_k. `to`: a role of one party, which may itself be a holder.
 
 Threat. Semi-honest parties and coalitions. What a coalition knows afterwards, beside its own values and the result:
@@ -45,7 +47,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import math
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
@@ -63,7 +65,8 @@ from tacit.numeric.ring.words import Z64, Ring
 PUBLIC_KEY = Fact("keys.public", "nobody", "key", "party", "nothing: a public key made for this run")
 
 OF_ALL = ("pairwise", "ring", "graph")  # sums that every holder stays to the end of
-METHODS = (*OF_ALL, "threshold")
+OF_SOME = ("threshold", "graph_threshold")  # sums that holders may stay away from
+METHODS = (*OF_ALL, *OF_SOME)
 
 
 class PublicKey(Message, tells=PUBLIC_KEY, of_records=False):
@@ -135,12 +138,13 @@ class RingPad(
 
 @dataclass(frozen=True)
 class Protection:
-    """How sums are protected in a run, agreed once: pair seeds, ring orders (`ring`), or both (`graph`)."""
+    """How sums are protected in a run, agreed once: pair seeds, ring orders (`ring`), or both (along a graph)."""
 
     method: str
     seeds: At[dict[str, bytes]] | None = None
     rings: tuple[tuple[str, ...], ...] = ()
     threshold: int = 0
+    neighbours: int = 0
 
 
 @choreography(
@@ -165,6 +169,10 @@ def protect(
 
         seeds, ring = agree_on_graph(run, to, neighbours)
         return Protection(method, seeds=seeds, rings=(ring,))
+    if method == "graph_threshold":
+        from tacit.protocols.sums.graph_threshold_sum import agree_with_absence  # noqa: PLC0415 - as above
+
+        return agree_with_absence(run, to, neighbours, threshold)
     if method in ("pairwise", "threshold"):
         private = run.random(Holder)
         own = run.local(Holder, own_key, private)
@@ -187,14 +195,20 @@ def meet(run: Run, own: At[PublicKey], to: Role, threshold: int | None) -> tuple
     t = threshold_of(threshold, len(holders) + len(run.roster.absent))
     keys = run.publish_some(PublicKey, own, to=to, at_least=t)
     go_on_with(run, tuple(keys))
+    note_missing(run)
+    return t, keys
+
+
+def note_missing(run: Run) -> None:
+    """Note who was left out of what follows."""
     if run.roster.absent:
         run.note(missing=", ".join(run.roster.absent))
-    return t, keys
 
 
 def go_on_with(run: Run, present: Collection[str]) -> None:
     """Leave out the holders that are not there: sums of one protocol, and of what is built on it, are of the same."""
-    absent = [party for party in run.roster[Holder] if party not in present]
+    here = frozenset(present)
+    absent = [party for party in run.roster[Holder] if party not in here]
     if absent:
         run.leave_out(absent)
 
@@ -227,10 +241,8 @@ def secure_sum(
         return run.local(
             to, open_added, run.add_up(Masked, Holder >> to, masked, partial(add_masked, ring=ring)), fixed
         )
-    if by.method == "threshold":
-        from tacit.protocols.sums.threshold_sum import threshold_sum  # noqa: PLC0415 - it is built on this file
-
-        total, survivors = threshold_sum(run, x, to=to, by=by, fixed=fixed, what=what, ring=ring)
+    if by.method in OF_SOME:
+        total, survivors = find_sum(by.method)(run, x, to=to, by=by, fixed=fixed, what=what, ring=ring)
         go_on_with(run, survivors)
         return total
     words = run.local(Holder, to_words, x, fixed, what)
@@ -238,6 +250,13 @@ def secure_sum(
     shares = run.local(Holder, cut, words, noise, len(by.rings), ring)
     passes = [pass_around(run, shares, s, order, to=to, ring=ring) for s, order in enumerate(by.rings)]
     return run.local(to, add_up, *passes, fixed=fixed, ring=ring)
+
+
+def find_sum(method: str) -> Callable[..., tuple[At[Array], tuple[str, ...]]]:
+    """Return the protocol of a sum that holders may stay away from."""
+    from tacit.protocols.sums import graph_threshold_sum, threshold_sum  # noqa: PLC0415 - they are built on this file
+
+    return threshold_sum.threshold_sum if method == "threshold" else graph_threshold_sum.graph_threshold_sum
 
 
 @choreography(opens={Everyone: Fact("sums.published", "holders", "aggregate", "all", "the sum over all holders")})
@@ -285,6 +304,11 @@ def describe_protection(method: str, segments: int = 1) -> str:
             "graph: while at most half of the data holders collude, and at least two collude with nobody; of more than"
             " 50 holders, except with probability 2^-40"
         )
+    if method == "graph_threshold":
+        return (
+            "graph_threshold: while at most a fifth of the data holders collude, and at least two that answer collude"
+            " with nobody, except with probability 2^-40; about a twentieth may stay away from a sum"
+        )
     if segments == 1:
         return "ring: while the two ring neighbours of a party do not collude"
     return f"ring in {segments} segments: while fewer than {2 * segments} parties collude"
@@ -327,7 +351,7 @@ def check_ring(method: str, segments: int, on_ring: tuple[str, ...]) -> None:
         )
 
 
-def threshold_of(threshold: int | None, holders: int) -> int:
+def threshold_of(threshold: int | None, holders: int, method: str = "threshold") -> int:
     """Return the given threshold t, or the smallest one that is safe.
 
     Raises for a t by which two sets of survivors could both be confirmed.
@@ -335,7 +359,7 @@ def threshold_of(threshold: int | None, holders: int) -> int:
     least = 2 * holders // 3 + 1
     if threshold is not None and not least <= threshold <= holders:
         raise LocalError(
-            f"secure_sum='threshold' needs more than two thirds of the {holders} holders, from {least} to {holders};"
+            f"secure_sum={method!r} needs more than two thirds of the {holders} holders, from {least} to {holders};"
             f" got threshold={threshold}"
         )
     return threshold or least

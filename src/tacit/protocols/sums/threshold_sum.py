@@ -55,20 +55,33 @@ before the sum, so a holder need not know first who else is there.
 
 from __future__ import annotations
 
-import hmac
 from collections.abc import Mapping
-from typing import Any
 
 from tacit.arrays import U64, Array
-from tacit.choreo import At, Each, Everyone, Fact, Holder, Message, Pads, PeerError, Role, Run, State, choreography
-from tacit.crypto.pads import sharing
+from tacit.choreo import At, Each, Everyone, Fact, Holder, Message, Pads, PeerError, Role, Run, choreography
 from tacit.crypto.pads.entropy import prf
-from tacit.crypto.pads.sealing import seal, unseal
 from tacit.numeric.ring.fixed_point import FixedPoint
 from tacit.numeric.ring.words import Z64, Ring
-from tacit.protocols.sums.secure_sum import Protection, mask, open_total
-
-Parties = tuple[str, ...]
+from tacit.protocols.sums.dropouts import (
+    ANSWERED,
+    OF_SURVIVORS,
+    SEED_SHARE,
+    SURVIVORS,
+    Confirmed,
+    Dealt,
+    Parties,
+    Revealed,
+    Seed,
+    check_confirmed,
+    check_dealers,
+    check_sent_to,
+    confirm_told,
+    deal,
+    open_box,
+    recover,
+    unveil,
+)
+from tacit.protocols.sums.secure_sum import Protection, mask
 
 
 class Veiled(
@@ -89,22 +102,7 @@ class Veiled(
     boxes: dict[str, bytes]
 
 
-class Confirmed(
-    Message,
-    tells=Fact("sums.told_survivors", "holder", "membership", "party", "which survivors the sender was told of"),
-):
-    """The confirmations (4) of one holder, by receiver."""
-
-    macs: dict[str, bytes]
-
-
-class Request(
-    Message,
-    tells=(
-        Fact("sums.survivors", "holder", "membership", "party", "who survived and who confirmed it"),
-        Fact("sums.seed_share", "nobody", "key", "party", "of the t shares that open a seed of this sum, one"),
-    ),
-):
+class Request(Message, tells=(SURVIVORS, SEED_SHARE)):
     """The request (5): confirmations by who made them, sealed shares by who dealt them."""
 
     survivors: tuple[str, ...]
@@ -112,41 +110,7 @@ class Request(
     boxes: dict[str, bytes]
 
 
-class Revealed(
-    Message,
-    tells=Fact(
-        "sums.seed_shares",
-        "nobody",
-        "key",
-        "party",
-        "shares that, t together, open the survivors' self-masks and their pads towards the missing",
-    ),
-):
-    """The revealed shares (6), by the dealer k and the name l of s_kl."""
-
-    shares: dict[tuple[str, str], bytes]
-
-
-class Dealt(State):
-    """What a holder keeps through one sum: its pair seeds, its own shares and the sealed ones."""
-
-    me: str
-    holders: tuple[str, ...]
-    t: int
-    tag: bytes
-    pairs: dict[str, bytes]
-    kept: dict[str, bytes]
-    boxes: dict[str, bytes]
-
-
-@choreography(
-    opens={
-        "to": Fact(
-            "sums.of_survivors", "holders", "aggregate", "all", "the sum over the holders that answered in time"
-        ),
-        Everyone: Fact("sums.answered", "holder", "membership", "party", "who answered in time, at each step of a sum"),
-    }
-)
+@choreography(opens={"to": OF_SURVIVORS, Everyone: ANSWERED})
 def threshold_sum(
     run: Run,
     x: At[Array],
@@ -162,14 +126,14 @@ def threshold_sum(
     tag, who = run.tag(), run.who(Holder)
     pairs = run.local(Holder, pairs_with, by.seeds, holders)
     seeds = run.local(Holder, round_seeds, pairs, run.random(Holder), tag, who)
-    dealt = run.local(Holder, deal, pairs, seeds, run.random(Holder), tag, who, holders, t)
+    dealt = run.local(Holder, deal_all, pairs, seeds, run.random(Holder), tag, who, holders, t)
     veiled = run.local(Holder, veil, x, run.pads(seeds, tag), dealt, fixed, what, ring)
     arrived, present = run.gather(Veiled, Holder >> to, veiled, at_least=t)
     survivors = tuple(p for p in holders if p in present)
     votes, _ = run.gather(Confirmed, Holder >> to, run.local(Holder, confirm, dealt, survivors), at_least=t)
     request = run.send(Request, to >> Holder, run.local(to, ask, arrived, votes, survivors, holders))
     answers, _ = run.gather(Revealed, Holder >> to, run.local(Holder, reveal, dealt, survivors, request), at_least=t)
-    found = run.local(to, recover, answers, survivors, holders, t)
+    found = run.local(to, recover, answers, dict.fromkeys(holders, list_needed(survivors, holders)), t)
     if survivors != holders:
         run.note(missing=", ".join(p for p in holders if p not in survivors))
     return run.local(to, unveil, arrived, run.pads(found, tag), fixed, ring), survivors
@@ -188,16 +152,11 @@ def round_seeds(pairs: Mapping[str, bytes], fresh: bytes, tag: bytes, me: str) -
     return {name: prf(secret, b"round", tag) for name, secret in {**pairs, me: fresh}.items()}
 
 
-def deal(
+def deal_all(
     pairs: dict[str, bytes], seeds: Mapping[str, bytes], dice: bytes, tag: bytes, me: str, holders: Parties, t: int
 ) -> Dealt:
     """Return the shares (3) of all seeds of this holder, its own in clear and those of others sealed."""
-    shares = {name: sharing.deal(seeds[name], t, len(holders), prf(dice, tag, name.encode())) for name in holders}
-    parcels = {receiver: [shares[name][i] for name in holders] for i, receiver in enumerate(holders)}
-    boxes = {
-        p: seal(prf(pair, b"seal", tag, me.encode()), b"".join(parcels[p]), _route(me, p)) for p, pair in pairs.items()
-    }
-    return Dealt(me, holders, t, tag, pairs, dict(zip(holders, parcels[me], strict=True)), boxes)
+    return deal(pairs, {name: seeds[name] for name in holders}, dice, tag, me, holders, t)
 
 
 def veil(x: Array, pads: Pads, dealt: Dealt, fixed: FixedPoint | None, what: str, ring: Ring) -> Veiled:
@@ -213,7 +172,7 @@ def confirm(mine: Dealt, survivors: Parties) -> Confirmed:
     """Return the confirmation (4) of the survivors that this holder was told of."""
     if len(survivors) < mine.t:
         raise PeerError(f"{mine.me} was told of {len(survivors)} survivors, {mine.t} are needed: compare the audits")
-    return Confirmed({other: _mac(mine, mine.me, other, survivors) for other in mine.pairs})
+    return confirm_told(mine, name_all(survivors))
 
 
 def reveal(mine: Dealt, survivors: Parties, request: Request) -> Revealed:
@@ -223,56 +182,20 @@ def reveal(mine: Dealt, survivors: Parties, request: Request) -> Revealed:
             f"{mine.me} is asked to unmask the sum over {', '.join(request.survivors)}, but confirmed"
             f" {', '.join(survivors)}: a holder answers for one set of survivors in each sum; compare the audits"
         )
-    check_confirmed(mine, survivors, request.macs)
-    dealers = {p for p in survivors if p != mine.me}
-    if dealers != set(request.boxes):
-        raise PeerError(
-            f"{mine.me} got shares of {', '.join(request.boxes) or 'nobody'}, expected those of"
-            f" {', '.join(sorted(dealers))}"
-        )
+    check_confirmed(mine, name_all(survivors), request.macs)
+    check_dealers(mine.me, request.boxes, survivors)
     held = {k: mine.kept if k == mine.me else open_box(mine, k, request.boxes[k]) for k in survivors}
     return Revealed({(k, name): held[k][name] for k, name in list_needed(survivors, mine.holders)})
 
 
-def check_confirmed(mine: Dealt, survivors: Parties, macs: Mapping[str, bytes]) -> None:
-    """Raise unless at least t holders, this one among them, confirmed the same set."""
-    for other, mac in macs.items():
-        if other not in mine.pairs or not hmac.compare_digest(mac, _mac(mine, other, mine.me, survivors)):
-            raise PeerError(
-                f"{other} did not confirm the survivors that {mine.me} was told of: they were told different things"
-            )
-    if len(macs) + 1 < mine.t:
-        raise PeerError(
-            f"{len(macs) + 1} holders confirmed the survivors, {mine.t} are needed before {mine.me} unmasks anything"
-        )
+def name_all(survivors: Parties) -> list[bytes]:
+    """Return the survivors as they are confirmed."""
+    return [p.encode() for p in survivors]
 
 
-def open_box(mine: Dealt, dealer: str, box: bytes) -> dict[str, bytes]:
-    """Return the shares that the dealer sealed for this holder, by name."""
-    try:
-        content = unseal(prf(mine.pairs[dealer], b"seal", mine.tag, dealer.encode()), box, _route(dealer, mine.me))
-    except ValueError:
-        raise PeerError(
-            f"the shares that {dealer} sealed for {mine.me} do not open: they were altered, or told different things"
-        ) from None
-    shares = [content[i : i + sharing.SHARE] for i in range(0, len(content), sharing.SHARE)]
-    if len(shares) != len(mine.holders):
-        raise PeerError(f"{dealer} dealt {mine.me} {len(shares)} shares, expected {len(mine.holders)}")
-    return dict(zip(mine.holders, shares, strict=True))
-
-
-def list_needed(survivors: Parties, holders: Parties) -> list[tuple[str, str]]:
+def list_needed(survivors: Parties, holders: Parties) -> list[Seed]:
     """Return the seeds that (6) and (7) need, by dealer and name."""
     return [(k, name) for k in survivors for name in holders if name == k or name not in survivors]
-
-
-def _mac(mine: Dealt, sender: str, receiver: str, survivors: Parties) -> bytes:
-    pair = mine.pairs[receiver if sender == mine.me else sender]
-    return prf(pair, b"confirm", mine.tag, sender.encode(), *(p.encode() for p in survivors))
-
-
-def _route(sender: str, receiver: str) -> bytes:
-    return f"{sender} > {receiver}".encode()
 
 
 # Steps at `to`
@@ -281,35 +204,10 @@ def _route(sender: str, receiver: str) -> bytes:
 def ask(arrived: Mapping[str, Veiled], votes: Mapping[str, Confirmed], survivors: Parties, holders: Parties) -> Each:
     """Return the request (5) for every holder."""
     for party, made in [*((p, v.macs) for p, v in votes.items()), *((p, v.boxes) for p, v in arrived.items())]:
-        if set(made) != set(holders) - {party}:
-            raise PeerError(
-                f"{party} sent confirmations or shares for {', '.join(made) or 'nobody'}, expected all other holders"
-            )
+        check_sent_to(party, made, set(holders) - {party}, "other holders")
     requests = {}
     for p in holders:
         macs = {voter: vote.macs[p] for voter, vote in votes.items() if voter != p}
         boxes = {dealer: arrived[dealer].boxes[p] for dealer in survivors if dealer != p}
         requests[p] = Request(survivors, macs, boxes)
     return Each(requests)
-
-
-def recover(
-    answers: Mapping[str, Revealed], survivors: Parties, holders: Parties, t: int
-) -> dict[tuple[str, str], bytes]:
-    """Return the seeds of (7), each put together from its shares."""
-    wanted = list_needed(survivors, holders)
-    for party, answer in answers.items():
-        if set(answer.shares) != set(wanted):
-            raise PeerError(f"{party} revealed other shares than it was asked for")
-    try:
-        return {seed: sharing.reconstruct([a.shares[seed] for a in answers.values()], t) for seed in wanted}
-    except ValueError as error:
-        raise PeerError(f"the shares of {', '.join(answers)} do not open the sum: {error}") from None
-
-
-def unveil(arrived: Mapping[str, Veiled], pads: Any, fixed: FixedPoint | None, ring: Ring) -> Array:
-    """Return the sum (7) over the survivors."""
-    total = ring.total(m.words for m in arrived.values())
-    for k, name in pads.seeds:
-        ring.add(total, pads.take_off((k, name), total.size), sign=-1 if name > k else 1)
-    return open_total(total, {m.shape for m in arrived.values()}, fixed)

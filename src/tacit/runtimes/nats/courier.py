@@ -1,7 +1,8 @@
 """What carries the messages of a run between organisations: it seals, sends, hears and repeats until all is committed.
 
 At most `WINDOW` chunks are under way from a sender, so that a slow receiver does not fill its memory. What arrives goes
-to the run at once, and is acknowledged when the journal has it on the disk: mostly with what the run sends next.
+to the run at once (`runtimes.nats.intake`), and is acknowledged when the journal has it on the disk: mostly with what
+the run sends next.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import logging
 import secrets
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
@@ -20,9 +22,10 @@ import msgspec
 
 from tacit.choreo.codec import Frames
 from tacit.crypto.pads.envelope import Sealer
-from tacit.errors import LocalError
+from tacit.errors import LocalError, PeerError
 from tacit.runtimes.apart import REASON, StoppedError, quote
 from tacit.runtimes.nats.framing import CHUNK, Head, decode_as, frame, unframe
+from tacit.runtimes.nats.intake import Arrival, Intake
 from tacit.runtimes.nats.network import Broker, InterruptedRunError, open_stream, stream_of
 from tacit.runtimes.nats.posting import RETRY, Letter, Post
 from tacit.runtimes.nats.pulling import Inbox
@@ -36,6 +39,7 @@ AGAIN = 2.0  # seconds until an end is said again to those who may have missed i
 POSTING = 10.0  # seconds for a last word to reach the broker
 LINGER = 0.05  # seconds that an acknowledgement waits for a sync that is due anyway
 T = TypeVar("T")
+Chunks = list[tuple[int, str, str, int, bytes]]
 
 log = logging.getLogger("tacit")
 
@@ -45,11 +49,14 @@ class Mailbox(Protocol):
 
     @property
     def written(self) -> int: ...  # noqa: D102 - see Journal
+    @property
+    def synced(self) -> int: ...  # noqa: D102
     def sync(self, written: int | None = None) -> None: ...  # noqa: D102
     def batch(self) -> Any: ...  # noqa: D102
     def outgoing(self, place: str, receiver: str) -> list[bytes] | None: ...  # noqa: D102
     def mark_published(self, place: str, receiver: str, chunk: int) -> None: ...  # noqa: D102
     def unpublished(self, after: int, most: int) -> list[tuple[int, str, str, int, bytes]]: ...  # noqa: D102
+    def incoming(self, place: str, sender: str) -> list[bytes] | None: ...  # noqa: D102
     def received(self) -> dict[str, int]: ...  # noqa: D102
     def seen(self, peer: str, n: int) -> None: ...  # noqa: D102
     def memo(self, place: str) -> bytes | None: ...  # noqa: D102
@@ -68,7 +75,7 @@ class NatsCourier:
         self._sealer, self._mailbox, self._admin, self._attempt = sealer, mailbox, admin, attempt
         self._names = {token: name for name, token in tokens.items()}
         self.strangers = 0  # letters of somebody who is not in this run
-        self.arrived = threading.Condition()
+        self._intake = Intake()
         self._failure: Exception | None = None
         self.places = dict.fromkeys(tokens, "the start")  # where everyone says it is
         self.ended = {p for p in tokens if p != me and mailbox.memo(f"end of {p}") is not None}
@@ -80,10 +87,13 @@ class NatsCourier:
         self._over = False
         self._again: dict[tuple[str, str], None] = {}  # what was asked for once more
         self._wake = asyncio.Event()
+        self._resting = False  # whether the pump waits, and has sent all that it drew
+        self._drawn: deque[Chunks] = deque()  # what the run itself drew for it
+        self._reached, self._drawing = 0, threading.Lock()  # the number of the last chunk that was drawn
         self._post = Post(broker.client)
-        self._unacknowledged: list[Msg] = []
-        self._accepted = asyncio.Event()
-        # the journal must not hold up heartbeats, nor a sync what arrives: for letters, for sending, for the rest
+        self._unacknowledged: deque[tuple[int, Sequence[Msg]]] = deque()  # letters, and the batch that holds them
+        self._arrived = asyncio.Event()
+        # the journal must not hold up heartbeats: one for what arrived, one for what is sent again, one for the rest
         self._workers = ThreadPoolExecutor(3, thread_name_prefix="tacit-journal")
 
     def __enter__(self) -> Self:
@@ -123,8 +133,29 @@ class NatsCourier:
         return Frames.split(memoryview(data).toreadonly())
 
     def publish(self) -> None:
-        """Send whatever is committed and not published yet."""
+        """Send whatever is committed and not published yet.
+
+        The caller itself brings it to the disk, unless the pump is at work and will: no other thread has to.
+        """
+        if self._resting:
+            self._resting = False
+            self._drawn.append(self._draw())
         self._broker.wake(self._wake)
+
+    def collect(self, place: str, senders: Sequence[str]) -> dict[str, Frames]:
+        """Return the messages for this place of those of the senders whose messages are here."""
+        found = {}
+        for sender in senders:
+            if (body := self._intake.fetch_ready((place, sender))) is not None:
+                found[sender] = Frames.split(body)
+            elif (chunks := self._mailbox.incoming(place, sender)) is not None:
+                found[sender] = self.unseal(sender, self._me, chunks)
+        return found
+
+    def wait(self, place: str, senders: Sequence[str], seconds: float) -> None:
+        """Wait until all these senders' messages for this place are here, or something else is to be looked at."""
+        self._intake.wait([(place, sender) for sender in senders], seconds)
+        self._write_down(self._intake.take())
 
     def want(self, place: str, sender: str) -> None:
         """Ask a sender for what it has committed for this place."""
@@ -137,9 +168,8 @@ class NatsCourier:
 
     def fail(self, error: Exception) -> None:
         """End the run of this party at its next wait; the first reason stays."""
-        self._failure = (
-            self._failure or error
-        )  # without the lock: a wait holds it while it reads the journal, which is locked here
+        self._failure = self._failure or error
+        self._intake.tell()
 
     def silence(self, party: str) -> float:
         """Return the seconds since anything was heard of a party."""
@@ -170,8 +200,9 @@ class NatsCourier:
         pause = AGAIN
         while not self._broker.ending:
             ends = [self._say(party, ("end", "", 0, 1)) for party in self._others()]
-            with self.arrived:
-                self.arrived.wait_for(lambda: self.ended >= set(self._others()) or self.failure, timeout=pause)
+            until = time.monotonic() + pause
+            while not (self.ended >= set(self._others()) or self.failure) and (left := until - time.monotonic()) > 0:
+                self.wait("", (), left)
             pause = min(2 * pause, BEAT)
             waiting = [p for p in self._others() if p not in self.ended]
             if self.failure or all(self.silence(p) > patience for p in waiting):
@@ -189,7 +220,7 @@ class NatsCourier:
                     await open_stream(self._broker, self._run, self._tokens)  # again if the broker was wiped
                 await inbox.open()
                 while not self._over:
-                    await self._take(await inbox.fetch())
+                    self._take(await inbox.fetch())
             except asyncio.CancelledError:
                 raise
             except Exception:  # noqa: BLE001 - whatever the network does, go on trying
@@ -197,21 +228,43 @@ class NatsCourier:
             finally:
                 await inbox.close()  # else its last request would take letters that nobody reads
 
-    async def _take(self, letters: list[Msg]) -> None:
-        if letters and not self._over:
-            await self._work(self._accept, letters)
-            self._unacknowledged += letters
-            self._accepted.set()
+    def _take(self, letters: Sequence[Msg]) -> None:
+        """Open letters; one of a party of the run that cannot be opened ends the run."""
+        arrivals = []
+        for letter in letters:
+            try:
+                arrivals += self._open(letter)
+            except Exception as error:  # noqa: BLE001 - it belongs to the thread that plays the run
+                self._unacknowledged.append((0, [letter]))
+                self.fail(error)
+        if letters:
+            self._intake.lay(arrivals)
+            self._arrived.set()
 
     async def _acknowledge(self) -> None:
-        """Acknowledge what is on the disk; who sends soon has synced by then what it received before."""
+        """Acknowledge in the end what the run itself does not: it may compute for long, or send nothing."""
         while True:
-            await self._accepted.wait()
+            await self._arrived.wait()
+            before = self._mailbox.written
             await asyncio.sleep(LINGER)
-            self._accepted.clear()
-            letters, self._unacknowledged = self._unacknowledged, []
-            await self._work(self._mailbox.sync, self._mailbox.written)
-            for letter in letters:
+            self._arrived.clear()
+            await self._work(self._settle, before)
+            await self._acknowledge_synced()
+            if self._unacknowledged:
+                self._arrived.set()
+
+    def _settle(self, before: int) -> None:
+        """Bring to the disk what has waited for it, and write down what the run did not take."""
+        if arrivals := self._intake.take():
+            self._write_down(arrivals)
+            self._intake.tell()
+        self._mailbox.sync(before)
+
+    async def _acknowledge_synced(self) -> None:
+        """Acknowledge what is on the disk."""
+        synced = self._mailbox.synced
+        while self._unacknowledged and self._unacknowledged[0][0] <= synced:
+            for letter in self._unacknowledged.popleft()[1]:
                 with contextlib.suppress(Exception):  # it comes again, which is harmless
                     await letter.ack()
 
@@ -225,20 +278,30 @@ class NatsCourier:
 
     async def _pump(self) -> None:
         """Publish what is committed, in order, a window at a time; then what was asked for again."""
-        reached = 0
         while True:
             self._wake.clear()
             full = True
-            while full and (due := await self._work(self._mailbox.unpublished, reached, WINDOW)):
+            while full or self._drawn:
+                due = self._drawn.popleft() if self._drawn else await self._work(self._draw)
                 await self._send(due)
-                reached, full = due[-1][0], len(due) == WINDOW  # else that was all
+                full = len(due) == WINDOW  # else that was all
             while self._again:
                 place, receiver = next(iter(self._again))
                 await self._repeat(place, receiver)
                 del self._again[place, receiver]
+            self._resting = True
             await self._wake.wait()
+            self._resting = False
 
-    async def _send(self, chunks: Sequence[tuple[int, str, str, int, bytes]]) -> None:
+    def _draw(self) -> Chunks:
+        """Return the next chunks that may leave, at most a window of them."""
+        with self._drawing:
+            due = self._mailbox.unpublished(self._reached, WINDOW)
+            self._reached = due[-1][0] if due else self._reached
+        return due
+
+    async def _send(self, chunks: Chunks) -> None:
+        await self._acknowledge_synced()
         letters = [
             self._address(receiver, data, self._number(receiver, place, chunk))
             for _, place, receiver, chunk, data in chunks
@@ -295,31 +358,43 @@ class NatsCourier:
 
     # Letters
 
-    def _accept(self, letters: Sequence[Msg]) -> None:
-        """Commit what arrived; what a party of the run sent and cannot be opened ends the run."""
-        try:
-            with self._mailbox.batch():
-                for letter in letters:
-                    self._open(letter.subject.split(".")[2], bytes(letter.data))
-        except Exception as error:  # noqa: BLE001 - it belongs to the thread that plays the run
-            self.fail(error)
-        with self.arrived:
-            self.arrived.notify_all()
-
-    def _open(self, token: str, sealed: bytes) -> None:
-        sender = self._names.get(token)
+    def _open(self, letter: Msg) -> list[Arrival]:
+        """Return a letter opened, unless it is of somebody who is not in this run."""
+        sender = self._names.get(letter.subject.split(".")[2])
         if sender is None:  # whoever knows a run's id must not be able to end it
             self._pass_over()
-            return
-        (kind, place, chunk, of), body = unframe(self._sealer.open(sender, self._me, sealed), sender)
+            self._unacknowledged.append((0, [letter]))
+            return []
+        head, body = unframe(self._sealer.open(sender, self._me, letter.data), sender)
         self._heard[sender] = time.monotonic()
+        if head[0] == "message":
+            self._moved[sender] = self._heard[sender]
+        return [Arrival(sender, head, body, letter)]
+
+    def _write_down(self, arrivals: Sequence[Arrival]) -> None:
+        """Commit what arrived; what must not be ends the run."""
+        if not arrivals:
+            return
+        try:
+            with self._mailbox.batch():
+                new = [arrival for arrival in arrivals if self._hear(arrival)]
+        except Exception as error:  # noqa: BLE001 - it belongs to the thread that plays the run
+            self.fail(error)
+            if not isinstance(error, PeerError):  # the journal has none of it, and the broker keeps it
+                return
+        else:
+            self._intake.keep_ready(new)
+        self._unacknowledged.append((self._mailbox.written, [arrival.letter for arrival in arrivals]))
+
+    def _hear(self, arrival: Arrival) -> bool:
+        """Do what a letter says; return whether it is of a message, and new."""
+        sender, (kind, place, chunk, of), body, letter = arrival
         match kind:
             case "message":
-                self._mailbox.commit_incoming(place, sender, chunk, of, sealed)
-                self._moved[sender] = self._heard[sender]
+                return self._mailbox.commit_incoming(place, sender, chunk, of, letter.data)
             case "want":
                 self._again[place, sender] = None
-                self.publish()
+                self._broker.wake(self._wake)
             case "beat" | "greet" | "greeting":
                 self._hear_beat(sender, kind, place, chunk, of)
             case "end":
@@ -327,6 +402,7 @@ class NatsCourier:
                 self.ended.add(sender)
             case "stop" if chunk >= self._attempt:
                 self.fail(StoppedError(*(quote(each, REASON) for each in _cause(body, sender))))
+        return False
 
     def _pass_over(self) -> None:
         self.strangers += 1

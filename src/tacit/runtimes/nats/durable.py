@@ -9,7 +9,6 @@ stored bytes, so that even a wiped broker loses nothing.
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -43,7 +42,6 @@ class Memory(Protocol):
     def batch(self) -> Any: ...  # noqa: D102 - see Journal
     def outgoing(self, place: str, receiver: str) -> list[bytes] | None: ...  # noqa: D102
     def commit_outgoing(self, place: str, receiver: str, chunks: Sequence[bytes]) -> None: ...  # noqa: D102
-    def incoming(self, place: str, sender: str) -> list[bytes] | None: ...  # noqa: D102
     def memo(self, place: str) -> bytes | None: ...  # noqa: D102
     def commit_memo(self, place: str, data: bytes) -> None: ...  # noqa: D102
     def checkpoint(self, base: str, t: int, data: bytes) -> None: ...  # noqa: D102
@@ -58,6 +56,8 @@ class Courier(Protocol):
     def seal(self, place: str, receiver: str, frames: Frames) -> list[bytes]: ...  # noqa: D102 - see NatsCourier
     def unseal(self, sender: str, receiver: str, chunks: Sequence[bytes]) -> Frames: ...  # noqa: D102
     def publish(self) -> None: ...  # noqa: D102
+    def collect(self, place: str, senders: Sequence[str]) -> dict[str, Frames]: ...  # noqa: D102
+    def wait(self, place: str, senders: Sequence[str], seconds: float) -> None: ...  # noqa: D102
     def want(self, place: str, sender: str) -> None: ...  # noqa: D102
     def silence(self, party: str) -> float: ...  # noqa: D102
     def stalled(self, party: str) -> float: ...  # noqa: D102
@@ -65,9 +65,6 @@ class Courier(Protocol):
 
     @property
     def ungreeted(self) -> set[str]: ...  # noqa: D102
-
-    @property
-    def arrived(self) -> threading.Condition: ...  # noqa: D102
 
     @property
     def failure(self) -> Exception | None: ...  # noqa: D102
@@ -178,12 +175,11 @@ class Durable(Run):
         """
         if not self._memory.resumed or self._memory.outgoing(place, receiver) is not None:
             return
-        with self._courier.arrived:
-            while receiver in self._courier.ungreeted and receiver not in self._gone:
-                self._look_after(place, (), 0.0)
-                if self._courier.silence(receiver) > self._limits.silence:
-                    self._gone.add(receiver)
-                self._courier.arrived.wait(LOOK)
+        while receiver in self._courier.ungreeted and receiver not in self._gone:
+            self._look_after(place, (), 0.0)
+            if self._courier.silence(receiver) > self._limits.silence:
+                self._gone.add(receiver)
+            self._courier.wait(place, (), LOOK)
 
     def _gather(self, place: str, senders: Sequence[str], missing: int) -> dict[Pair, Frames]:
         """Receive from those who answer in time, and remember who did: on replay a latecomer is as late as before."""
@@ -199,23 +195,17 @@ class Durable(Run):
         asked = dict.fromkeys(senders, start)
         enough: float | None = None
         while True:
-            with self._courier.arrived:
-                here = {
-                    s: c
-                    for s in senders
-                    if (s, self.me) not in found and (c := self._memory.incoming(place, s)) is not None
-                }
-                late = [s for s in senders if s not in here and (s, self.me) not in found]
-                now = time.monotonic()
-                if missing is not None and len(late) <= missing:
-                    enough = enough or now
-                if late and not here and not self._gives_up(late, enough, now):
-                    self._look_after(place, late, now - start)
-                    self._courier.arrived.wait(LOOK)
-            found |= {(s, self.me): self._courier.unseal(s, self.me, chunks) for s, chunks in here.items()}
+            here = self._courier.collect(place, [s for s in senders if (s, self.me) not in found])
+            found |= {(s, self.me): frames for s, frames in here.items()}
+            late = [s for s in senders if (s, self.me) not in found]
+            now = time.monotonic()
+            if missing is not None and len(late) <= missing:
+                enough = enough or now
             if not late or self._gives_up(late, enough, now):
                 return found
+            self._look_after(place, late, now - start)
             self._ask(place, late, asked)
+            self._courier.wait(place, late, LOOK)
 
     def _gives_up(self, late: Sequence[str], enough: float | None, now: float) -> bool:
         """Whether a gather goes on without those who are late: at once without the dead, later without the slow."""

@@ -68,24 +68,32 @@ class Post:
         *first, last = letters
         self._count += 1
         reply = f"{self._replies}.{self._count}"
-        receipt = self._receipts[reply] = asyncio.get_running_loop().create_future()
+        loop = asyncio.get_running_loop()
+        receipt: asyncio.Future[bool] = loop.create_future()
+        self._receipts[reply] = receipt
+        alarm = loop.call_later(PATIENCE, _settle, receipt, False)  # noqa: FBT003 - it takes no names
         try:
             for letter in first:
                 await self._client.publish(letter.subject, letter.data, headers=letter.headers)
             await self._client.publish(last.subject, last.data, reply=reply, headers=last.headers)
-            await asyncio.wait((receipt,), timeout=PATIENCE)
-            return receipt.done() and receipt.result()
+            return await receipt
         except asyncio.CancelledError:
             raise
         except Exception:  # noqa: BLE001 - whatever the network does, it is tried again
             return False
         finally:
+            alarm.cancel()
             del self._receipts[reply]
 
     async def _hear(self, message: Msg) -> None:
         receipt = self._receipts.get(message.subject)
-        if receipt is not None and not receipt.done():
-            receipt.set_result(_is_receipt(message))
+        if receipt is not None:
+            _settle(receipt, _is_receipt(message))
+
+
+def _settle(receipt: asyncio.Future[bool], told: bool) -> None:  # noqa: FBT001 - the one thing to say
+    if not receipt.done():
+        receipt.set_result(told)
 
 
 def _is_receipt(message: Msg) -> bool:

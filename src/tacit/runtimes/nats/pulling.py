@@ -9,14 +9,14 @@ import time
 from typing import TYPE_CHECKING
 
 from tacit.errors import PeerError
-from tacit.runtimes.nats.network import FETCH
+from tacit.runtimes.nats.network import FETCH, PENDING
 
 if TYPE_CHECKING:
     from nats.aio.client import Client
     from nats.aio.msg import Msg
     from nats.aio.subscription import Subscription
 
-BATCH = 16  # letters that one request asks for
+BATCH = PENDING  # letters that one request asks for: as many as may be unacknowledged
 LOST = 0.5  # seconds more than it stands after which a request is made again
 NOTHING_YET = frozenset({"404", "408"})
 
@@ -61,9 +61,14 @@ class Inbox:
             self._asked += 1
             request = json.dumps({"batch": BATCH, "expires": int(FETCH * 1e9)}).encode()
             await self._client.publish(self._subject, request, reply=f"{self._replies}.{self._asked}")
-        self._news = asyncio.get_running_loop().create_future()
-        await asyncio.wait((self._news,), timeout=FETCH + LOST)
-        self._news = None
+        loop = asyncio.get_running_loop()
+        self._news = loop.create_future()
+        alarm = loop.call_later(FETCH + LOST, self._wake)
+        try:
+            await self._news
+        finally:
+            alarm.cancel()
+            self._news = None
 
     async def _take(self, message: Msg) -> None:
         if not message.subject.startswith(self._replies):
@@ -75,5 +80,8 @@ class Inbox:
             self._left = 0
         else:
             self._trouble = f"{status} {(message.headers or {}).get('Description', '')}".strip()
+        self._wake()
+
+    def _wake(self) -> None:
         if self._news is not None and not self._news.done():
             self._news.set_result(None)

@@ -50,6 +50,7 @@ from tacit.runtimes.spark.partition import (
     Summand,
     TooLargeError,
     is_value,
+    join_own,
 )
 
 M = TypeVar("M", bound=Message)
@@ -102,7 +103,7 @@ class Queue:
         if alike and not is_value(first):
             return first
         try:
-            value = seal_arrays(first if alike else dict(zip(parties, column, strict=True)), "this")
+            value = seal_arrays(first, "this") if alike else join_own(dict(zip(parties, column, strict=True)))
         except ChoreographyError:
             return first  # a setting without wire form
         key = str(len(self.given))
@@ -135,6 +136,7 @@ class Spark(Run):
         self._queue = Queue()
         self._ats: list[ref[At[Any]]] = []  # that stand for values of holders
         self._spent: dict[bytes, dict[str, tuple[bytes, ...]]] = {}  # marks of the pads of a tag
+        self._closed: set[bytes] = set()  # tags of which the driver has no marks
 
     def __enter__(self) -> Self:
         self._layers = Layers(self._sc, len(self._holders))
@@ -274,6 +276,11 @@ class Spark(Run):
         `tell` brings what the holders say of it in another way than one by one.
         """
         queue, self._queue = self._queue, Queue()
+        if not self._closed.isdisjoint(queue.tags):
+            raise LocalError(
+                "pads under a tag whose messages were added up would be used again, which gives away a difference: give"
+                " each sum its own tag"
+            )
         live = set(self._usable())
         self._layers.sweep({slot.layer for slot in live.union(queue.uses) if slot.layer is not None})
         kept = [slot for slot in queue.makes if slot in live.union(wanted)]
@@ -289,7 +296,10 @@ class Spark(Run):
             told = self._hear(tell(layer))
         for party, answer in told.items():
             self.cpu[party] += answer[CPU]
-        self._spent |= {tag: {p: answer[SPENT] for p, answer in told.items()} for tag in queue.tags}
+        if tell is not None:  # marks of thousands of learners would be more than their sum
+            self._closed |= queue.tags
+        else:
+            self._spent |= {tag: {p: answer[SPENT] for p, answer in told.items()} for tag in queue.tags}
 
     def _usable(self) -> Iterator[Slot]:
         """Return the slots that the text can still reach."""
@@ -340,7 +350,7 @@ def refuse_passing(kind: str) -> LocalError:
 def name_fault(party: str, kind: str, place: str) -> LocalError | PeerError:
     """Return the error that names the party; its class tells whose fault it is."""
     words = (
-        f"{party} stopped at {place} ({kind}): its words stay on the cluster, since they can contain data;"
+        f"{party} stopped at {place} ({kind}): the error text stays on the cluster, since they can contain data;"
         " take its rows alone to runtime='together' to read them"
     )
     return LocalError(words) if kind in {LocalError.__name__, TooLargeError.__name__} else PeerError(words)

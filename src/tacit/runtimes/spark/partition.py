@@ -34,6 +34,7 @@ from tacit.errors import ChoreographyError, LocalError, PeerError
 
 ROOT, ERROR, SPENT, CPU = "root", "error", "spent", "cpu"
 TOLD, SUM, SIZE = "told", "sum", "size"
+OWN, PARTIES, ENDS, RECORDS = "own", "parties", "ends", "records"
 ALIGNED = 16  # arrays that start elsewhere would be copied in every step
 HEAD = struct.Struct("<Q8x")
 MOST = (1 << 31) - 1  # bytes of a record: Spark counts them in 32 bits
@@ -174,6 +175,19 @@ def _import_kind(name: tuple[str, str]) -> type[Record]:
     return kind
 
 
+def join_own(values: Mapping[str, Any]) -> Values:
+    """Return one value of each holder as one: a holder reads its own, and passes over those of thousands of others."""
+    records = {party: pack({OWN: value}) for party, value in values.items()}
+    ends = np.cumsum([len(record) for record in records.values()])
+    return {PARTIES: tuple(records), ENDS: ends, RECORDS: b"".join(records.values())}
+
+
+def find_own(joined: Values, party: str) -> Any:
+    """Return the value of one holder."""
+    at, ends = joined[PARTIES].index(party), joined[ENDS]
+    return unpack(joined[RECORDS][int(ends[at - 1]) if at else 0 : int(ends[at])])[OWN]
+
+
 def merge(records: Iterable[Any]) -> Values:
     """Return what all layers hold: zipped RDDs give nested pairs, one for each partition."""
     values: Values = {}
@@ -246,7 +260,7 @@ def _argument(a: Any, party: str, values: Values, given: Values, entropy: RootEn
         case Pad(seeds, tag):
             return entropy.pads(party, _argument(seeds, party, values, given, entropy), tag)
         case Given(key, own):
-            return given[key][party] if own else given[key]
+            return find_own(given[key], party) if own else given[key]
     return a
 
 
@@ -275,7 +289,7 @@ class Summand:
     def __call__(self, index: int, records: Iterable[bytes]) -> Iterator[bytes]:
         """Return one frame: by party what it tells, with the size of its message, and the message's own frame."""
         values = merge(records)
-        told = {name: values[name] for name in (ERROR, SPENT, CPU) if name in values}
+        told = {name: values[name] for name in (ERROR, CPU) if name in values}
         if ERROR in told:
             yield encode({TOLD: {self.parties[index]: told}, SUM: b""}).join()
             return
