@@ -134,7 +134,9 @@ def plan_dual(n: int, problems: int, C: float, kernel: Spectrum = RBF, loss: Los
     check_exact(n, C, kernel, loss)
     rounds = choose_rounds(n, C, kernel, math.sqrt(max(1.0, least / wanted)))
     if rounds > MOST_ROUNDS:
-        raise LocalError(f"C={C:g} with {n} records would take {rounds} iterations in shares: lower C, or use PanSVC")
+        raise LocalError(
+            f"C={C:g} with {n} records would take {rounds} iterations in shares: lower C, or take fewer records"
+        )
     squares, scale, shift = (choose_narrow if kernel.narrow else choose_whole)(n, rho, kernel.peak)
     return DualPlan(n, problems, C, rho, squares, scale, shift, window, rounds, kernel.averaged, loss)
 
@@ -164,7 +166,7 @@ def choose_whole(n: int, rho: float, peak: float) -> tuple[Squares, int, int]:
     shift = math.floor(math.log2(n / peak)) + K_BITS + 2
     scale = (1 << max(0, shift)) // n**3
     if scale < 1:
-        raise LocalError(f"{n} records are too many to train in shares with this kernel: take a sample, or use PanSVC")
+        raise LocalError(f"{n} records are too many to train in shares with this kernel: take a sample")
     largest = (1 << shift) / (scale * n**2)  # eigenvalue of PKP
     kappa = max(largest / rho, LEAST)
     if kappa > largest / rho:
