@@ -248,7 +248,7 @@ def test_a_mask_that_is_on_two_vectors_is_noticed(monkeypatch):
 
 # clipping
 
-WINDOWS = {"one digit": Window(4, 3, 0), "two digits": Window(4, 3, 0, lower=1)}
+WINDOWS = {"one digit": Window(4, 3, 0), "a fraction": Window(4, 2, 1), "two digits": Window(4, 3, 0, lower=1)}
 
 
 class Arranged(Digits):
@@ -289,12 +289,13 @@ def clip_view(window, viewer, own, values):
 @pytest.mark.parametrize("digits", WINDOWS)
 @pytest.mark.parametrize("viewer", PARTIES)
 def test_of_clipping_a_holder_sees_uniform_words_and_bits_whatever_the_other_one_has(viewer, digits):
-    for own in (0, 6, 13) if digits == "one digit" else (6,):
-        for other, clipped in ((0, 1), (13, 0), (14, 1), (15, 1)):  # 3, 0, 1 and 2 together
-            values = (3, other) if viewer == "p1" else (other, 3)
-            seen, size, left = clip_view(WINDOWS[digits], viewer, own, values)
-            assert left == {clipped}
-            assert seen == size == Q << WINDOWS[digits].bits
+    window = WINDOWS[digits]
+    most = Q // 4 - (1 << window.G)  # 2^(I-1) - 1, the largest v
+    for own, total in product((6, 13) if window.lower else range(Q), range(-most, most + 1)):
+        values = (3, (total - 3) % Q) if viewer == "p1" else ((total - 3) % Q, 3)
+        seen, size, left = clip_view(window, viewer, own, values)
+        assert left == {min(max(total, 0), 1 << window.G)}
+        assert seen == size == Q << window.bits
 
 
 def open_bits(c, dealt, window, first):

@@ -1,4 +1,4 @@
-"""`view="blind"` of gram SVMs: what it asks for, and what it makes of the outcome; nobody sees the gram matrix."""
+"""Gram SVMs with `view="blind"`: their requests, and the models that come back; nobody sees the gram matrix."""
 
 from __future__ import annotations
 
@@ -109,10 +109,8 @@ def receive_blind(estimator: Any, federation: Federation, outcome: Outcome) -> N
     else:
         parties = (*federation.parts, federation.coordinator)
         estimator.model_ = StoredBlind(outcome.job, parties, result.gamma, result.records, **known)
-    estimator.n_iter_, estimator.support_ = (
-        result.iterations,
-        np.empty(0, dtype=np.int64),
-    )  # nobody knows which they are
+    estimator.n_iter_ = result.iterations
+    estimator.support_ = np.empty(0, dtype=np.int64)  # nobody knows which records support the model
     estimator.report_ = report_on(
         estimator, federation, outcome, not_protected=list(NOT_PROTECTED), protection=PROTECTION
     )

@@ -31,9 +31,9 @@ Between = tuple[Owners, Owners]
 
 @dataclass(frozen=True)
 class Asked:
-    """A kernel over a split of the table; gamma is a number, and declared the range of the cells, or None.
+    """A kernel over a split of the table.
 
-    C: of the machine.
+    gamma: a number. declared: the range of the cells, or None. C: the price of an error.
     """
 
     partition: str

@@ -7,8 +7,8 @@
     truncated  c = x + 2^(k-2) + r opened;
                x / 2^s = (c >> s) - (r >> s) + msb(r) (1 - msb(c)) 2^(k-s) - 2^(k-2-s)          |x| < 2^(k-2)        (3)
 
-(3) never fails by a wrap, and rounds at random: its error is below one and has mean zero, whatever x is. Of an opening
-anybody without the dealer learns nothing: a mask is uniform as long as one holder's part of it is unknown.
+(3) never fails by a wrap, and rounds at random: its error is below one and has mean zero, whatever x is. Nobody
+learns anything from an opening without the dealer: a mask is uniform as long as one holder's part of it is unknown.
 
 Roles, threat and source: as `dealing`; (3) ours, after Escudero et al., CRYPTO 2020.
 """
