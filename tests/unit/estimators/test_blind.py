@@ -11,6 +11,7 @@ from sklearn.svm import SVC
 import tacit
 from tacit import Federation, GramSVC, GramSVR, LocalError
 from tacit.numeric.shares.losses import INSENSITIVE
+from tacit.report.card import outermost
 from tacit.svm.blind import warn_of_size
 
 X, Y = make_classification(90, 6, n_informative=4, flip_y=0.05, random_state=2)
@@ -41,6 +42,20 @@ def test_a_linear_model_is_saved_as_shares_of_weights_without_any_record(partiti
     np.testing.assert_allclose(again.decision_function(Z), model.decision_function(Z), atol=1e-3)
 
 
+def test_one_number_of_gamma_stands_in_the_ledger_on_the_card_and_in_the_advice(fitted):
+    federation = Federation.simulate(X, Y, parties=3, partition="vertical")
+    outcome = federation.run(GramSVC(view="blind").request(federation))
+    (row, *others) = (row for row in outcome.ledger if row.type == "VarianceShare")
+    assert [fact.identifier for fact in row.tells] == ["blind.cell_variance"]
+    assert {each.bytes for each in others} == {row.bytes}
+    by_number = federation.run(GramSVC(view="blind", gamma=0.2).request(federation))
+    assert "VarianceShare" not in {row.type for row in by_number.ledger}
+    shown = {fact.identifier for each in outermost(fitted.report_.opens) for fact in each.facts}
+    assert "blind.cell_variance" in shown
+    (advised,) = (each for each in tacit.advise(federation) if each.name == "GramSVC(view='blind')")
+    assert "blind.cell_variance" in {fact.identifier for fact in advised.opens["everyone"]}
+
+
 def test_the_report_says_that_nobody_sees_the_gram_matrix(fitted):
     told = {each.identifier for line in fitted.report_.opens for each in line.facts}
     assert "gram.matrix" not in told
@@ -57,8 +72,7 @@ def test_class_weights_cost_no_more_rounds_and_only_balanced_ones_open_the_sizes
     model = GramSVC(C=3.0, view="blind", class_weight=weight).fit(columns)
     theirs = SVC(C=3.0, class_weight=weight, tol=1e-8).fit(X, Y)
     np.testing.assert_allclose(model.decision_function(Z), theirs.decision_function(Z), atol=0.02)
-    told = {each.identifier for line in model.report_.opens for each in line.facts}
-    assert ("tables.class_sizes" in told) == opens
+    assert ("open_sizes" in {line.protocol for line in model.report_.opens}) == opens
     before, after = (own.report_.rounds - 5 * own.n_iter_ for own in (fitted, model))  # three openings and two deals
     assert abs(after - before) < 20
 

@@ -59,7 +59,9 @@ from tacit.numeric.shares.losses import Loss
 from tacit.numeric.svm.problems import OVR
 from tacit.protocols.blind.goals import Goal, SideShare, centre_pull, check_unweighted, own_sides
 from tacit.protocols.blind.iterate import apply_fixed, iterate, open_once, repeat, subtract_means
+from tacit.protocols.blind.kernel import VARIANCE
 from tacit.protocols.blind.kernels import (
+    CELL_RANGE,
     LINEAR,
     RADIAL,
     Asked,
@@ -70,9 +72,10 @@ from tacit.protocols.blind.kernels import (
     make_kernel,
 )
 from tacit.protocols.blind.linear import Centred, centre_table, new_cells, solve_narrow
-from tacit.protocols.blind.numbers import Span, agree_on_numbers, half_of, middle_of
+from tacit.protocols.blind.numbers import TARGET_RANGE, Span, agree_on_numbers, half_of, middle_of
+from tacit.protocols.blind.powers import DIAGONAL
 from tacit.protocols.blind.resolvent import resolve
-from tacit.protocols.blind.weights import weigh
+from tacit.protocols.blind.weights import BALANCED_SIZES, weigh
 from tacit.protocols.gram.cells import ownership
 from tacit.protocols.gram.vertical import check_declared
 from tacit.protocols.labels import Classes, check_class_weight, name_classes
@@ -143,7 +146,10 @@ class OwnAnswerShare(Message, tells=ASKED_VALUES, ragged=True):
 
 
 @choreography(
-    opens={Holder: SHARES_OF_MODEL, Everyone: (TABLE_SIZES, CLASS_NAMES)},
+    opens={
+        Holder: SHARES_OF_MODEL,
+        Everyone: (TABLE_SIZES, CLASS_NAMES, BALANCED_SIZES, VARIANCE, CELL_RANGE, DIAGONAL, TARGET_RANGE),
+    }
 )
 def gram_blind(
     run: Run,
