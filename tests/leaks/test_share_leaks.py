@@ -18,14 +18,12 @@ from tacit.choreo import Coordinator, Holder, Roster, decode_as, entries_of
 from tacit.crypto.pads.entropy import RootEntropy
 from tacit.numeric.ring.words import Ring
 from tacit.numeric.shares.clipping import Window
-from tacit.protocols.blind import cells
-from tacit.protocols.blind.cells import square_each
 from tacit.protocols.blind.iterate import apply_fixed, open_once
 from tacit.protocols.shares import clip as clip_gate
 from tacit.protocols.shares import gates, matrices
 from tacit.protocols.shares.clip import clip
 from tacit.protocols.shares.dealing import Dealt, agree_with_dealer
-from tacit.protocols.shares.gates import OpenedBits, Opening, multiply, share_anew, truncate
+from tacit.protocols.shares.gates import OpenedBits, Opening, multiply, share_anew, square_each, truncate
 from tacit.protocols.shares.matrices import Crossed, multiply_matrices
 from tacit.runtimes.together import Together
 
@@ -392,7 +390,7 @@ def open_cut(x, dealt, first, ring):
 
 BROKEN = {  # a value without its mask, a mask that lacks a bit, and a mask that is even
     "product": (gates, "mask_factors", open_x),
-    "square": (cells, "subtract_mask", open_square),
+    "square": (gates, "subtract_mask", open_square),
     "truncation": (gates, "add_mask", open_cut),
 }
 
