@@ -8,7 +8,8 @@ dealer is sent nothing, so that its view is its own draws.
 from __future__ import annotations
 
 from collections import Counter
-from itertools import pairwise
+from itertools import pairwise, product
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -17,12 +18,12 @@ from tacit.choreo import Coordinator, Holder, Roster, decode_as, entries_of
 from tacit.crypto.pads.entropy import RootEntropy
 from tacit.numeric.ring.words import Ring
 from tacit.numeric.shares.clipping import Window
-from tacit.protocols.blind.cells import square_each
+from tacit.protocols.blind.iterate import apply_fixed, open_once
 from tacit.protocols.shares import clip as clip_gate
-from tacit.protocols.shares import gates
+from tacit.protocols.shares import gates, matrices
 from tacit.protocols.shares.clip import clip
 from tacit.protocols.shares.dealing import Dealt, agree_with_dealer
-from tacit.protocols.shares.gates import OpenedBits, Opening, multiply, share_anew, truncate
+from tacit.protocols.shares.gates import OpenedBits, Opening, multiply, share_anew, square_each, truncate
 from tacit.protocols.shares.matrices import Crossed, multiply_matrices
 from tacit.runtimes.together import Together
 
@@ -102,7 +103,7 @@ def cut(run, dealing, x, *, size):
 GATES = {
     "product": (multiply, 5, [((3, 9), (1, 5)), ((3, 0), (1, 15)), ((3, 4), (1, 8))]),
     "square": (square_each, 3, [((3, 9),), ((3, 0),), ((3, 15),)]),
-    "truncation": (cut, 4, [((1, 2),), ((1, 0),), ((1, 14),)]),
+    "truncation": (cut, 4, [((1, 2),), ((1, 0),), ((1, 13),)]),
 }
 
 
@@ -149,11 +150,14 @@ class Columns(Digits):
         return self.drawn[key]
 
 
-def matrix_view(x, y):
-    """How often each holder sees which draws of its own, which dealt words and which openings; and the product."""
+def matrix_view(x, y, numbers=range(Q)):
+    """How often each holder sees which draws of its own, which dealt words and which openings; and the product.
+
+    numbers: the masks that each holder may draw of the number.
+    """
     seen, left = {"p1": np.zeros((Q,) * 4, np.int64), "p2": np.zeros((Q,) * 5, np.int64)}, set()
-    for own in range(Q):
-        for other in range(Q):
+    for own in numbers:
+        for other in numbers:
             entropy = Columns((own, other))
             with Tapped(Roster({Holder: PARTIES, Coordinator: ("dealer",)}), job=b"leak test", entropy=entropy) as run:
                 run.seen = {}
@@ -178,9 +182,71 @@ def test_of_a_product_of_matrices_a_holder_sees_uniform_words_whatever_the_other
         assert set(seen["p2"].ravel().tolist()) == {1}
 
 
+# a matrix that is opened once and serves two vectors: one number, whose masks are the same for all entries of a run
+
+SMALL = 4  # elements of the ring: both holders draw six words for each entry
+ENTRIES = np.arange(SMALL**6, dtype=np.uint64)
+PLACES = [(0, 1), (2,), (3, 4), (5,)]  # digits of an entry that are drawn: for each vector by p1, then by p2
+
+
+class Reused(Digits):
+    """Every mask of an entry of both vectors, and these two of the number."""
+
+    def __init__(self, masks) -> None:
+        super().__init__(ENTRIES.size)
+        self.masks = masks
+
+    def words(self, party, key, count):
+        if party in PARTIES:
+            self.owner[key] = party
+        if key not in self.drawn:
+            at = len(self.drawn)  # the dealer draws for all holders, in their order: of the number, then of each vector
+            digits = [ENTRIES // SMALL**k % SMALL for k in PLACES[at - 2]]
+            self.drawn[key] = np.concatenate(digits if at > 1 else [self.masks[at : at + 1]]).astype(np.uint64)
+        assert self.drawn[key].size == count
+        return self.drawn[key]
+
+
+def reused_view(matrix, *vectors):
+    """How often each holder sees what, where a number with these shares is multiplied with two vectors."""
+    seen = {p: Counter() for p in PARTIES}
+    plan = SimpleNamespace(n=1, problems=ENTRIES.size, z_bits=0)
+    for masks in product(range(SMALL), repeat=2):
+        entropy = Reused(masks)
+        with Tapped(Roster({Holder: PARTIES, Coordinator: ("dealer",)}), job=b"leak test", entropy=entropy) as run:
+            run.seen = {}
+            dealing = agree_with_dealer(run, ring=Ring(SMALL))
+            Z = run.hold(Holder, {p: np.array([v], np.uint64) for p, v in zip(PARTIES, matrix, strict=True)})
+            once = open_once(run, dealing, Z, 1)
+            for shares in vectors:
+                q = {p: np.full(ENTRIES.size, v, np.uint64) for p, v in zip(PARTIES, shares, strict=True)}
+                apply_fixed(run, dealing, once, run.hold(Holder, q), plan)
+        for p in PARTIES:
+            own = [each for key, each in entropy.drawn.items() if entropy.owner[key] == p]
+            coded = np.zeros(ENTRIES.size, dtype=np.uint64)
+            for words in (*own, *run.seen[p]):
+                for line in words.reshape(-1, ENTRIES.size) if words.size > 1 else words:
+                    coded = coded * np.uint64(SMALL) + line
+            seen[p].update(coded.tolist())
+    return seen
+
+
+def test_of_a_matrix_that_serves_two_vectors_a_holder_sees_the_same_whatever_the_other_one_has():
+    cases = [((1, 0), (2, 0), (3, 0)), ((1, 3), (2, 1), (3, 2)), ((1, 2), (2, 2), (3, 2))]
+    first = [reused_view(*case)["p1"] for case in cases]
+    second = [reused_view(*(pair[::-1] for pair in case))["p2"] for case in cases]
+    assert first[0] == first[1] == first[2]
+    assert second[0] == second[1] == second[2]
+
+
+def test_a_mask_that_is_on_two_vectors_is_noticed(monkeypatch):
+    monkeypatch.setattr(f"{__name__}.PLACES", [(0, 1), (2,), (0, 4), (2,)])
+    assert reused_view((1, 0), (2, 0), (3, 0))["p1"] != reused_view((1, 0), (2, 1), (3, 0))["p1"]
+
+
 # clipping
 
-WINDOWS = {"one digit": Window(4, 3, 0), "two digits": Window(4, 3, 0, lower=1)}
+WINDOWS = {"one digit": Window(4, 3, 0), "a fraction": Window(4, 2, 1), "two digits": Window(4, 3, 0, lower=1)}
 
 
 class Arranged(Digits):
@@ -221,12 +287,13 @@ def clip_view(window, viewer, own, values):
 @pytest.mark.parametrize("digits", WINDOWS)
 @pytest.mark.parametrize("viewer", PARTIES)
 def test_of_clipping_a_holder_sees_uniform_words_and_bits_whatever_the_other_one_has(viewer, digits):
-    for own in (0, 6, 13) if digits == "one digit" else (6,):
-        for other, clipped in ((0, 1), (13, 0), (14, 1), (15, 1)):  # 3, 0, 1 and 2 together
-            values = (3, other) if viewer == "p1" else (other, 3)
-            seen, size, left = clip_view(WINDOWS[digits], viewer, own, values)
-            assert left == {clipped}
-            assert seen == size == Q << WINDOWS[digits].bits
+    window = WINDOWS[digits]
+    most = Q // 4 - (1 << window.G)  # 2^(I-1) - 1, the largest v
+    for own, total in product((6, 13) if window.lower else range(Q), range(-most, most + 1)):
+        values = (3, (total - 3) % Q) if viewer == "p1" else ((total - 3) % Q, 3)
+        seen, size, left = clip_view(window, viewer, own, values)
+        assert left == {min(max(total, 0), 1 << window.G)}
+        assert seen == size == Q << window.bits
 
 
 def open_bits(c, dealt, window, first):
@@ -313,7 +380,37 @@ def open_x(x, y, dealt, ring):
     return np.concatenate([x, (y - dealt.masks[1]) % np.uint64(ring.modulus)])
 
 
-def test_a_gate_that_opens_a_value_without_its_mask_is_noticed(monkeypatch):
-    monkeypatch.setattr(gates, "mask_factors", open_x)
-    seen = [play(multiply, 5, *each)[0] for each in GATES["product"][2][:2]]
-    assert seen[0]["p1"] != seen[1]["p1"]
+def open_square(x, dealt, ring):
+    return (x - (dealt.masks[0] & np.uint64(7))) % np.uint64(ring.modulus)
+
+
+def open_cut(x, dealt, first, ring):
+    return (x + np.uint64(2) * dealt.masks[0] + np.uint64(4 * first)) % np.uint64(ring.modulus)
+
+
+BROKEN = {  # a value without its mask, a mask that lacks a bit, and a mask that is even
+    "product": (gates, "mask_factors", open_x),
+    "square": (gates, "subtract_mask", open_square),
+    "truncation": (gates, "add_mask", open_cut),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_gate_whose_mask_is_missing_or_too_small_is_noticed(name, monkeypatch):
+    monkeypatch.setattr(*BROKEN[name])
+    gate, drawn, cases = GATES[name]
+    seen = [play(gate, drawn, *each)[0] for each in cases]
+    assert any(first["p1"] != other["p1"] for first, other in pairwise(seen))
+
+
+def open_first(X, Y, dealt, ring):
+    return np.concatenate([X, (Y - dealt.masks[1]) % np.uint64(ring.modulus)])
+
+
+def test_a_product_of_matrices_that_opens_one_without_its_mask_is_noticed(monkeypatch):
+    def views():
+        return [matrix_view((3, other), (1, 5), numbers=range(2))[0]["p1"] for other in (9, 0)]
+
+    np.testing.assert_array_equal(*views())
+    monkeypatch.setattr(matrices, "mask_both", open_first)
+    assert not np.array_equal(*views())

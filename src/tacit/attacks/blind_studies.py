@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,7 +36,9 @@ from tacit.request import Records, Request, Values
 FEW = 48  # records: with fewer luck goes further, and with more nothing else does
 MORE, DEPTHS = 100, (5.0, 7.0, 10.0)  # of far questions: beyond, answers of 16 bits after the point have no digits left
 ASKER = "blind, the asker"
-DEALER, HOLDER, CHANCE, BOTH = "blind, the dealer", "blind, a holder", "blind, chance", "blind, both together"
+DEALER, HOLDER, CHANCE, BOTH = "the dealer", "a holder", "chance", "both together"
+KINDS = LABELS, NUMBERS = "blind", "blind regression"  # of labels, and of labels as numbers
+EPSILON = 0.1
 Hands = Mapping[str, list[U64]]  # the vectors that an attacker may try, by who it is
 
 
@@ -56,8 +58,7 @@ class OnMatrix:
         """Play it on everything that parties of a training have, with half of what is enough known, and enough."""
         X, y = _take_few(X, y)
         n, columns = X.shape
-        hands = watch_training(X, y)
-        for name, vectors in hands.items():
+        for name, vectors in _name_all(y, lambda **more: watch_training(X, y, **more)):
             matrices = [self.read(words, n, 1.0 / columns) for words in vectors]
             for count in (columns // 2, columns + self.more):
                 known = np.arange(count)
@@ -103,7 +104,7 @@ def unit_study(X: F64, y: I64) -> Points:
     X, y = _take_few(X, y)
     columns = X.shape[1]
     queries = np.vstack([np.zeros(columns), np.eye(columns)])
-    for name, vectors in watch_answers(X, y, queries).items():
+    for name, vectors in _name_all(y, lambda **more: watch_answers(X, y, queries, **more)):
         for count in (columns // 2, columns):
             told = [read_columns(words, len(queries), 1.0 / columns)[:count] for words in vectors]
             attack = _Asked(queries[1 : count + 1], X)
@@ -137,17 +138,25 @@ def far_study(X: F64, y: I64) -> Points:
 # Runs
 
 
-def watch_training(X: F64, y: I64) -> Hands:
+def _name_all(y: I64, play: Callable[..., Hands]) -> Iterator[tuple[str, list[U64]]]:
+    """Yield what each attacker has in each kind of training, under the name of both."""
+    numbers = {"epsilon": EPSILON, "target_range": (float(y.min()) - 1.0, float(y.max()) + 1.0)}
+    for kind, more in {LABELS: {}, NUMBERS: numbers}.items():
+        for who, vectors in play(**more).items():
+            yield f"{kind}, {who}", vectors
+
+
+def watch_training(X: F64, y: I64, **more: Any) -> Hands:
     """Train blindly, and return what could be a kernel matrix in the hands of each attacker."""
     federation, view = watch(Federation.simulate(X, y, parties=3, partition="vertical"))
-    federation.run(ask_training(federation, 1.0 / X.shape[1]))
+    federation.run(ask_training(federation, 1.0 / X.shape[1], **more))
     return share_out(federation, view, triangle_size(len(X)))
 
 
-def watch_answers(X: F64, y: I64, queries: F64) -> Hands:
+def watch_answers(X: F64, y: I64, queries: F64, **more: Any) -> Hands:
     """Ask a blind model, and return what could be kernels of new and old records in the hands of each attacker."""
     federation = Federation.simulate(X, y, parties=3, partition="vertical")
-    trained = federation.run(ask_training(federation, 1.0 / X.shape[1]))
+    trained = federation.run(ask_training(federation, 1.0 / X.shape[1], **more))
     watched, view = watch(federation.split(queries))
     watched.run(ask_answers(watched, trained, 1.0 / X.shape[1]))
     return share_out(watched, view, len(queries) * len(X))
@@ -160,8 +169,9 @@ def ask_training(federation: Federation, gamma: float, **more: Any) -> Request:
 
 def ask_answers(new: Federation, trained: Outcome, gamma: float) -> Request:
     """Return the request of a blind model's answers about new records."""
-    share = Values(Holder, trained.result.share)
-    follows = {"problems": 1, "trained_on": trained.result.records}
+    result = trained.result
+    share = Values(Holder, result.share)
+    follows = {"problems": 1, "trained_on": result.records, "target_range": result.target_range}
     return Request("blind_predict", {"data": Records(), "share": share}, {**_said(new, gamma), **follows})
 
 

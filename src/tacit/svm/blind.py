@@ -1,4 +1,4 @@
-"""`view="blind"` of gram SVMs: what it asks for, and what it makes of the outcome; nobody sees the gram matrix."""
+"""Gram SVMs with `view="blind"`: their requests, and the models that come back; nobody sees the gram matrix."""
 
 from __future__ import annotations
 
@@ -24,6 +24,8 @@ MANY = 3000  # records, above which a training in shares takes many minutes
 SECONDS = 7e-11  # of one core, for a square of words at one party, over the cube of its rows
 APPLIED = 4e-10  # likewise, for a product of a matrix with a vector, over the square of its rows
 MATRICES = 12  # of words, that a party holds at once
+INSTEAD = {False: "PanSVC", True: "SecureELMRegressor"}  # what trains on many rows; whether targets are numbers
+SPARK = "spark"
 VIEWS = COORDINATOR, BLIND = "coordinator", "blind"
 PROTECTION = "shares: while the coordinator, which deals the random numbers, works together with nobody"
 NOT_PROTECTED = (
@@ -48,8 +50,18 @@ def check_blind(estimator: Any) -> None:
         )
 
 
+def check_runtime(federation: Federation) -> None:
+    """Refuse Spark, whose driver would deal the random numbers and carry everything that parties open."""
+    if federation.runtime == SPARK:
+        raise LocalError(
+            "view='blind' does not run on Spark: its driver deals the random numbers and would read what parties open"
+            " to each other, and so all records: use runtime='together', or sites of their own"
+        )
+
+
 def ask_training(estimator: Any, federation: Federation) -> Request:
     """Return the request of a training."""
+    check_runtime(federation)
     loss = INSENSITIVE if hasattr(estimator, "epsilon") else HINGE
     price = estimator.C / half_of(getattr(estimator, "target_range", None))
     if federation.holds_records:
@@ -66,7 +78,8 @@ def warn_of_size(records: int, holders: int, C: float, kernel: str = RADIAL, los
     seconds = squares * (holders + 1) * SECONDS * records**3 + rounds * (2 * holders + 1) * APPLIED * records**2
     warnings.warn(
         f"{records} records in shares take about {max(1, round(seconds / 60))} CPU minutes and"
-        f" {MATRICES * 8 * records**2 / 1e9:.1f} GB at every party: train on a sample of {MANY}, or use PanSVC",
+        f" {MATRICES * 8 * records**2 / 1e9:.1f} GB at every party: train on a sample of {MANY}, or by rows use"
+        f" {INSTEAD[loss.numbers]}",
         UserWarning,
         stacklevel=5,
     )
@@ -74,6 +87,7 @@ def warn_of_size(records: int, holders: int, C: float, kernel: str = RADIAL, los
 
 def ask_blind(estimator: Any, federation: Federation) -> tuple[Request, ...]:
     """Return the question about new records."""
+    check_runtime(federation)
     model, classes = estimator.model_, getattr(estimator, "classes_", None)
     known = {
         "problems": 1 if classes is None else count_problems(len(classes), OVR),
@@ -95,10 +109,8 @@ def receive_blind(estimator: Any, federation: Federation, outcome: Outcome) -> N
     else:
         parties = (*federation.parts, federation.coordinator)
         estimator.model_ = StoredBlind(outcome.job, parties, result.gamma, result.records, **known)
-    estimator.n_iter_, estimator.support_ = (
-        result.iterations,
-        np.empty(0, dtype=np.int64),
-    )  # nobody knows which they are
+    estimator.n_iter_ = result.iterations
+    estimator.support_ = np.empty(0, dtype=np.int64)  # nobody knows which records support the model
     estimator.report_ = report_on(
         estimator, federation, outcome, not_protected=list(NOT_PROTECTED), protection=PROTECTION
     )

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tacit import attacks
-from tacit.attacks.blind_studies import ASKER, BOTH, CHANCE, DEALER, HOLDER
+from tacit.attacks.blind_studies import ASKER, BOTH, CHANCE, DEALER, HOLDER, KINDS
 from tacit.attacks.catalogue import ATTACKS
 
 OF_OTHERS = {"empty_holders"}  # that use the code of another attack
@@ -49,8 +49,8 @@ def test_one_is_run_on_a_file_and_drawn(tacit, tmp_path):
 @pytest.mark.parametrize(
     "name",
     [
-        "bfv_noise", "small_exponent", "rbf_trilateration", "one_hidden_column", "empty_holders", "unit_queries",
-        "far_queries", "landmark_exposure", "few_violators", "chosen_iterate",
+        "bfv_noise", "small_exponent", "gram_inversion", "known_column", "rbf_trilateration", "one_hidden_column",
+        "empty_holders", "unit_queries", "far_queries", "landmark_exposure", "few_violators", "chosen_iterate",
         pytest.param("bound_moments", marks=pytest.mark.slow), pytest.param("margin_tracking", marks=pytest.mark.slow),
         "shift_one_record", "shift_column_minimum", "shift_initiator", "ica", "iterate_differencing",
         "two_party", "vertical_span", "vertical_modes", "token_frequency", "elm_leverage",
@@ -69,6 +69,8 @@ def test_what_a_rule_stops_and_what_it_does_not(name):
         "small_exponent": lambda: (
             found["as printed, 20 bits"] == [1, 0, 0] and min(found["re-randomised, 8 bits"]) == 1
         ),
+        "gram_inversion": lambda: all(each[-1] < 1e-6 and each[0] > 0.9 for each in found.values()),
+        "known_column": lambda: all(each[-1] < 1e-6 and each[0] > 0.9 for each in found.values()),
         "rbf_trilateration": lambda: all(each[-1] < 1e-6 and each[-2] > 1e-3 for each in found.values()),
         "one_hidden_column": lambda: (
             max(found["1 hidden"]) < 1e-6 and found["2 hidden"][1] > 1e-3 and found["2 hidden"][2] < 1e-6
@@ -110,9 +112,11 @@ def test_what_a_rule_stops_and_what_it_does_not(name):
 
 def finds_nothing(blind):
     """The dealer and a holder are as far from all records as chance is; both together have them."""
-    assert set(blind) == {DEALER, HOLDER, CHANCE, BOTH}
-    assert min(blind[DEALER] + blind[HOLDER]) > min(blind[CHANCE]) - 0.15 > 0.5
-    assert blind[BOTH][-1] < 1e-3
+    assert set(blind) == {f"{kind}, {who}" for kind in KINDS for who in (DEALER, HOLDER, CHANCE, BOTH)}
+    for kind in KINDS:
+        found = {who: blind[f"{kind}, {who}"] for who in (DEALER, HOLDER, CHANCE, BOTH)}
+        assert min(found[DEALER] + found[HOLDER]) > min(found[CHANCE]) - 0.15 > 0.5, found
+        assert found[BOTH][-1] < 1e-3
 
 
 def finds_a_record(blind):
@@ -122,6 +126,8 @@ def finds_a_record(blind):
 
 
 AGAINST_BLIND = {
+    "gram_inversion": finds_nothing,
+    "known_column": finds_nothing,
     "rbf_trilateration": finds_nothing,
     "one_hidden_column": finds_nothing,
     "unit_queries": finds_nothing,

@@ -46,6 +46,13 @@ def test_what_opens_less_stands_first_and_what_has_to_be_accepted_last(by_rows):
     assert "simulation only" in by_rows.others["ShiftSVC"]
 
 
+def test_a_blind_regression_stands_first_among_methods_for_numbers_with_all_that_it_opens():
+    first = next(iter(advise(invent("vertical", 3, 20), records=300, task="numbers")))
+    assert first.name == "GramSVR(view='blind')"
+    assert first.together.startswith("the coordinator together with any one party")
+    assert {"blind.target_range", "blind.cell_variance"} <= {fact.identifier for fact in first.opens["everyone"]}
+
+
 def test_what_may_never_be_opened_rules_methods_out(by_rows):
     strict = advise(invent("horizontal", 4, 20), records=2000, never=["record"])
     assert "GramSVC" not in [each.name for each in strict]

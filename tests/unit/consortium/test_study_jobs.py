@@ -13,6 +13,7 @@ from tacit.consortium.consent.policy import Policy
 from tacit.consortium.consent.register import Register
 from tacit.consortium.jobs import requests
 from tacit.consortium.jobs.job import plain
+from tacit.consortium.jobs.preflight import concerns
 from tacit.consortium.jobs.proposal import propose
 from tacit.consortium.jobs.requests import protocols_of, requests_of
 from tacit.consortium.jobs.values import values_of
@@ -76,6 +77,18 @@ def test_the_shipped_policy_takes_a_study_over_columns_and_counts_the_records_th
     assert "predictions = 19, of which 19 are left under models of 'cohort'" in few.problems[0].detail
     refused = judged(job, ('"gram_predict", ', ""))
     assert refused.reason.endswith("the job has 'gram_predict': propose one of those, or ask that party")
+
+
+@pytest.mark.parametrize("learner", ["GramSVC", "GramSVR"])
+def test_the_shipped_policy_takes_a_blind_study_of_classes_or_numbers_and_says_who_could_undo_it(judged, learner):
+    job = study(SCALE, {"use": learner, "view": "blind"}, holdout=0.25, evaluate={}, terms=COLUMNS)
+    counts = {"GramSVC": "labeller_counts", "GramSVR": "labeller_errors"}[learner]
+    assert protocols_of(job) == ("own_columns", "gram_blind", "blind_predict", counts)
+    assert judged(job).verdict == "accept"
+    assert "gram.matrix" not in job.disclosure
+    assert ("/agree_on_numbers/TargetRange: " in job.disclosure) == (learner == "GramSVR")
+    (said,) = concerns(job)
+    assert said.startswith("nobody can work out records of others without clearing, which deals the random numbers,")
 
 
 @pytest.mark.parametrize(

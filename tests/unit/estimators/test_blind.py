@@ -9,7 +9,9 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 import tacit
-from tacit import Federation, GramSVC, LocalError
+from tacit import Federation, GramSVC, GramSVR, LocalError
+from tacit.numeric.shares.losses import INSENSITIVE
+from tacit.report.card import outermost
 from tacit.svm.blind import warn_of_size
 
 X, Y = make_classification(90, 6, n_informative=4, flip_y=0.05, random_state=2)
@@ -40,6 +42,20 @@ def test_a_linear_model_is_saved_as_shares_of_weights_without_any_record(partiti
     np.testing.assert_allclose(again.decision_function(Z), model.decision_function(Z), atol=1e-3)
 
 
+def test_one_number_of_gamma_stands_in_the_ledger_on_the_card_and_in_the_advice(fitted):
+    federation = Federation.simulate(X, Y, parties=3, partition="vertical")
+    outcome = federation.run(GramSVC(view="blind").request(federation))
+    (row, *others) = (row for row in outcome.ledger if row.type == "VarianceShare")
+    assert [fact.identifier for fact in row.tells] == ["blind.cell_variance"]
+    assert {each.bytes for each in others} == {row.bytes}
+    by_number = federation.run(GramSVC(view="blind", gamma=0.2).request(federation))
+    assert "VarianceShare" not in {row.type for row in by_number.ledger}
+    shown = {fact.identifier for each in outermost(fitted.report_.opens) for fact in each.facts}
+    assert "blind.cell_variance" in shown
+    (advised,) = (each for each in tacit.advise(federation) if each.name == "GramSVC(view='blind')")
+    assert "blind.cell_variance" in {fact.identifier for fact in advised.opens["everyone"]}
+
+
 def test_the_report_says_that_nobody_sees_the_gram_matrix(fitted):
     told = {each.identifier for line in fitted.report_.opens for each in line.facts}
     assert "gram.matrix" not in told
@@ -56,8 +72,7 @@ def test_class_weights_cost_no_more_rounds_and_only_balanced_ones_open_the_sizes
     model = GramSVC(C=3.0, view="blind", class_weight=weight).fit(columns)
     theirs = SVC(C=3.0, class_weight=weight, tol=1e-8).fit(X, Y)
     np.testing.assert_allclose(model.decision_function(Z), theirs.decision_function(Z), atol=0.02)
-    told = {each.identifier for line in model.report_.opens for each in line.facts}
-    assert ("tables.class_sizes" in told) == opens
+    assert ("open_sizes" in {line.protocol for line in model.report_.opens}) == opens
     before, after = (own.report_.rounds - 5 * own.n_iter_ for own in (fitted, model))  # three openings and two deals
     assert abs(after - before) < 20
 
@@ -76,7 +91,10 @@ def test_several_classes_are_told_from_the_rest_and_pairs_are_refused():
     ("asked", "says"),
     [
         ({"kernel": "sigmoid"}, "view='blind' is for kernel='rbf', 'linear' or 'poly', not 'sigmoid'"),
-        ({"probability": True}, "view='blind' knows probability=False only"),
+        (
+            {"probability": True},
+            "Platt's sigmoids would take five more trainings in shares and a fit of logarithms: use decision_function",
+        ),
         ({"class_weight": {0: 0.0}}, "view='blind' needs class weights above 0: leave records of other classes out"),
         (
             {"class_weight": {0: 100.0}},
@@ -84,7 +102,7 @@ def test_several_classes_are_told_from_the_rest_and_pairs_are_refused():
         ),
         ({"view": "nobody"}, "The 'view' parameter of GramSVC must be among {'coordinator', 'blind'}"),
         ({"C": 1e-9}, "leaves no room in 64 bits: use a larger C, or fewer records"),
-        ({"C": 1e12}, r"C=1e\+12 with 90 records would take \d+ iterations in shares: lower C, or use PanSVC"),
+        ({"C": 1e12}, r"C=1e\+12 with 90 records would take \d+ iterations in shares: lower C, or take fewer"),
     ],
 )
 def test_what_cannot_be_trained_in_shares_is_refused_in_one_line(asked, says):
@@ -102,6 +120,16 @@ def test_a_search_and_a_coordinator_with_data_are_refused():
         GramSVC(view="blind", accept_risk=True).fit(inside)
 
 
+@pytest.mark.parametrize("machine", [GramSVC, GramSVR])
+def test_spark_is_refused_before_anything_is_sent_since_its_driver_would_read_every_opening(machine):
+    on_spark = Federation.simulate(X, Y, parties=3, partition="horizontal", runtime="spark")
+    says = r"view='blind' does not run on Spark: its driver deals .*: use runtime='together', or sites of their own"
+    with pytest.raises(LocalError, match=says):
+        machine(view="blind").fit(on_spark)
+    with pytest.raises(LocalError, match=says):
+        machine(view="blind", runtime="spark", n_parties=3).fit(X, Y)
+
+
 def test_gamma_outside_its_window_is_refused_where_the_exponential_is_taken_in_shares():
     rows = Federation.simulate(X, Y, parties=3, partition="horizontal")
     with pytest.raises(LocalError, match=r"gamma=1e\+06 and cells of up to .*: scale the columns, or lower gamma"):
@@ -109,8 +137,11 @@ def test_gamma_outside_its_window_is_refused_where_the_exponential_is_taken_in_s
 
 
 def test_many_records_are_warned_of_with_the_time_that_they_take():
-    with pytest.warns(UserWarning, match=r"4000 records in shares take about \d+ CPU minutes .*sample.*or use PanSVC"):
+    said = r"^4000 records in shares take about (\d+) CPU minutes and 1.5 GB at every party: train on a sample of 3000,"
+    with pytest.warns(UserWarning, match=rf"{said} or by rows use PanSVC$"):
         warn_of_size(4000, 3, 10.0)
+    with pytest.warns(UserWarning, match=rf"{said} or by rows use SecureELMRegressor$"):
+        warn_of_size(4000, 3, 1.0, loss=INSENSITIVE)
     with pytest.warns(UserWarning, match=r"take about 1 CPU minutes"):  # no matrix of records is squared
         warn_of_size(4000, 3, 10.0, "linear")
     warn_of_size(3000, 3, 10.0)

@@ -1,7 +1,8 @@
 """Clipping a value in shares to [0, 1], from one masked opening and tables of the mask.
 
-v is a number of I + G bits below 2^(k-1), G = k - 1 - I of them a fraction. c = v + 2^(k-2) + r is public, r is the
-dealer's. With c = (c_hi, c_lo) and r = (r_hi, r_lo) cut at the point, modulo 2^(k-1), u = c_hi - 2^(I-1), w = u - 1,
+v has I bits before the point and G = k - 1 - I after it, and |v| <= 2^(I-1) - 1. c = v + 2^(k-2) + r is public, r is
+the dealer's. Modulo 2^(k-1), c = (c_hi, c_lo) and r = (r_hi, r_lo) are cut at the point. With u = c_hi - 2^(I-1) and
+w = u - 1,
 
     b  = [r_lo > c_lo],     floor(v) = c_hi - r_hi - b - 2^(I-1)                                                    (1)
     E0 = [r_hi = u],        E1 = [r_hi = w],        B = [r_hi in c_hi + 1 .. w]                                      (2)

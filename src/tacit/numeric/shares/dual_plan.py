@@ -4,18 +4,18 @@ With beta = c / C, of classes c = y a, the equality constraint is public, and so
 
     min  1/2 beta'K beta - (y / C)'beta + h(beta),     1'beta = 0                                                    (1)
 
-h is 0 in the box of beta and infinite outside; with numbers it has (epsilon / C) |beta|_1 too (`losses`). y is 1 or
--1, or a number of size 1 at most (targets are divided by a number, and so is C). K has a diagonal whose mean is at most
-1 (a kernel is divided by a number, and C multiplied with it). Douglas and Rachford's iteration with P = I - 11'/n and
-Z = rho (PKP + rho I)^-1, from t = z = 0:
+h is 0 in the box of beta and infinite outside; for numbers it also has (epsilon / C) |beta|_1 (`losses`). y is 1 or -1,
+or a number of size 1 at most (targets and C are divided by one number). K has a diagonal whose mean is at most 1 (a
+kernel is divided by a number, and C is multiplied by it). Douglas and Rachford's iteration takes P = I - 11'/n and Z =
+rho (PKP + rho I)^-1, and begins with t = z = 0:
 
     q = 2 z - t + y / (rho C),     a = Z q - mean(q),     t += 15/8 (a - z),     z of t (`losses`)                   (2)
 
-beta = a of the last one, and the bias is C (rho mean(q) - mean(K beta)). With the linear kernel q
-goes on turning around its end: there a is of the mean of the last q.
+beta is the last a, and the bias is C (rho mean(q) - mean(K beta)). With the linear kernel q circles around its end, so
+there beta is the a of the mean of the last q.
 
-No value leaves its window. The iteration comes no further from its end t* than it began, so that |t| <= 2 |t*|. There
-rho (t* - beta) = y / C - K beta - b / C, the slopes g of `losses`, so that
+No value leaves its window. The iteration is never further from its end t* than at its beginning, so |t| <= 2 |t*|. At
+the end rho (t* - beta) = y / C - K beta - b / C, which are the slopes g of `losses`. So
 
     |t| <= 2 (sqrt(n) + |g| / rho),          |mean(q)| <= 2 + |t| / sqrt(n) + 1 / (rho C)                       (3), (4)
 """
@@ -51,8 +51,8 @@ class Spectrum:
     """What is public of a kernel matrix whose diagonal has a mean of at most 1.
 
     peak: no entry of PKP is larger. ridge: rho is ridge C^-0.4. rounds: of (2), for up to `records` records and a C of
-    up to `price`. averaged: beta is of the mean of the last 2^averaged q. narrow: the resolvent is made in as many
-    dimensions as there are columns (`linear_plan`).
+    up to `price`. averaged: beta comes from the mean of the last 2^averaged q. narrow: the resolvent is made in as
+    many dimensions as there are columns (`linear_plan`).
     """
 
     peak: float
@@ -68,7 +68,7 @@ RBF = Spectrum(2.0)  # entries between 0 and 1, so that no PKP_ii = K_ii - 2 mea
 
 
 def describe_powers(n: int, largest: float) -> Spectrum:
-    """Return what is public of a power of dot products, of which no entry exceeds `largest`."""
+    """Return what is public of a polynomial kernel with no entry above `largest`."""
     return Spectrum(min(float(n), 4.0 * largest), rounds=100)  # the trace, and the distance of two records
 
 
@@ -85,11 +85,11 @@ def describe_linear(n: int, mean: float) -> Spectrum:
 
 @dataclass(frozen=True)
 class DualPlan:
-    """How many records and problems, what errors cost, and what follows from it.
+    """The public plan of a training: sizes, prices, bits and the number of iterations.
 
     rho: the ridge of (2). squares: how Z is made. scale, shift: of p_0 (`choose_whole`, `choose_narrow`). window: of
-    t - e_j. rounds: how often (2) is done. averaged: beta is of the mean of the last 2^averaged q. loss: of what errors
-    cost.
+    t - e_j. rounds: the number of iterations of (2). averaged: beta comes from the mean of the last 2^averaged q. loss:
+    what errors cost.
     """
 
     n: int
@@ -106,7 +106,7 @@ class DualPlan:
 
     @property
     def clipping(self) -> Window:
-        """Where the point is while values are clipped: for maxima so far up that none of them reaches 1."""
+        """The window of what is clipped; for maxima the point is so far up that no value reaches 1."""
         window = self.window
         return Window(WORD, ABOVE, Q_BITS + window.I - ABOVE, FINE) if self.loss.unbounded else window
 
@@ -134,7 +134,9 @@ def plan_dual(n: int, problems: int, C: float, kernel: Spectrum = RBF, loss: Los
     check_exact(n, C, kernel, loss)
     rounds = choose_rounds(n, C, kernel, math.sqrt(max(1.0, least / wanted)))
     if rounds > MOST_ROUNDS:
-        raise LocalError(f"C={C:g} with {n} records would take {rounds} iterations in shares: lower C, or use PanSVC")
+        raise LocalError(
+            f"C={C:g} with {n} records would take {rounds} iterations in shares: lower C, or take fewer records"
+        )
     squares, scale, shift = (choose_narrow if kernel.narrow else choose_whole)(n, rho, kernel.peak)
     return DualPlan(n, problems, C, rho, squares, scale, shift, window, rounds, kernel.averaged, loss)
 
@@ -164,7 +166,7 @@ def choose_whole(n: int, rho: float, peak: float) -> tuple[Squares, int, int]:
     shift = math.floor(math.log2(n / peak)) + K_BITS + 2
     scale = (1 << max(0, shift)) // n**3
     if scale < 1:
-        raise LocalError(f"{n} records are too many to train in shares with this kernel: take a sample, or use PanSVC")
+        raise LocalError(f"{n} records are too many to train in shares with this kernel: take a sample")
     largest = (1 << shift) / (scale * n**2)  # eigenvalue of PKP
     kappa = max(largest / rho, LEAST)
     if kappa > largest / rho:

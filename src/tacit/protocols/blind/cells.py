@@ -35,6 +35,7 @@ from tacit.protocols.shares.gates import (
     OPENED,
     open_masked,
     reduce,
+    square_each,
     subtract_mask,
     triangle_size,
     truncate,
@@ -94,23 +95,6 @@ class Grams(Correlation):
         del bits, kept
         A = masks[0].reshape(self.rows, self.columns)
         return (reduce(pack(ring_product(A, A.T), 0), ring),), ()
-
-
-@dataclass(frozen=True)
-class SquareEach(Correlation):
-    """a and a^2, entry by entry."""
-
-    size: int
-
-    @property
-    def sizes(self) -> Sizes:
-        """A mask, and its squares."""
-        return Sizes(masks=(self.size,), made=(self.size,))
-
-    def make(self, masks: Words, bits: Words, ring: Ring, kept: Words) -> tuple[Words, Words]:
-        """Return the square of every mask, a^2."""
-        del bits, kept
-        return (reduce(masks[0] * masks[0], ring),), ()
 
 
 @choreography(opens={Holder: OPENED})
@@ -194,14 +178,6 @@ def exponential(run: Run, dealing: Dealing, d: At[U64], scaled: Exponent, *, siz
     return power
 
 
-@choreography(opens={Holder: OPENED})
-def square_each(run: Run, dealing: Dealing, x: At[U64], *, size: int) -> At[U64]:
-    """Return shares of x^2, entry by entry."""
-    dealt, _ = deal(run, dealing, SquareEach(size))
-    opened = open_masked(run, run.local(Holder, subtract_mask, x, dealt, dealing.ring), ring=dealing.ring)
-    return run.local(Holder, combine_each, opened, dealt, dealing.first, dealing.ring)
-
-
 # Steps at the holders
 
 
@@ -255,9 +231,3 @@ def add_columns(squares: U64, rows: int) -> U64:
 def begin_power(v: U64, half: U64, first: bool) -> U64:  # noqa: FBT001 - a step
     """Return the share of 1 - v + v^2 / 2."""
     return half - v + np.uint64(1 << K_BITS) * np.uint64(first)
-
-
-def combine_each(opened: U64, dealt: Share, first: bool, ring: Ring) -> U64:  # noqa: FBT001 - a step
-    """Return the share of x^2 = d^2 + 2 d a + a^2."""
-    found = np.uint64(2) * opened * dealt.masks[0] + dealt.made[0]
-    return reduce(found + opened * opened if first else found, ring)

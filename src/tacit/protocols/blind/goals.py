@@ -2,11 +2,11 @@
 
     pull_i = y_i / (rho C),     l_i,     e_ij         of (4) to (6) of `numeric.shares.losses`                       (1)
 
-The labeller, or by rows each holder, knows the labels or targets of its records, so that its share is (1) and that of
-all others zero. Classes are in `blind.weights`, numbers in `blind.numbers`.
+The labeller, or by rows each holder, knows the labels or targets of its records. So its share is (1), and everybody
+else's share is zero. Classes are in `blind.weights`, numbers in `blind.numbers`.
 
-A constant in y moves the bias and nothing else, but it would be multiplied by whatever Z 1 and 1 / n are rounded by. So
-the mean of the pull is taken off it, in shares, and added to the bias again.
+A constant in y moves the bias and nothing else. But the rounding errors of Z 1 and of 1 / n would be multiplied by it.
+So the mean of the pull is subtracted, in shares, and added to the bias again.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ ROOM = 61  # bits that a product may have
 class SideShare(State):
     """A holder's share of (1), a column for each problem; all with `Q_BITS` after the point.
 
-    edges: a line for each j. middle: what was taken off the pull of all records, of each problem.
+    edges: a line for each j. middle: for each problem, what was subtracted from the pull of all records.
     """
 
     pull: U64
@@ -42,9 +42,9 @@ class SideShare(State):
 
 
 class Goal(ABC):
-    """What is learnt, by what is public of it.
+    """What is learnt: classes or numbers, as far as it is public.
 
-    classes: none of numbers. exponent: E, where coefficients are found in units of 2^E C. target_range: of numbers.
+    classes: empty for numbers. exponent: E; coefficients are in units of 2^E C. target_range: None for classes.
     """
 
     classes: Names
@@ -63,16 +63,16 @@ class Goal(ABC):
 
     @abstractmethod
     def price(self, C: float) -> float:
-        """Return C in the units in which labels or targets are of size 1 at most, and coefficients too."""
+        """Return C in units in which no label, target or coefficient is larger than 1."""
 
     @abstractmethod
     def follow(self, y: Array, plan: DualPlan) -> Sequence[I64]:
-        """Return (1) of labels or targets: pull, l, and every e_j, each of records x problems."""
+        """Return (1) of these labels or targets: pull, l and every e_j, each a matrix of records x problems."""
 
 
 @choreography(opens={Holder: OPENED})
 def centre_pull(run: Run, dealing: Dealing, sides: At[SideShare], plan: DualPlan) -> At[SideShare]:
-    """Return the same with a pull whose mean is zero, up to rounding."""
+    """Return the sides with a pull whose mean is zero, up to rounding."""
     bits = ROOM - Q_BITS - plan.window.I  # no pull is larger than the window
     middle = truncate(run, dealing, run.local(Holder, average_pull, sides, plan, bits), bits, size=plan.problems)
     return run.local(Holder, take_off, sides, middle)
@@ -88,13 +88,13 @@ def average_pull(sides: SideShare, plan: DualPlan, bits: int) -> U64:
 
 
 def take_off(sides: SideShare, middle: U64) -> SideShare:
-    """Return the share of the pull less its middle."""
+    """Return the sides with the middle subtracted from the pull."""
     pull = (sides.pull.reshape(-1, middle.size) - middle).ravel()
     return SideShare(pull, sides.lower, sides.edges, middle)
 
 
 def own_sides(part: Held, goal: Goal, plan: DualPlan, owners: Owners, me: str) -> SideShare:
-    """Return the holder's share of (1): of records whose labels or targets it has, and zeros elsewhere."""
+    """Return the holder's share of (1): values for records whose labels or targets it has, and zeros elsewhere."""
     lines = np.zeros((2 + plan.loss.pieces, owners.shape[0], plan.problems), dtype=np.uint64)
     if part.y is not None:
         lines[:, owners.rows[me]] = np.stack(goal.follow(part.y, plan)).view(np.uint64)
@@ -103,7 +103,7 @@ def own_sides(part: Held, goal: Goal, plan: DualPlan, owners: Owners, me: str) -
 
 
 def check_unweighted(part: Held, me: str) -> None:
-    """Refuse weights of single records, which would be left out without a word."""
+    """Refuse sample weights, which would otherwise be ignored."""
     if part.weight is not None:
         raise LocalError(
             f"{me} brings sample weights, which view='blind' does not know: leave them out, or use view='coordinator'"

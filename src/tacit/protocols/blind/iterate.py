@@ -4,8 +4,8 @@ Z is opened once under a mask A that the dealer keeps, and serves every iteratio
 
     D = Z - A opened once;      e = q - b opened;      Z q = D q + A e + A b          A b from the dealer           (1)
 
-Three openings an iteration: e, and the two of `clip`. What is opened is of the same size in every iteration, and their
-number is public before the run: nothing tells how far it is.
+An iteration has three openings: e, and the two of `clip`. Openings have the same size in every iteration, and the
+number of iterations is public before the run. So nothing tells how near the solution is.
 
 Roles, threat: as `shares.dealing`. Source: ours, after Lions and Mercier, 1979.
 """
@@ -53,7 +53,7 @@ class Applied(Correlation):
 
     @property
     def sizes(self) -> Sizes:
-        """A mask, and what A makes of it."""
+        """Return the sizes of a mask b, and of A b."""
         return Sizes(masks=(self.n * self.m,), made=(self.n * self.m,))
 
     def make(self, masks: Words, bits: Words, ring: Ring, kept: Words) -> tuple[Words, Words]:
@@ -64,7 +64,7 @@ class Applied(Correlation):
 
 @dataclass(frozen=True)
 class Opened:
-    """D at the holders with their parts of A, and A at the dealer, of (1), as triangles."""
+    """A matrix that was opened under a mask, (1), as triangles: D and parts of A at the holders, A at the dealer."""
 
     D: At[U64]
     own: At[U64]
@@ -73,7 +73,7 @@ class Opened:
 
 @choreography(opens={Holder: OPENED})
 def iterate(run: Run, dealing: Dealing, matrix: Opened, sides: At[SideShare], plan: DualPlan) -> At[U64]:
-    """Return shares of q at the end, the last or the mean of the last, with `Q_BITS` after the point."""
+    """Return shares of the last q, or of the mean of the last ones, with `Q_BITS` after the point."""
     size = plan.n * plan.problems
     zero = run.local(Holder, no_words, plan.n, plan.problems)
     s = run.carry(t=zero, z=zero, q=run.local(Holder, first_q, sides), total=zero)
@@ -92,7 +92,7 @@ def iterate(run: Run, dealing: Dealing, matrix: Opened, sides: At[SideShare], pl
 
 @choreography(opens={Holder: OPENED})
 def open_once(run: Run, dealing: Dealing, Z: At[U64], n: int) -> Opened:
-    """Open Z - A."""
+    """Open Z - A, once for all products with Z."""
     dealt, A = deal(run, dealing, FixedMask(n))
     D = open_masked(run, run.local(Holder, subtract_mask, Z, dealt, dealing.ring), ring=dealing.ring)
     return Opened(D, run.local(Holder, own_mask, dealt), A)

@@ -6,8 +6,8 @@ By columns the RBF kernel is a product of what each holder knows by itself, and 
 
 The factors are multiplied two by two, ceil(log2 M) times a product and a truncation.
 
-gamma='scale' needs the variance of all cells: of the holders' means and squares it is made in shares, and one number is
-opened:
+gamma='scale' needs the variance of all cells. It is computed in shares from the holders' sums and squares, and only
+this one number is opened:
 
     var = sum_p s_p / N - (sum_p c_p / N)^2,        c_p, s_p: sums of a holder's cells and of their squares          (2)
 
@@ -116,7 +116,7 @@ def take_lines(stack: U64, start: int, stop: int) -> U64:
 
 
 def replace_pairs(product: U64, stack: U64, half: int) -> U64:
-    """Return the lines that are left: products of the first two times `half`, and a last one without a partner."""
+    """Return the lines that are left: the products of `half` pairs, and a last line that had no partner."""
     return np.concatenate([product.reshape(half, -1), stack[2 * half :]])
 
 

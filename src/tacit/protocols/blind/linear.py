@@ -3,10 +3,10 @@
     X less its means, and X'X             from one opening of X - A (`blind.cells`)                                  (1)
     R = rho (X'X + rho I)^-1              from squares of columns x columns (`blind.resolvent`) and a Newton step    (2)
     N = R X', Z = I - X N / rho           two products of matrices (`shares.matrices`)                               (3)
-    w = N q, b = rho mean(q) - means . w  once (2) of `numeric.shares.dual_plan` is through; q is its last           (4)
+    w = N q, b = rho mean(q) - means . w  with the q at the end of (2) of `numeric.shares.dual_plan`                 (4)
 
-The whole table is in shares from the start, whatever way it is cut. A holder's share of the model is of w alone, and no
-record is needed to ask it. The mean of the diagonal of PKP is opened, one number, as with other kernels.
+The whole table is in shares from the start, however it is split. A holder's share of the model is a share of w and b,
+and no record is needed to ask it. One number is opened, the mean of the diagonal of PKP, as with polynomial kernels.
 
 Roles, threat: as `shares.dealing`. Source: ours; (3) is Woodbury's identity.
 """
@@ -40,9 +40,10 @@ from tacit.protocols.sums.secure_sum import protect
 
 @dataclass(frozen=True)
 class Centred:
-    """Shares of (1): X, its means and X'X; no cell is above 2^exponent, and columns are divided by 2^halvings.
+    """Shares of (1): X, its means and X'X.
 
-    cells: how many bits a cell has after the point. spectrum: what is public of the kernel.
+    exponent: no cell is above 2^exponent. cells: how many bits a cell has after the point. halvings: columns are
+    divided by 2^halvings. spectrum: what is public of the kernel.
     """
 
     X: At[U64]
@@ -181,7 +182,7 @@ def unfold(triangle: U64, n: int) -> U64:
 
 
 def newton_step(SR: U64, R: U64, d: int, first: bool) -> U64:  # noqa: FBT001 - a step
-    """Return the share of what R is multiplied by in (3) of the plan, column by column."""
+    """Return the share of the factor of R in (3) of the plan, column by column."""
     found = np.uint64(0) - (SR + R).reshape(d, d).T
     if first:
         np.einsum("ii->i", found)[:] += np.uint64((2 << K_BITS) - (1 << (K_BITS - DELTA)))

@@ -2,11 +2,11 @@
 
     y_i -> (y_i - m) / h,        m, h: the middle and half the width of a range that no target leaves                (1)
 
-The range is declared, or the parties learn the smallest power of two that no target exceeds in size, and nothing else
-of it (`secure_or`). With (1) C and epsilon are divided by h, so that the solution is that of the targets themselves:
-f = m + C (K beta + b / C).
+The range is declared. Without a declaration, the parties learn the smallest power of two that no target exceeds in
+size, and nothing else of the range (`secure_or`). C and epsilon are divided by h too, so the solution is that of the
+targets themselves: f = m + C (K beta + b / C).
 
-Roles, threat: as `shares.dealing`. Who has targets subtracts m and divides by h before it shares them. Source: ours.
+Roles, threat: as `shares.dealing`. The holder of a target computes (1) before it shares the target. Source: ours.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class TargetRange(Message, tells=TARGET_RANGE):
 
 @dataclass(frozen=True)
 class Numbers(Goal):
-    """Numbers between two others, of which errors up to epsilon cost nothing."""
+    """Numbers in a public range; errors up to epsilon cost nothing."""
 
     target_range: Span
     epsilon: float
@@ -89,7 +89,7 @@ class Numbers(Goal):
 
 @choreography(opens={Everyone: TARGET_RANGE})
 def agree_on_numbers(run: Run, data: At[Held], partition: str, epsilon: float, declared: Span | None) -> Numbers:
-    """Return in which range targets lie, and how far answers may be off at no cost."""
+    """Return the range of the targets, declared or found, and epsilon."""
     who = Holder if partition == "horizontal" else Labeller
     run.local(who, check_targets, data, declared, run.who(who))
     if declared is not None:
@@ -101,12 +101,12 @@ def agree_on_numbers(run: Run, data: At[Held], partition: str, epsilon: float, d
 
 
 def middle_of(span: Span | None) -> float:
-    """Return what is added to answers: m of (1), or nothing where there are classes."""
+    """Return what is added to answers: m of (1), or 0 for classes."""
     return 0.0 if span is None else (span[0] + span[1]) / 2.0
 
 
 def half_of(span: Span | None) -> float:
-    """Return by what C is divided: h of (1), or 1 where there are classes; refuse a range without a width."""
+    """Return what C is divided by: h of (1), or 1 for classes; refuse a range without a width."""
     if span is None:
         return 1.0
     if not span[0] < span[1]:

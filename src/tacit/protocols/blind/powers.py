@@ -5,9 +5,9 @@
     K_ij = (gamma G_ij + coef0)^degree      a product and a truncation for every degree but the first                (2)
     k = sum_i K_ii / n                      opened, one number, as gamma='scale' opens one                           (3)
 
-With E of (3), K / 2^E has a diagonal whose mean is at most 1. So its eigenvalues are at most n, as those of the RBF
-kernel are, and `numeric.shares.dual_plan` holds. The range of the cells alone bounds them too, but
-where a few cells are large some hundred times too high, and that many bits would be lost.
+2^E is the smallest power of two that is at least k. Then K / 2^E has a diagonal whose mean is at most 1, and so
+eigenvalues of at most n, like the RBF kernel: `numeric.shares.dual_plan` holds. The range of the cells bounds the
+eigenvalues too, but some hundred times too high where a few cells are large, and as many bits would be lost.
 
 Roles, threat: as `shares.dealing`. Source: ours.
 """

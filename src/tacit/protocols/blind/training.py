@@ -1,4 +1,4 @@
-"""Blind gram SVM: the pooled SVM in shares, of which nobody sees the gram matrix, or who supports it.
+"""Blind gram SVM: the pooled SVM in shares. Nobody sees the gram matrix, or which records support the model.
 
 The problem is that of `gram.vertical` and `gram.arbitrary`. There the coordinator learns the gram
 matrix; here it deals correlated randomness and learns nothing of the records (`shares.dealing`):
@@ -9,12 +9,11 @@ matrix; here it deals correlated randomness and learns nothing of the records (`
     4. bias         b / C = rho mean(q) - mean(K beta)                                                               (1)
     5. answers      f(z) / C = K(z, .) beta + b / C, opened to the asker alone                                       (2)
 
-Labels or targets are in shares from the start, and so are boxes and prices that follow from them (`blind.goals`). Of a
-regression f is (2) and the middle of the targets' range.
+Labels or targets are in shares from the start, and so are the boxes and prices that follow from them (`blind.goals`).
+In a regression f is (2) plus the middle of the targets' range.
 
-With the linear kernel 1, 2, 4 and 5 are in as many dimensions as there are columns (`blind.linear`).
-
-Several classes are problems that share all rounds.
+With the linear kernel, steps 1, 2, 4 and 5 are in as many dimensions as there are columns (`blind.linear`). Several
+classes are several problems, and all of them share the same rounds.
 
 Roles. Holder: columns, rows or cells. Labeller: the holder that has the labels, where not every holder has its own.
 Coordinator: the dealer, which must hold no data. Asker: the holder that is told the decision values.
@@ -60,7 +59,9 @@ from tacit.numeric.shares.losses import Loss
 from tacit.numeric.svm.problems import OVR
 from tacit.protocols.blind.goals import Goal, SideShare, centre_pull, check_unweighted, own_sides
 from tacit.protocols.blind.iterate import apply_fixed, iterate, open_once, repeat, subtract_means
+from tacit.protocols.blind.kernel import VARIANCE
 from tacit.protocols.blind.kernels import (
+    CELL_RANGE,
     LINEAR,
     RADIAL,
     Asked,
@@ -71,9 +72,10 @@ from tacit.protocols.blind.kernels import (
     make_kernel,
 )
 from tacit.protocols.blind.linear import Centred, centre_table, new_cells, solve_narrow
-from tacit.protocols.blind.numbers import Span, agree_on_numbers, half_of, middle_of
+from tacit.protocols.blind.numbers import TARGET_RANGE, Span, agree_on_numbers, half_of, middle_of
+from tacit.protocols.blind.powers import DIAGONAL
 from tacit.protocols.blind.resolvent import resolve
-from tacit.protocols.blind.weights import weigh
+from tacit.protocols.blind.weights import BALANCED_SIZES, weigh
 from tacit.protocols.gram.cells import ownership
 from tacit.protocols.gram.vertical import check_declared
 from tacit.protocols.labels import Classes, check_class_weight, name_classes
@@ -106,7 +108,7 @@ class BlindShare(State):
 class Trained(Result):
     """What a blind training leaves.
 
-    classes: none of a regression, of which target_range is known. divisor: by what the kernel was divided.
+    classes: empty for a regression. target_range: None for classes. divisor: the kernel was divided by it.
     """
 
     classes: Names
@@ -120,14 +122,14 @@ class Trained(Result):
 
 @dataclass(frozen=True)
 class Scale:
-    """How words become answers: with so many bits after the point, times C, from the middle of the targets."""
+    """How words become answers: numbers with so many bits after the point, times C, plus the middle of the targets."""
 
     C: float
     bits: int
     middle: float
 
     def read(self, shares: list[U64], problems: int) -> F64:
-        """Return the decision values, or numbers, of which these are all shares."""
+        """Return the decision values, or numbers, from all their shares."""
         return self.middle + self.C * FixedPoint(self.bits).decode(Z64.total(shares)).reshape(-1, problems)
 
 
@@ -144,7 +146,10 @@ class OwnAnswerShare(Message, tells=ASKED_VALUES, ragged=True):
 
 
 @choreography(
-    opens={Holder: SHARES_OF_MODEL, Everyone: (TABLE_SIZES, CLASS_NAMES)},
+    opens={
+        Holder: SHARES_OF_MODEL,
+        Everyone: (TABLE_SIZES, CLASS_NAMES, BALANCED_SIZES, VARIANCE, CELL_RANGE, DIAGONAL, TARGET_RANGE),
+    }
 )
 def gram_blind(
     run: Run,
@@ -159,7 +164,7 @@ def gram_blind(
     target_range: tuple[float, float] | None = None,
     feature_range: float | None = None,
 ) -> Trained:
-    """Train; every holder ends with its share. With `epsilon`, targets are numbers."""
+    """Train a model, of which every holder keeps its share. With `epsilon`, targets are numbers."""
     check_kernel(kernel)
     check_dealer(run)
     run.local(Holder, check_declared, data, feature_range, run.who(Holder))
@@ -219,8 +224,7 @@ def blind_predict(
 ) -> At[F64]:
     """Return decision values of new records, at the asker, or by rows at their holders, (2).
 
-    kernel: as it was trained, with gamma as a number. divisor: of the kernel, as the training published it, and of a
-    regression target_range.
+    kernel: as in the training, with gamma as a number. divisor, target_range: as the training published them.
     """
     check_dealer(run)
     gamma, price = known_gamma(kernel), C / half_of(target_range)
@@ -255,18 +259,18 @@ def agree_on_classes(run: Run, data: At[Held], partition: str) -> Names:
 
 
 def check_room(n: int, price: float, kernel: str, loss: Loss) -> None:
-    """Refuse before any record is shared what would not fit; other kernels are checked when their size is known."""
+    """Refuse an RBF kernel that would not fit, before any record is shared; others are checked once they are made."""
     if kernel == RADIAL:
         plan_dual(n, 1, price, loss=loss)
 
 
 def choose_bits(price: float, target_range: Span | None) -> int:
-    """Return how many bits answers have after the point, in units of C: of a regression as many in units of targets."""
+    """Return how many bits answers have after the point: in units of C, or in a regression in units of its targets."""
     return ANSWER_BITS if target_range is None else ANSWER_BITS + max(0, math.ceil(math.log2(price)))
 
 
 def check_problems(classes: Names, multi_class: str) -> None:
-    """Refuse pairs of classes: each would have a kernel of its own rows, and which they are is nobody's to know."""
+    """Refuse pairs of classes: each would need a kernel of its own rows, and nobody may know which rows these are."""
     if len(classes) > 2 and multi_class != OVR:  # noqa: PLR2004 - two classes are one problem
         raise LocalError(f"view='blind' tells each of {len(classes)} classes from the rest: say multi_class='ovr'")
 
@@ -319,7 +323,7 @@ def sum_rows(K: U64, n: int) -> U64:
 
 
 def keep_share(part: Held, weights: U64, bias: U64, exponent: int, linear: bool) -> BlindShare:  # noqa: FBT001 - a step
-    """Return the holder's share of the model, times 2^exponent: in units of C, whatever the weights are."""
+    """Return the holder's share of the model, times 2^exponent, so that it is in units of C."""
     kept, up = slice(0 if linear else None), np.uint64(exponent)
     return BlindShare(part.X[kept], None if part.owned is None else part.owned[kept], weights << up, bias << up)
 
@@ -348,7 +352,7 @@ def share_out(words: U64, new: Owners, problems: int) -> Each:
 
 
 def read_answers(received: Mapping[str, AnswerShare], problems: int, scale: Scale) -> F64:
-    """Return the decision values, a column for each class, or one for two classes or a number."""
+    """Return the decision values: a column for each class, or one column for two classes or for numbers."""
     return scale.read([message.words for message in received.values()], problems)
 
 

@@ -7,8 +7,8 @@
     truncated  c = x + 2^(k-2) + r opened;
                x / 2^s = (c >> s) - (r >> s) + msb(r) (1 - msb(c)) 2^(k-s) - 2^(k-2-s)          |x| < 2^(k-2)        (3)
 
-(3) never fails by a wrap, and rounds at random: its error is below one and has mean zero, whatever x is. Of an opening
-anybody without the dealer learns nothing: a mask is uniform as long as one holder's part of it is unknown.
+(3) never fails by a wrap, and rounds at random: its error is below one and has mean zero, whatever x is. Nobody
+learns anything from an opening without the dealer: a mask is uniform as long as one holder's part of it is unknown.
 
 Roles, threat and source: as `dealing`; (3) ours, after Escudero et al., CRYPTO 2020.
 """
@@ -103,6 +103,31 @@ def square(run: Run, dealing: Dealing, X: At[U64], *, n: int) -> At[U64]:
     masked = run.local(Holder, subtract_mask, X, dealt, dealing.ring)
     opened = open_masked(run, masked, ring=dealing.ring)
     return run.local(Holder, combine_squares, opened, dealt, dealing.first, n, dealing.ring)
+
+
+@dataclass(frozen=True)
+class SquareEach(Correlation):
+    """a and a^2, entry by entry."""
+
+    size: int
+
+    @property
+    def sizes(self) -> Sizes:
+        """A mask, and its squares."""
+        return Sizes(masks=(self.size,), made=(self.size,))
+
+    def make(self, masks: Words, bits: Words, ring: Ring, kept: Words) -> tuple[Words, Words]:
+        """Return the square of every mask, a^2."""
+        del bits, kept
+        return (reduce(masks[0] * masks[0], ring),), ()
+
+
+@choreography(opens={Holder: OPENED})
+def square_each(run: Run, dealing: Dealing, x: At[U64], *, size: int) -> At[U64]:
+    """Return shares of x^2, entry by entry."""
+    dealt, _ = deal(run, dealing, SquareEach(size))
+    opened = open_masked(run, run.local(Holder, subtract_mask, x, dealt, dealing.ring), ring=dealing.ring)
+    return run.local(Holder, combine_each, opened, dealt, dealing.first, dealing.ring)
 
 
 # Shares anew
@@ -225,6 +250,12 @@ def combine_squares(opened: U64, dealt: Share, first: bool, n: int, ring: Ring) 
     D, twice = unpack([opened], n), np.uint64(2) * dealt.masks[0]
     S = ring_both_ways(D, unpack([twice + opened if first else twice], n))
     return reduce(S + np.uint64(2) * dealt.made[0], ring)
+
+
+def combine_each(opened: U64, dealt: Share, first: bool, ring: Ring) -> U64:  # noqa: FBT001 - a step
+    """Return the share of x^2 = d^2 + 2 d a + a^2."""
+    found = np.uint64(2) * opened * dealt.masks[0] + dealt.made[0]
+    return reduce(found + opened * opened if first else found, ring)
 
 
 # Steps of a truncation
