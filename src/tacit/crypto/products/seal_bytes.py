@@ -24,7 +24,7 @@ import numpy as np
 import pyarrow as pa
 
 from tacit.arrays import U64
-from tacit.errors import LocalError
+from tacit.errors import LocalError, install_command
 
 SealObject = Any  # a key, a ciphertext or the like of SEAL's, whose Python layer has no types
 
@@ -144,5 +144,5 @@ def form(parameters: Sequence[int], primes: int, degree: int, *, ntt: bool = Fal
 def report_other_form(what: str) -> LocalError:
     """Return the error for a library that writes something else."""
     return LocalError(
-        f"tenseal {version('tenseal')} writes {what} in a form that tacit does not know: pip install 'tenseal==0.3.18'"
+        f"tenseal {version('tenseal')} writes {what} in a form that tacit does not know: {install_command('he')}"
     )
