@@ -2,8 +2,8 @@
 
 import contextlib
 import datetime as dt
-import time
 import sys
+import time
 import tracemalloc
 
 import hypothesis.strategies as st
@@ -17,7 +17,7 @@ from tacit.choreo import Fact, Frames, Message, PeerError, State, decode, decode
 from tacit.choreo.codec import HEADER_LIMIT, MAGIC, PREFIX, VERSION
 
 CONSTANT = 1 << 20
-# lists in lists: Python 3.14 reads as deep as its stack is long, some 30,000 levels of 64 bytes, where others stop before
+# lists in lists: Python 3.14 reads as deep as its stack is long, some 30,000 levels of 64 bytes; others stop before
 DEPTH = CONSTANT if sys.version_info >= (3, 14) else 0
 FUZZ = settings(max_examples=300, deadline=None, derandomize=True, database=None)
 
