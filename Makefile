@@ -6,6 +6,7 @@
 # make docs     the documentation as a site, into build/site
 # make dist     sdist and wheel, the same bytes from the same source, into dist
 # make kit      one archive that installs on a machine without a network, into dist
+# make lock     the versions that the tests run with, into requirements-dev.lock
 # make sample   the dossier that the documentation shows, of a study between processes of this machine
 # make gallery  the notebooks of docs/gallery, executed anew
 # make results  measures what the pages of the papers show, into docs/results; QUICK=1 for less, ONLY="gram elm" for some
@@ -19,7 +20,7 @@ NETWORK := $(VENV)/.ready-network
 TESTS  := $(VENV)/.ready-tests
 QUICK  ?=
 
-.PHONY: demo demo-network test test-all lint bench results figures ledgers docs generated gallery sample dist kit clean
+.PHONY: demo demo-network test test-all lint bench results figures ledgers docs generated gallery sample dist kit lock clean
 
 demo: $(READY)
 	$(BIN)/tacit demo
@@ -37,6 +38,7 @@ lint: $(TESTS)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	for system in darwin win32; do $(BIN)/mypy --platform $$system --cache-dir .mypy_cache/$$system || exit 1; done
 	$(BIN)/lint-imports
 
 bench: $(TESTS)
@@ -77,6 +79,13 @@ dist: $(READY)
 
 kit: docs
 	$(BIN)/python tools/kit.py
+
+# for every Python and system that pyproject.toml claims; versions that are there stay, unless they no longer fit:
+# remove a line to raise one, or the file to raise all
+lock: $(TESTS)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'uv>=0.5'
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --extra dev --generate-hashes --no-header \
+	  --no-emit-index-url --output-file requirements-dev.lock pyproject.toml
 
 # golden ledgers: read the diff before you commit it, each line is a disclosure
 ledgers: $(TESTS)

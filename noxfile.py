@@ -22,7 +22,8 @@ def lint(session: nox.Session) -> None:
     session.install("-e", ".[dev]")
     session.run("ruff", "check", ".")
     session.run("ruff", "format", "--check", ".")
-    session.run("mypy")
+    for system in ("linux", "darwin", "win32"):
+        session.run("mypy", "--platform", system, "--cache-dir", f".mypy_cache/{system}")
     session.run("lint-imports")
 
 

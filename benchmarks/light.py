@@ -15,6 +15,9 @@ from packaging.requirements import Requirement
 from figures import Figure, Step
 
 TIMES = 7
+OF_0_1_0 = frozenset(
+    ["cryptography", "matplotlib", "msgspec", "numba", "numpy", "pyarrow", "rich", "scikit-learn", "scipy", "typer"]
+)  # what 0.1.0 required without an extra
 
 
 def figures(quick: bool) -> Iterator[Figure | Step]:  # noqa: FBT001 - the one switch of all benchmarks
@@ -35,7 +38,12 @@ def figures(quick: bool) -> Iterator[Figure | Step]:  # noqa: FBT001 - the one s
     yield Step("adding up", 1, 2)
     own, all_of_it = _megabytes({"tacit"}), _megabytes(_core())
     yield Figure(
-        "size of tacit alone, and of the core install with all it requires", f"{own:.1f} MB, {all_of_it:.0f} MB"
+        "size of tacit alone (1.8 MB in 0.1.0), and of the core install with all it requires",
+        f"{own:.1f} MB, {all_of_it:.0f} MB",
+    )
+    new = sorted(set(_needs("tacit")) - OF_0_1_0)
+    yield Figure(
+        "packages that the core install requires and 0.1.0's did not", ", ".join(new) or "none", "none", not new
     )
 
 
@@ -62,9 +70,14 @@ def _core() -> set[str]:
         if name in found:
             continue
         found.add(name)
-        needs = [Requirement(each) for each in requires(name) or ()]
-        left += [need.name for need in needs if need.marker is None or need.marker.evaluate({"extra": ""})]
+        left += _needs(name)
     return found
+
+
+def _needs(name: str) -> list[str]:
+    """Return the names of what a package requires here without an extra."""
+    needs = [Requirement(each) for each in requires(name) or ()]
+    return [need.name for need in needs if need.marker is None or need.marker.evaluate({"extra": ""})]
 
 
 def _megabytes(names: set[str]) -> float:
@@ -75,7 +88,8 @@ def _bytes_of(name: str) -> int:
     if name == "tacit":  # an editable install lists no files of its own
         import tacit  # noqa: PLC0415 - here to be found, not to be timed
 
-        return sum(path.stat().st_size for path in Path(tacit.__file__).parent.rglob("*") if path.suffix != ".pyc")
+        own = (path for path in Path(tacit.__file__).parent.rglob("*") if "__pycache__" not in path.parts)
+        return sum(path.stat().st_size for path in own if path.is_file())
     try:
         files = distribution(name).files or []
     except PackageNotFoundError:

@@ -40,8 +40,9 @@ def main() -> None:
         if chosen.site.is_dir():
             shutil.copytree(chosen.site, kit / "site", ignore=shutil.ignore_patterns(".doctrees", ".buildinfo"))
         shutil.copy(Path(__file__).with_name("kit_install.py"), kit / "install.py")
-        (kit / "EXTRAS").write_text(f"{chosen.extras}\n")
-        (kit / "SHA256SUMS").write_text("".join(f"{sum_of(path)}  {name}\n" for name, path in files(kit)))
+        (kit / "EXTRAS").write_text(f"{chosen.extras}\n", encoding="utf-8")
+        sums = "".join(f"{sum_of(path)}  {name}\n" for name, path in files(kit))
+        (kit / "SHA256SUMS").write_text(sums, encoding="utf-8", newline="\n")
         print(pack(kit, chosen.out))
 
 

@@ -24,7 +24,7 @@ def main() -> None:
     asked.add_argument("--extras", help="what this machine needs beyond the library; all that is in the kit by default")
     chosen = asked.parse_args()
     check()
-    extras = chosen.extras or (KIT / "EXTRAS").read_text().strip()
+    extras = chosen.extras or (KIT / "EXTRAS").read_text(encoding="utf-8").strip()
     venv.create(chosen.folder, with_pip=True)
     scripts = chosen.folder / ("Scripts" if os.name == "nt" else "bin")
     wheel = next((KIT / "wheels").glob("tacit-*.whl"))
@@ -37,7 +37,7 @@ def main() -> None:
 def check() -> None:
     """Stop unless every file has its sum and no other file lies here."""
     listed = {}
-    for line in (KIT / "SHA256SUMS").read_text().splitlines():
+    for line in (KIT / "SHA256SUMS").read_text(encoding="utf-8").splitlines():
         digest, _, name = line.partition("  ")
         listed[name] = digest
     here = {path.relative_to(KIT).as_posix() for path in KIT.rglob("*") if path.is_file()} - {"SHA256SUMS"}

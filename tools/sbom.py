@@ -26,7 +26,8 @@ class CustomBuildHook(BuildHookInterface):
         root = Path(self.root)
         written = root / "build" / "tacit.cdx.json"
         written.parent.mkdir(exist_ok=True)
-        written.write_text(json.dumps(describe(self.metadata.core, root), indent=1, sort_keys=True) + "\n")
+        parts = json.dumps(describe(self.metadata.core, root), indent=1, sort_keys=True)
+        written.write_text(f"{parts}\n", encoding="utf-8", newline="\n")
         build_data.setdefault("sbom_files", []).append(str(written))
 
 

@@ -1,7 +1,8 @@
 """Arrays in scratch files: numbers that lie on disk, and of which only what is at hand is in memory.
 
 A scratch file has no name, so that nobody else can open it, and it is gone when its last array is, however the process
-ends. It lies where `tempfile` puts files (TMPDIR). An array of it is a plain NumPy array over mapped pages, which
+ends. (Windows gives it a name in the folder of its user, and removes it with its last array too.) It lies where
+`tempfile` puts files (TMPDIR). An array of it is a plain NumPy array over mapped pages, which
 `release` gives back to the system; what is looked at again comes from disk, or from the system's own cache.
 
     blocks      yields rows block by block, and releases each that lies on disk
@@ -19,7 +20,7 @@ import shutil
 import tempfile
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, TypeVar
+from typing import IO, Any, TypeVar
 
 import numpy as np
 
@@ -33,7 +34,8 @@ LINES = 1 << 16  # of a block of what is known of each row, which is a few numbe
 CELLS = 1 << 23  # of a block, at most
 LARGE = 1 << 16  # bytes from which an array is put on disk
 SCRATCH: weakref.WeakSet[mmap.mmap] = weakref.WeakSet()  # all scratch files that this process has mapped
-RELEASE = getattr(mmap, "MADV_DONTNEED", None)  # not every system has it; pages then stay until they are needed
+RELEASE = getattr(mmap, "MADV_DONTNEED", None)  # Windows has no such thing; its pages stay until memory is short
+ZEROS = bytes(1 << 20)  # of which a scratch file is made, where the system has no call for it
 
 
 def make_array(shape: tuple[int, ...], dtype: Any) -> Array:
@@ -43,9 +45,9 @@ def make_array(shape: tuple[int, ...], dtype: Any) -> Array:
     if not count:
         return np.zeros(shape, kind)
     size = count * kind.itemsize
-    with tempfile.TemporaryFile() as file:
+    with tempfile.TemporaryFile(buffering=0) as file:
         try:
-            os.posix_fallocate(file.fileno(), 0, size)  # a full disk is an error here, and not a crash later
+            _reserve(file, size)
         except OSError as error:
             raise LocalError(
                 f"no room for a scratch file of {size / 1e9:.1f} GB in {tempfile.gettempdir()} ({error.strerror}): let"
@@ -54,6 +56,15 @@ def make_array(shape: tuple[int, ...], dtype: Any) -> Array:
         pages = mmap.mmap(file.fileno(), size)
     SCRATCH.add(pages)
     return np.frombuffer(pages, kind, count).reshape(shape)
+
+
+def _reserve(file: IO[bytes], size: int) -> None:
+    """Take room on the disk: a full one is an error here, and not a crash when a page is written."""
+    if hasattr(os, "posix_fallocate"):
+        os.posix_fallocate(file.fileno(), 0, size)
+        return
+    while size:  # macOS and Windows
+        size -= file.write(ZEROS[:size])
 
 
 def free_space() -> int:
@@ -259,7 +270,7 @@ def _move(array: Array) -> Array:
 
 def _release(array: Array) -> None:
     pages = _pages_of(array)
-    if pages is None or RELEASE is None:
+    if pages is None or RELEASE is None or not hasattr(pages, "madvise"):
         return
     first = np.frombuffer(pages, np.uint8).ctypes.data
     start = array.ctypes.data - first

@@ -197,7 +197,8 @@ def write_study(machine: OneMachine, seed: int) -> Job:
     """Write the study beside the analyst's configuration, and return it as a job."""
     named = {"dataset": DATASET, "parties": machine.hospitals, "coordinator": CLEARING}
     file = machine.folder(ANALYST) / "study.toml"
-    file.write_text(STUDY.format(seed=seed, search=SEARCH, **{name: quote(value) for name, value in named.items()}))
+    text = STUDY.format(seed=seed, search=SEARCH, **{name: quote(value) for name, value in named.items()})
+    file.write_text(text, encoding="utf-8")
     return job_of_file(file, submitter=ANALYST)
 
 

@@ -33,7 +33,7 @@ from tacit.errors import LocalError
 
 CLEARING, ANALYST, DATASET, LABEL = "clearing", "analyst", "cohort", "diagnosis"
 HOST = "127.0.0.1"
-KILLED = 1 if sys.platform == "win32" else -signal.SIGKILL  # what a process that was killed returns
+KILLED = -9 if os.name == "posix" else 1  # what a process that was killed returns
 STARTING = 180.0  # seconds for the server to answer: it starts in one, its coordinator on a busy machine does not
 
 
@@ -84,7 +84,7 @@ class OneMachine:
             Approvers(self.folder(site) / "state" / "approvers").add(person, passphrase)
         for hospital in self.hospitals:
             policy = example_files.example_policy(approvers=(person,))
-            (self.folder(hospital) / "policy.toml").write_text(policy)
+            (self.folder(hospital) / "policy.toml").write_text(policy, encoding="utf-8")
 
     def wait(self) -> None:
         """Wait until the server answers; raise if a daemon gave up."""
@@ -108,7 +108,7 @@ class OneMachine:
         """Raise if a daemon gave up, with the last line of its log."""
         for site, child in self.processes.items():
             if child.poll() not in {None, KILLED}:
-                log = (self.folder(site) / "log").read_text(errors="replace")
+                log = (self.folder(site) / "log").read_text(encoding="utf-8", errors="replace")
                 last = log.strip().rpartition("\n")[2].removeprefix("tacit: error: ")
                 raise LocalError(f"the process of {site} ended: {last or 'it gave no reason'}")
 
@@ -145,9 +145,10 @@ def one_machine(
             _furnish(made, name, columns or [f"{prefix}{i}" for i in range(X.shape[1])], X, held)
         listen, pinned = made.url.removeprefix("tls://"), made.fingerprint
         clearing = example_files.example_coordinator(CLEARING, listen=listen, ca_fingerprint=pinned)
-        made.config(CLEARING).write_text(clearing)
+        made.config(CLEARING).write_text(clearing, encoding="utf-8")
         analyst = example_files.example_analyst(ANALYST, servers=[made.url], ca_fingerprint=pinned)
-        made.config(ANALYST).write_text(analyst + _study(made, own=isinstance(y, Mapping)))
+        study = _study(made, own=isinstance(y, Mapping))
+        made.config(ANALYST).write_text(analyst + study, encoding="utf-8")
         yield made
     finally:
         made.stop()
@@ -179,8 +180,8 @@ def _furnish(made: OneMachine, name: str, columns: Sequence[str], X: F64, y: I64
     np.savetxt(folder / "cohort.csv", rows, delimiter=",", header=",".join(header), comments="", fmt="%.17g")
     label, pinned = None if y is None else LABEL, made.fingerprint
     text = example_files.example_party(name, label=label, servers=[made.url], ca_fingerprint=pinned)
-    made.config(name).write_text(text)
-    (folder / "policy.toml").write_text(example_files.example_policy(automatic=True))
+    made.config(name).write_text(text, encoding="utf-8")
+    (folder / "policy.toml").write_text(example_files.example_policy(automatic=True), encoding="utf-8")
 
 
 def _study(made: OneMachine, *, own: bool) -> str:

@@ -2,6 +2,7 @@
 
 import contextlib
 import datetime as dt
+import sys
 import time
 import tracemalloc
 
@@ -16,6 +17,8 @@ from tacit.choreo import Fact, Frames, Message, PeerError, State, decode, decode
 from tacit.choreo.codec import HEADER_LIMIT, MAGIC, PREFIX, VERSION
 
 CONSTANT = 1 << 20
+# lists in lists: Python 3.14 reads as deep as its stack is long, some 30,000 levels of 64 bytes; others stop before
+DEPTH = CONSTANT if sys.version_info >= (3, 14) else 0
 FUZZ = settings(max_examples=300, deadline=None, derandomize=True, database=None)
 
 
@@ -253,7 +256,7 @@ HUGE = {
 
 @pytest.mark.parametrize("data", HUGE.values(), ids=HUGE.keys())
 def test_what_declares_more_than_it_brings_allocates_next_to_nothing(data):
-    assert peak(data) < 2 * len(data) + CONSTANT
+    assert peak(data) < 2 * len(data) + CONSTANT + DEPTH
 
 
 @pytest.mark.parametrize("data", HUGE.values(), ids=HUGE.keys())

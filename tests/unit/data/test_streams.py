@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import re
+import tempfile
 import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
@@ -283,6 +284,25 @@ def test_a_full_disk_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(os, "posix_fallocate", full)
+    monkeypatch.setattr(os, "posix_fallocate", full, raising=False)
     with pytest.raises(LocalError, match=r"No space left on device.*let TMPDIR name a folder of a larger disk"):
         scratch.make_array((10,), np.float64)
+
+
+def test_scratch_files_are_written_where_the_system_has_no_call_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(os, "posix_fallocate", raising=False)  # as on macOS and Windows
+    monkeypatch.setattr(scratch, "ZEROS", bytes(64))
+    array = scratch.make_array((7, 11), np.float64)
+    assert scratch.is_on_disk(array)
+    assert not array.any()
+    array[:] = np.arange(77.0).reshape(7, 11)
+    assert array.sum() == 77 * 38
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no file that is always full")
+def test_a_disk_that_fills_up_meanwhile_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(os, "posix_fallocate", raising=False)
+    with Path("/dev/full").open("wb", buffering=0) as full:
+        monkeypatch.setattr(tempfile, "TemporaryFile", lambda **_: full)
+        with pytest.raises(LocalError, match=r"No space left on device.*let TMPDIR name a folder of a larger disk"):
+            scratch.make_array((10,), np.float64)

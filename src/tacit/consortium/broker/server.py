@@ -188,7 +188,7 @@ def end_left_behind(store: Path) -> None:
 
 def _left_behind(store: Path) -> int | None:
     try:
-        pid = int((store / PID).read_text())
+        pid = int((store / PID).read_text(encoding="ascii"))
         command = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
     except (OSError, ValueError):
         return None

@@ -74,10 +74,10 @@ class Store:
     def close(self) -> None:
         """Let go of the file; closing twice does nothing."""
         with self._lock, self._syncing, self._explained:
-            self._db.close()
-            if self._log is not None:
+            if self._log is not None:  # first, since SQLite removes its log, and Windows no file that is open
                 os.close(self._log)
                 self._log = None
+            self._db.close()
 
     @property
     def written(self) -> int:
@@ -249,7 +249,8 @@ def _lengthen(log: int) -> None:
     size = os.fstat(log).st_size
     zeros, written = bytes(max(LOG_BYTES - size, 0)), 0
     with suppress(OSError):
-        written = os.pwrite(log, zeros, size)
+        os.lseek(log, size, os.SEEK_SET)
+        written = os.write(log, zeros)
     if written < len(zeros):  # a disk that is nearly full has better use for its room
         os.ftruncate(log, size)
 

@@ -24,7 +24,7 @@ import numpy as np
 import pyarrow as pa
 
 from tacit.arrays import U64
-from tacit.errors import LocalError
+from tacit.errors import LocalError, install_command
 
 SealObject = Any  # a key, a ciphertext or the like of SEAL's, whose Python layer has no types
 
@@ -43,18 +43,19 @@ class Memory:
             raise LocalError(
                 "engine='bfv' needs files in memory, which this system does not have: use Linux, or engine='paillier'"
             )
-        self._fd = os.memfd_create("tacit")
-        self.path = f"/proc/self/fd/{self._fd}"
+        self._file = os.fdopen(os.memfd_create("tacit"), "r+b", buffering=0)
+        self.path = f"/proc/self/fd/{self._file.fileno()}"
         return self
 
     def __exit__(self, *_: object) -> None:
-        os.close(self._fd)
+        self._file.close()
 
     def save(self, thing: SealObject) -> bytes:
         """Return the body of what the library writes."""
-        os.ftruncate(self._fd, 0)
+        self._file.truncate(0)
         thing.save(self.path)
-        data = os.pread(self._fd, os.fstat(self._fd).st_size, 0)
+        self._file.seek(0)
+        data = self._file.read()
         magic, size, *version, compression, _, length = HEADER.unpack_from(data)
         if (magic, size, length) != (MAGIC, HEADER.size, len(data)) or compression not in (PLAIN, ZSTD):
             raise report_other_form(f"SEAL {'.'.join(map(str, version))}")
@@ -63,9 +64,9 @@ class Memory:
 
     def load(self, thing: SealObject, context: SealObject, body: bytes) -> SealObject:
         """Let the library read a body; return what it read."""
-        data = wrap(body)
-        os.ftruncate(self._fd, 0)
-        os.pwrite(self._fd, data, 0)
+        self._file.seek(0)
+        self._file.truncate()
+        self._file.write(wrap(body))
         thing.load(context, self.path)
         return thing
 
@@ -143,5 +144,5 @@ def form(parameters: Sequence[int], primes: int, degree: int, *, ntt: bool = Fal
 def report_other_form(what: str) -> LocalError:
     """Return the error for a library that writes something else."""
     return LocalError(
-        f"tenseal {version('tenseal')} writes {what} in a form that tacit does not know: pip install 'tenseal==0.3.18'"
+        f"tenseal {version('tenseal')} writes {what} in a form that tacit does not know: {install_command('he')}"
     )
