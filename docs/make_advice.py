@@ -19,7 +19,7 @@ PARTIES, RECORDS, COLUMNS = 4, 2000, 20
 SPLIT = {"horizontal": "rows", "vertical": "columns", "arbitrary": "cells"}
 WHOSE = {
     "horizontal": "Every party has the same columns, of different records: hospitals with different patients.",
-    "vertical": "Every party has different columns of the same records: a bank and two insurers with the same customers.",
+    "vertical": "Every party has other columns of the same records: a bank and two insurers with the same customers.",
     "arbitrary": "Every party has some cells of the table, in any pattern: clinics that each did some of the tests.",
 }
 HEADS = ("method", "what is opened", "points below the pooled learner", "rounds", "traffic of the busiest site")
@@ -45,7 +45,7 @@ def _section(partition: Partition) -> str:
     split = SPLIT[partition]
     picture = f"```{{image}} images/{split}.svg\n:alt: A table split by {split} between three parties\n"
     picture += ":class: partition dark-light\n:width: 140px\n```"
-    head = f"## Split by {split}\n\n{picture}\n\n{WHOSE[partition]} In code: `partition=\"{partition}\"`."
+    head = f'## Split by {split}\n\n{picture}\n\n{WHOSE[partition]} In code: `partition="{partition}"`.'
     return f"{head}\n\n{_table(HEADS, [_cells(each, attacks=True) for each in _ask(partition)])}"
 
 

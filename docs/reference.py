@@ -37,8 +37,8 @@ ROOMS = {
 
 HEAD = """# API reference
 
-Everything that `import tacit` offers. The page of a name shows its parameters, and what each of them changes: accuracy, cost and who
-learns what.
+Everything that `import tacit` offers. The page of a name shows its parameters, and what each of them changes:
+accuracy, cost and who learns what.
 
 """
 
