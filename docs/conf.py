@@ -51,7 +51,7 @@ html_theme_options = {
     "navbar_persistent": ["search-button"],  # the wide field would take a second line
     "navbar_end": ["theme-switcher"],
     "show_prev_next": False,
-    "secondary_sidebar_items": ["page-toc"],
+    "secondary_sidebar_items": {"**": ["page-toc"], "index": []},
     "footer_start": ["copyright"],
     "footer_end": [],
 }

@@ -6,7 +6,6 @@ attacks are those of the catalogue that use these facts.
 
 from __future__ import annotations
 
-import inspect
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -78,8 +77,7 @@ def _rows(name: str, splits: dict[str, Advised]) -> Iterator[tuple[str, str, str
 
 def _page(name: str, splits: dict[str, Advised], refused: str) -> str:
     kind = name.partition("(")[0]
-    about = (inspect.getdoc(getattr(tacit, kind)) or "").partition("\n\n")[0].replace("\n", " ")
-    parts = [f"# Who learns what: {name}", about]
+    parts = [f"# Who learns what: {name}", reference.summarise(kind)]
     parts += [f"Not between organisations: {refused}."] if refused else []
     for partition, each in splits.items():
         parts += [f"## {SPLIT[partition]}", *_section(each, partition)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import get_args
 
@@ -16,19 +17,44 @@ SHORT, LONG = DOCS.parent / "README.md", DOCS / "choosing.md"
 BEGIN, END = "<!-- which method: written by docs/make_advice.py -->", "<!-- which method: end -->"
 PARTIES, RECORDS, COLUMNS = 4, 2000, 20
 SPLIT = {"horizontal": "rows", "vertical": "columns", "arbitrary": "cells"}
-HEADS = ("split by", "method", "what is opened", "points below the pooled learner", "rounds", "busiest site")
+WHOSE = {
+    "horizontal": "Every party has the same columns, of different records: hospitals with different patients.",
+    "vertical": "Every party has other columns of the same records: a bank and two insurers with the same customers.",
+    "arbitrary": "Every party has some cells of the table, in any pattern: clinics that each did some of the tests.",
+}
+HEADS = ("method", "what is opened", "points below the pooled learner", "rounds", "traffic of the busiest site")
 
 
-def make_table(*, whole: bool) -> str:
-    """Return the table: for every split the methods that fit, the best first.
+def make_short() -> str:
+    """Return one table of the methods that fit each split and ask nobody to accept a risk, the best first."""
+    rows = [
+        (SPLIT[partition], *_cells(each, attacks=False))
+        for partition in get_args(Partition)
+        for each in _ask(partition)
+        if not each.risk
+    ]
+    return _table(("split by", *HEADS), rows)
 
-    `whole` also has methods at a risk to accept, and names the attacks.
-    """
-    lines = [HEADS, ("---",) * len(HEADS)]
-    for partition in get_args(Partition):
-        found = advise(invent(partition, PARTIES, COLUMNS), records=RECORDS)
-        lines += [(SPLIT[partition], *_cells(each, attacks=whole)) for each in found if whole or not each.risk]
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+
+def make_long() -> str:
+    """Return a section for each split: its picture, and a table of all methods that fit, with their attacks."""
+    return "\n\n".join(_section(partition) for partition in get_args(Partition))
+
+
+def _section(partition: Partition) -> str:
+    split = SPLIT[partition]
+    picture = f"```{{image}} images/{split}.svg\n:alt: A table split by {split} between three parties\n"
+    picture += ":class: partition dark-light\n:width: 140px\n```"
+    head = f'## Split by {split}\n\n{picture}\n\n{WHOSE[partition]} In code: `partition="{partition}"`.'
+    return f"{head}\n\n{_table(HEADS, [_cells(each, attacks=True) for each in _ask(partition)])}"
+
+
+def _ask(partition: Partition) -> Iterable[Advised]:
+    return advise(invent(partition, PARTIES, COLUMNS), records=RECORDS)
+
+
+def _table(heads: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in [heads, ("---",) * len(heads), *rows])
 
 
 def _cells(found: Advised, *, attacks: bool) -> tuple[str, ...]:
@@ -40,9 +66,9 @@ def _cells(found: Advised, *, attacks: bool) -> tuple[str, ...]:
 
 
 def renew(page: Path) -> str:
-    """Return a page with the table as the code has it now."""
+    """Return a page with its tables as the code has them now."""
     before, rest = page.read_text(encoding="utf-8").split(BEGIN)
-    return f"{before}{BEGIN}\n{make_table(whole=page == LONG)}\n{END}{rest.split(END)[1]}"
+    return f"{before}{BEGIN}\n{make_long() if page == LONG else make_short()}\n{END}{rest.split(END)[1]}"
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -111,8 +112,11 @@ def _draw_figures(figures: list[dict[str, Any]]) -> Drawn:
 
 def describe(found: dict[str, Any]) -> str:
     """Return when, where and with which version it was measured."""
-    extent = "a quick run, smaller and fewer" if found["quick"] else "a full run"
-    return f"Measured on {found['date']} with tacit {found['version']} ({found['machine']}), {extent}:"
+    extent = (
+        "in a quick run, with less data and fewer repetitions than a full one" if found["quick"] else "in a full run"
+    )
+    since = "" if found["version"] == version("tacit") else ", an earlier version"
+    return f"Measured on {found['date']} with tacit {found['version']}{since} ({found['machine']}), {extent}:"
 
 
 def asked_for(page: Path) -> list[tuple[str, list[str]]]:

@@ -30,9 +30,17 @@ ROOMS = {
     "pipeline": "Pipelines",
     "base": "Model files",
     "report": "Reports",
-    "request": "Requests, for who runs a protocol directly",
+    "request": "Requests, to run a protocol directly",
     "errors": "Errors",
 }
+
+
+HEAD = """# API reference
+
+Everything that `import tacit` offers. The page of a name shows its parameters, and what each of them changes:
+accuracy, cost and who learns what.
+
+"""
 
 
 def list_public() -> dict[str, Any]:
@@ -80,8 +88,18 @@ def write_pages(folder: Path) -> None:
         write_changed(folder / f"{name}.md", _page(name, found, effects))
         rooms.setdefault(found.__module__.split(".")[1], []).append(name)
     ordered = [*(room for room in ROOMS if room in rooms), *(room for room in rooms if room not in ROOMS)]
-    lists = (f"## {ROOMS.get(room, room)}\n\n{make_toctree(rooms[room], depth=1)}" for room in ordered)
-    write_changed(folder / "index.md", "# API reference\n\n" + "\n".join(lists))
+    write_changed(folder / "index.md", HEAD + "\n".join(_room(ROOMS.get(room, room), rooms[room]) for room in ordered))
+
+
+def _room(title: str, names: Sequence[str]) -> str:
+    """Return the names of one room, each with the first sentence of its docstring."""
+    table = make_table(("name", "what it is"), ((f"[`{name}`]({name}.md)", summarise(name)) for name in names))
+    return f"## {title}\n\n{table}\n{make_toctree(names)}"
+
+
+def summarise(name: str) -> str:
+    """Return the first paragraph of a public name's docstring, as one line of Markdown."""
+    return (inspect.getdoc(getattr(tacit, name)) or "").partition("\n\n")[0].replace("\n", " ").replace("|", "\\|")
 
 
 def _page(name: str, found: Any, effects: Mapping[str, Sequence[str]]) -> str:
@@ -101,10 +119,9 @@ def make_table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
-def make_toctree(names: Iterable[str], *, depth: int | None = None) -> str:
-    """Return a list of pages; without a depth it is hidden, and only the navigation has it."""
-    option = ":hidden:" if depth is None else f":maxdepth: {depth}"
-    return f"```{{toctree}}\n{option}\n\n" + "\n".join(names) + "\n```\n"
+def make_toctree(names: Iterable[str]) -> str:
+    """Return a list of pages that only the navigation shows."""
+    return "```{toctree}\n:hidden:\n\n" + "\n".join(names) + "\n```\n"
 
 
 def write_changed(path: Path, text: str) -> None:

@@ -85,7 +85,8 @@ class SecureELM(Private, Federated, Sums):
         split = X.partition if isinstance(X, Federation) else self.partition_
         if split != "horizontal" or self.partition == "vertical":
             raise LocalError(
-                "partial_fit adds rows to sums that the coordinator kept, which partition='vertical' has not: fit again"
+                "partial_fit adds rows to sums that the coordinator kept, and there are none for partition='vertical':"
+                " fit again"
             )
         first = not hasattr(self, "model_")
         if not first and self.sums_ is None:
@@ -412,7 +413,8 @@ class SecureELMClassifier(SecureELM, ProbabilityClassifier):
             )
         if self.class_weight == "balanced":
             raise LocalError(
-                "class_weight 'balanced' is not supported for partial_fit, which has not all records: give the weights"
+                "class_weight 'balanced' is not supported for partial_fit, which does not see all records: give the"
+                " weights"
             )
 
     def _weigh(self, y: Array, weight: F64 | None) -> F64 | None:

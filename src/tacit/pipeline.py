@@ -54,8 +54,8 @@ class Pipeline(Releasable, sklearn_pipeline.Pipeline):  # type: ignore[misc]  # 
 
     Attributes:
         report_: what all steps together opened and cost.
-        federation_: who held which of the columns that the first step was given.
-        overview_: what the table looked like, where a study began with a look at it.
+        federation_: which party held which columns of the first step.
+        overview_: what the table looked like, if a study began with a look at it.
     """
 
     steps: list[tuple[str, Any]]

@@ -243,9 +243,9 @@ def test_a_coordinator_cannot_publish_what_makes_products_inexact() -> None:
     with pytest.raises(PeerError, match="too large for exact products"):
         gradient_of(mapped, np.full((4, 3), 2**50), "softmax")
     for bad in (np.nan, 0.0, -1.0):
-        with pytest.raises(PeerError, match="a scale that is none"):
+        with pytest.raises(PeerError, match="a scale that is not valid"):
             map_rows(table(), NoisyMap(*[np.ones(3)] * 3, np.full(3, bad), "linear", 1.0, 0, 0), CLASSES, None)
-    with pytest.raises(PeerError, match="bounds that are none"):
+    with pytest.raises(PeerError, match="bounds that are not valid"):
         moments_of(table(), CLASSES, np.zeros(3), np.zeros(3))
 
 

@@ -6,6 +6,7 @@ import json
 import re
 import sys
 from importlib import import_module
+from importlib.metadata import version
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -111,6 +112,16 @@ def test_a_wide_table_of_few_rows_is_turned(measured):
     assert not turned.is_papers(turned.heads, 1)
     assert turned.printed() == wide.printed() == 1
     assert turned.fit() == turned
+
+
+def test_a_quick_run_and_an_earlier_version_are_said_below_a_table(measured, written):
+    written |= {"date": "2026-11-16", "version": "0.0.1", "machine": "x86_64", "quick": True}
+    assert measured.describe(written) == (
+        "Measured on 2026-11-16 with tacit 0.0.1, an earlier version (x86_64),"
+        " in a quick run, with less data and fewer repetitions than a full one:"
+    )
+    now = measured.describe(written | {"version": version("tacit"), "quick": False})
+    assert now.endswith("(x86_64), in a full run:")
 
 
 def test_pictures_are_shown_by_the_beginning_of_their_title(measured, written):

@@ -124,7 +124,7 @@ ALL = (
     Attack(
         "empty_holders",
         GRAM,
-        "holders that bring no column hide nobody: the coordinator has the only one",
+        "if other holders bring no column, the coordinator sees the only column",
         "columns of the others",
         "relative error, up to the sign",
         gram_studies.empty_study,
@@ -156,7 +156,7 @@ ALL = (
     Attack(
         "landmark_exposure",
         PAN,
-        "landmarks of one record are that record",
+        "a landmark made of one record is that record",
         "landmarks, share of the rows",
         "share of the landmarks that are records",
         method_studies.landmark_exposure_study,
@@ -167,7 +167,7 @@ ALL = (
     Attack(
         "cluster_difference",
         PAN,
-        "two sums of a cluster differ by the record that moved",
+        "two sums of a cluster differ by the record that joined or left it",
         "rounds",
         SHARE,
         method_studies.cluster_difference_study,
@@ -178,7 +178,7 @@ ALL = (
     Attack(
         "few_violators",
         PAN,
-        "two cuts differ by one row, which is there to read",
+        "two sums that differ by one row reveal that row",
         "C of the training",
         SHARE,
         method_studies.few_violators_study,
@@ -189,7 +189,7 @@ ALL = (
     Attack(
         "chosen_iterate",
         PAN,
-        "a coordinator that picks iterates isolates a row",
+        "a coordinator that chooses the models isolates a row",
         "number of the trial",
         ERROR,
         method_studies.chosen_iterate_study,
@@ -201,7 +201,7 @@ ALL = (
     Attack(
         "set_lattice",
         PAN,
-        "integer combinations of sums are single records",
+        "integer combinations of the sums give single records",
         "C of the training",
         SHARE,
         set_lattice.study,
@@ -212,7 +212,7 @@ ALL = (
     Attack(
         "margin_tracking",
         PAN,
-        "losses along lines give margins, and these the records",
+        "losses along lines give margins, and margins give the records",
         "columns",
         SHARE,
         margin_tracking.study,
@@ -228,7 +228,7 @@ ALL = (
         "share of what is found that are records",
         atom_inversion.study,
         reads=_CUTS,
-        stopped="min_count: groups have more rows than what is opened can tell",
+        stopped="min_count: groups have more rows than the opened numbers can determine",
         accepted=True,
     ),
     Attack(
@@ -245,7 +245,7 @@ ALL = (
     Attack(
         "weak_seed",
         ("GramSVC", "PanSVC"),
-        "pads from a 32-bit seed are found by trying",
+        "masks from a 32-bit seed are found by trying all seeds",
         "bits tried",
         "1 if found",
         method_studies.weak_seed_study,
@@ -255,22 +255,22 @@ ALL = (
     Attack(
         "bfv_noise",
         GRAM,
-        "the noise of a reply that lacks a protection gives the other side's matrix",
+        "the noise of an unprotected reply gives the other side's matrix",
         "rows of the other side in a reply",
         "share of the entries",
         gram_studies.noise_study,
         reads=("product.masked", "cells.masked_products"),
-        stopped="replies are flooded and encrypted anew",
+        stopped="replies get extra noise and are encrypted again",
     ),
     Attack(
         "small_exponent",
         GRAM,
-        "a power of one's own ciphertext gives away the exponent",
+        "a power of the attacker's own ciphertext gives the exponent away",
         KNOWN,
         ERROR,
         gram_studies.exponent_study,
         reads=("gram.encrypted_products",),
-        stopped="powers are encrypted anew",
+        stopped="powers are encrypted again",
     ),
     Attack(
         "elm_inversion",
@@ -285,7 +285,7 @@ ALL = (
     Attack(
         "elm_known_records",
         ELM,
-        "known records give private weights, and all others",
+        "known records give the private weights, and then all other records",
         KNOWN,
         ERROR,
         method_studies.elm_known_records_study,
@@ -306,7 +306,7 @@ ALL = (
     Attack(
         "shift_one_record",
         SHIFT,
-        "one known record gives the shift; a few more the rotation",
+        "one known record gives the shift, and a few more give the rotation",
         KNOWN,
         ERROR,
         method_studies.shift_one_record_study,
@@ -326,7 +326,7 @@ ALL = (
     Attack(
         "shift_initiator",
         SHIFT,
-        "P_0 reads all shifts but one off its two views",
+        "the first party finds all shifts but one by comparing its two views",
         "records known",
         ERROR,
         method_studies.shift_initiator_study,
@@ -355,7 +355,7 @@ ALL = (
     Attack(
         "two_party",
         CONSENSUS,
-        "of two parties each has the other's weights",
+        "each of two parties can compute the other's weights",
         "parties",
         ERROR,
         method_studies.two_party_study,
@@ -397,7 +397,7 @@ ALL = (
     Attack(
         "membership_inference",
         PUBLIC,
-        "a public model tells members from others by how sure it is of them",
+        "a public model is surer about records that were in its training",
         "models that the attacker trains",
         AREA,
         membership_inference.study,
@@ -408,12 +408,12 @@ ALL = (
     Attack(
         "attribute_inference",
         PUBLIC,
-        "a public model is surest of a member with the value that it had",
+        "a public model is surest about a training record with its true value",
         "models that the attacker trains",
         "members guessed beyond others, share",
         attribute_inference.study,
         reads=_MODELS,
-        needs="a record but for one value, and records like those of the training",
+        needs="a record except for one value, and records like those of the training",
         finds="members",
     ),
     Attack(
@@ -430,12 +430,12 @@ ALL = (
     Attack(
         "repeated_release",
         PUBLIC,
-        "two models of one training differ by the record that came in between",
+        "two models, from before and after one record was added, reveal that record",
         "candidates",
         "share of the trials in which it is the first",
         repeated_release.study,
         reads=_MODELS,
-        needs="two models, of a training with and of one without the record",
+        needs="two models, one trained with the record and one without it",
         finds="members",
     ),
 )

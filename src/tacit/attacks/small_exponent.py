@@ -1,4 +1,4 @@
-"""Small exponent: a power of one's own ciphertext gives away the exponent, unless fresh noise is put on it.
+"""Small exponent: a power of the attacker's own ciphertext gives the exponent away, unless fresh noise is put on it.
 
 Algorithm 1 of paper 001, line 9: the party that holds A_jk answers m = E(A_ik, r) with
 

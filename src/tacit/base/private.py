@@ -70,7 +70,8 @@ def spend(federation: Federation, epsilon: float | None, delta: float, honest: i
     """Return a budget as a protocol takes it; raise what can be refused without a look at records."""
     if federation.partition != "horizontal":
         raise LocalError(
-            f"epsilon protects records, and by partition={federation.partition!r} no party has whole ones: leave it out"
+            f"epsilon protects records, and by partition={federation.partition!r} no party has whole records: leave"
+            " it out"
         )
     if federation.holds_records:
         sizes = [len(part.X) for part in federation.parts.values()]

@@ -35,7 +35,7 @@ ModelOut = Annotated[
         "--model",
         "--out",
         metavar="FILE",
-        help="Write the model to this file at the end; of one in shares, a handle to ask it by.",
+        help="Write the model to this file at the end; for a model in shares, a file to ask the sites with.",
     ),
 ]
 ReportOut = Annotated[
@@ -119,9 +119,7 @@ def describe_result(job: Job, model: Path | None = None) -> tuple[str, str]:
     again = f"tacit resume {job.id[:8]} --model FILE writes"
     if leaves_shares(job):
         held = f"in shares: {listing(job.roster.parties)} each keep their own, under this job's id, for"
-        ask = (
-            f"its handle is in {model}: tacit predict {model} --on DATASET" if model else f"{again} a handle to ask it"
-        )
+        ask = f"ask it with: tacit predict {model} --on DATASET" if model else f"{again} a file to ask it with"
         return "model", f"{held} {count(job.retention_days, 'day')}; {ask}"
     return "model", f"public: {f'{again} it to a file' if model is None else f'written to {model}'}"
 

@@ -17,7 +17,7 @@ Page = Annotated[
     str | None,
     Option(metavar="HOST:PORT", help="Show the site's page there, such as 127.0.0.1:8010, to people in a browser."),
 ]
-Drop = Annotated[list[str] | None, Option(metavar="COLUMN", help="A column that is no feature; repeatable.")]
+Drop = Annotated[list[str] | None, Option(metavar="COLUMN", help="A column to leave out; repeatable.")]
 JobId = Annotated[str, Argument(metavar="JOB", help="The job's id, or the beginning of it.")]
 ModelFile = Annotated[Path, Argument(metavar="MODEL", help="A file that `tacit train` or `tacit submit` wrote.")]
 

@@ -12,9 +12,7 @@ from tacit.errors import LocalError
 
 Secret = Annotated[
     Path | None,
-    Option(
-        "--passphrase-file", metavar="FILE", help="Holds the passphrase, for the owner's eyes only; else you are asked."
-    ),
+    Option("--passphrase-file", metavar="FILE", help="A private file with the passphrase; without it you are asked."),
 ]
 
 

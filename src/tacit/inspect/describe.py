@@ -90,7 +90,7 @@ class Describe(Private, Watched):
         categories: {column: values}, numbers or texts, of columns whose values are declared; other values are refused
             where they are.
         statistics: False: names and kinds of columns only, which parties that are elsewhere compare.
-        min_count: of how many records everything that is told is, at least.
+        min_count: every figure that is told is of at least this many records.
         min_rows: a party with fewer records than this is refused.
         secure_sum: how sums are masked: "pairwise", "ring" or "graph"; the report says what each protects.
         segments: with "ring", into how many shares every value is cut; each share travels on a ring of its own, and no

@@ -111,8 +111,8 @@ class FilterWrapperSelector(FederatedSelector):
             after a first line that says how many rounds it can take; False: nowhere.
 
     Attributes:
-        support_, ranking_, n_features_, accuracy_, plan_, report_: as of `VotedWrapperSelector`; what no filter passes
-        ranks last.
+        support_, ranking_, n_features_, accuracy_, plan_, report_: as in `VotedWrapperSelector`. Features that
+            pass no filter rank last.
     """
 
     PROTOCOL = "select_filter"

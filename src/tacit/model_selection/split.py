@@ -60,7 +60,7 @@ def deal_out(
     by_site = federation.partition == "horizontal"
     if stratify is not None and not isinstance(stratify, bool):
         given = type(stratify).__name__
-        raise LocalError(f"{who}: every site deals by its own labels: stratify is True, False or None, and no {given}")
+        raise LocalError(f"{who}: sites divide by their own labels: stratify must be True, False or None, not {given}")
     if stratify and not by_site:
         raise LocalError(
             f"{who} cannot stratify records split by columns or cells: only {federation.labeller!r} has labels, and the"

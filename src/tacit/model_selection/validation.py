@@ -34,11 +34,11 @@ class Validation:
     """What `tacit.cross_validate` found.
 
     Attributes:
-        scores: of every fold, by a model that did not see its records.
+        scores: one score for each fold, by a model that did not see its records.
         metric: what the scores are: accuracy or another figure of classes, R^2 of numbers.
         how: in which runs they were found.
         report: what these runs opened and cost together.
-        evaluations: of every fold, where it was judged by itself.
+        evaluations: one for each fold, if every fold was judged by itself.
     """
 
     scores: F64

@@ -30,11 +30,11 @@ def check_learnt(learnt: dict[str, Any], shapes: Shapes) -> None:
     """Raise unless statistics have names that fitted attributes have, and are numbers, or one for each column."""
     for name, value in learnt.items():
         if not (name.isidentifier() and name.endswith("_") and not name.startswith("_")):
-            raise MisfitError("a statistic has a name that none has")
+            raise MisfitError("a statistic has an unknown name")
         if isinstance(value, np.ndarray):
             shapes.fit(value, *(["columns"] * min(value.ndim, 1)))
         elif not isinstance(value, int | float):
-            raise MisfitError("a statistic is no number")
+            raise MisfitError("a statistic is not a number")
 
 
 class Scaled(State):

@@ -38,7 +38,7 @@ class Shapes:
     def fit(self, array: Array | None, *sizes: str | int) -> None:
         """Raise unless the array is there in this shape; a size is a number, or the name of one."""
         if array is None or array.ndim != len(sizes):
-            raise MisfitError(f"an array has not {len(sizes)} dimensions")
+            raise MisfitError(f"an array does not have {len(sizes)} dimensions")
         for found, size in zip(array.shape, sizes, strict=True):
             self.same(size, found)
 

@@ -89,7 +89,7 @@ class Description:
     Attributes:
         records: how many there are over all parties; None if nobody counted.
         columns: in the order of the table; labels stand last.
-        min_count: of how many records everything that is told is, at least.
+        min_count: every figure that is told is of at least this many records.
         unlike: at which party which columns are unlike the others', and how.
         owners: by columns, whose each column is.
     """
@@ -179,7 +179,7 @@ def draw_histogram(column: ColumnDescription) -> Made:
 
 
 def say_rule(found: Description) -> str:
-    """Return of what everything that is told is, in a sentence."""
+    """Return a sentence that says how many records every figure is of."""
     if found.records is None:
         return "Names and kinds of columns, and nothing else: no value was counted."
     return (

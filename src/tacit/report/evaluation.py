@@ -132,8 +132,8 @@ class Evaluation:
         curves: one for two classes, else one per class against the rest.
         how: who counted, and where the areas under curves come from.
         warnings: what was left out, and why.
-        sites: the same of single sites, where they agreed.
-        errors: of a regressor.
+        sites: the same for each site that agreed to show its own.
+        errors: the errors of a regressor; None for a classifier.
     """
 
     name: str

@@ -230,7 +230,7 @@ def agree_on_columns(
     for party, own in columns.items():
         if odd := sorted(set(own) ^ set(names)):
             has, lacks = (party, first) if odd[0] in own else (first, party)
-            raise LocalError(f"{has} has a column {odd[0]!r} that {lacks} has not: offer the same columns at both")
+            raise LocalError(f"{has} has a column {odd[0]!r} that {lacks} lacks: offer the same columns at both")
     data, judge = (run.local(Holder, order_columns, each, names) for each in (data, judge))
     return Told(dict.fromkeys(columns, names), kinds), data, judge
 

@@ -48,7 +48,7 @@ class GramSVC(GramMachine, SupportVectorClassifier, Searchable):
         max_iter: most iterations of the dual solver; -1 for no limit.
         view: who sees the gram matrix: the "coordinator"; or nobody, "blind": the RBF, linear or polynomial kernel, its
             solution and its answers stay in shares, and the coordinator, which must hold no data, deals random numbers
-            (docs/methods/gram.md). It knows no probability.
+            (docs/methods/gram.md). Not with probability.
         method: how cells of two parties are multiplied: "product" (homomorphic encryption, results in shares),
             "algorithm1" (Algorithm 1 of paper 001, for up to 200 records) or "intersection" (for zeros and ones; needs
             accept_risk). Records split by columns need no such products.

@@ -126,7 +126,7 @@ def test_a_shared_model_leaves_a_handle_that_says_who_holds_it_and_until_when(pr
     assert done.code == 0, done.err
     shown = " ".join(done.out.split())
     assert "in shares: north, south, east, clearing each keep their own, under this job's id, for 30 days" in shown
-    assert "its handle is in model.tacit: tacit predict model.tacit --on DATASET" in shown
+    assert "ask it with: tacit predict model.tacit --on DATASET" in shown
     handle = load(folder / "model.tacit").handle_
     assert (handle.estimator, handle.parties) == ("GramSVC", ("north", "south", "east", "clearing"))
     assert handle.until == f"{SINCE + timedelta(days=30):%Y-%m-%d}"

@@ -32,7 +32,7 @@ except MissingExtraError:
 
 from control_network import ControlNetwork  # needs the extra
 
-ALTERED = "PeerError: a message that claims to be from {} was altered, or is of another run: ask who runs the broker"
+ALTERED = "PeerError: a message that claims to be from {} was altered, or is of another run: ask the broker's people"
 
 
 def wait_for(sending, seconds):
@@ -243,7 +243,7 @@ def test_letters_of_a_member_that_left_the_list_are_refused(network, clearing, n
     clearing.control.renew(Members(msgspec.structs.replace(network.members.content, members=entries), b""))
     try:
         sent(north, "clearing", "late", b"of nobody")
-        assert clearing.refuses("PeerError: a letter of no member arrived")
+        assert clearing.refuses("PeerError: a letter arrived whose sender is not a member")
     finally:
         clearing.control.renew(network.members)
 

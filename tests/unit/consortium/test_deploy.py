@@ -60,7 +60,7 @@ def test_the_units_are_hardened_and_start_the_right_command(kind):
 
 
 def test_every_message_in_the_table_of_troubles_is_one_that_the_code_says():
-    page = (ROOT / "docs" / "deploy.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "operating.md").read_text(encoding="utf-8")
     table = page.split("## Troubleshooting")[1].split("\n## ")[0]
     said = [
         phrase for row in re.findall(r"^\| (`.+?) \|", table, re.MULTILINE) for phrase in re.findall(r"`([^`]+)`", row)

@@ -29,5 +29,5 @@ def test_every_hash_is_on_the_curve_and_stays_there_so_that_no_bit_of_a_list_sho
 
 @pytest.mark.parametrize("bad", [bytes(32), (1).to_bytes(32, "little"), b"short"])
 def test_what_is_no_point_of_the_large_group_is_refused(bad):
-    with pytest.raises(PeerError, match="no point of curve25519: stop and ask who sent them"):
+    with pytest.raises(PeerError, match="not a point of curve25519: stop and ask the sender"):
         put_on(secrets.token_bytes(32), bad)

@@ -15,7 +15,7 @@ RUN = b"digest of the job, and its id"
 TAG = 16
 PRIVATE = {name: secrets.token_bytes(32) for name in ("north", "south", "east")}
 PUBLIC = {name: public_key(key) for name, key in PRIVATE.items()}
-REFUSED = "a message that claims to be from north was altered, or is of another run: ask who runs the broker"
+REFUSED = "a message that claims to be from north was altered, or is of another run: ask the broker's people"
 
 
 def sealer(name, context=RUN, publics=None):

@@ -60,7 +60,7 @@ def test_uses_are_kept_apart():
     "bad", [np.zeros((1, 32), np.uint8), np.full((2, 32), 255, np.uint8), np.zeros((1, 31), np.uint8)]
 )
 def test_what_is_no_point_is_a_peer_s_fault(bad):
-    with pytest.raises(PeerError, match=r"point.* of ristretto255.*: stop and ask who sent them"):
+    with pytest.raises(PeerError, match=r"point.* of ristretto255.*: stop and ask the sender"):
         oprf.raise_points(bad, S)
 
 

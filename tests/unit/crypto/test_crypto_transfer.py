@@ -54,12 +54,12 @@ def test_pads_may_be_made_in_parts(keys):
 
 @pytest.mark.parametrize("offer", [np.zeros(32, np.uint8), np.full(32, 255, np.uint8)])
 def test_an_offer_that_is_no_point_is_a_peer_s_fault(offer):
-    with pytest.raises(PeerError, match="no point of ristretto255"):
+    with pytest.raises(PeerError, match="not a point of ristretto255"):
         transfer.choose(offer, RECEIVER)
 
 
 def test_so_are_choices_that_are_none_or_too_few():
-    with pytest.raises(PeerError, match="no point of ristretto255"):
+    with pytest.raises(PeerError, match="not a point of ristretto255"):
         transfer.make_keys(SENDER, np.zeros((448, 32), np.uint8))
     with pytest.raises(PeerError, match=r"448 points must be chosen, these came in shape \(1, 32\)"):
         transfer.make_keys(SENDER, transfer.make_offer(RECEIVER)[None])

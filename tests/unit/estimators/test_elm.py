@@ -201,7 +201,7 @@ def test_new_rows_of_too_few_are_refused(cancer):
 
 def test_new_rows_are_refused_where_the_sums_are_not(cancer, tmp_path):
     X, y = cancer
-    with pytest.raises(LocalError, match="which partition='vertical' has not: fit again"):
+    with pytest.raises(LocalError, match="and there are none for partition='vertical': fit again"):
         vertical(SecureELMClassifier).partial_fit(X, y)
     stored = load(SecureELMClassifier().fit(X, y).save(tmp_path / "elm.tacit"))
     with pytest.raises(LocalError, match="the coordinator's sums are not here to add to"):

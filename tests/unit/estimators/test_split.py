@@ -101,7 +101,7 @@ def test_what_cannot_be_split_is_refused_in_one_line(cancer):
         (
             rows,
             {"stratify": y},
-            "every site deals by its own labels: stratify is True, False or None, and no ndarray",
+            "sites divide by their own labels: stratify must be True, False or None, not ndarray",
         ),
         (rows, {"min_count": 2}, r"The 'min_count' parameter of train_test_split must be an int in the range \[5, inf"),
         (rows, {"random_state": "x"}, "The 'random_state' parameter of train_test_split"),

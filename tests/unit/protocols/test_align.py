@@ -109,7 +109,7 @@ def test_tokens_that_are_not_as_many_as_the_published_ids_are_refused(monkeypatc
     monkeypatch.setattr(
         protocol, "list_tokens", lambda values: protocol.Tokens(np.repeat(real(values).hashes, 2, axis=0))
     )
-    with pytest.raises(PeerError, match=r"tokens of 16 bytes are due, and shape .* came: stop and ask who sent them"):
+    with pytest.raises(PeerError, match=r"tokens of 16 bytes are due, and shape .* came: stop and ask the sender"):
         played(id_sets(["p1", "p2", "p3"]))
 
 
@@ -153,15 +153,15 @@ def test_a_run_that_is_taken_up_with_other_ids_puts_them_under_other_pads():
 @pytest.mark.parametrize(
     ("where", "step", "told", "said"),
     [
-        (blind, "make_offer", lambda *_: blind.Offer(np.full(32, 255, np.uint8)), "no point of ristretto255"),
-        (blind, "make_offer", lambda *_: blind.Offer(np.zeros(32, np.uint8)), "no point of ristretto255"),
+        (blind, "make_offer", lambda *_: blind.Offer(np.full(32, 255, np.uint8)), "not a point of ristretto255"),
+        (blind, "make_offer", lambda *_: blind.Offer(np.zeros(32, np.uint8)), "not a point of ristretto255"),
         (
             blind,
             "make_offer",
             lambda *_: blind.Offer(np.zeros(31, np.uint8)),
             r"a point of 32 bytes, this one .*\(31,\)",
         ),
-        (blind, "show_choices", lambda _: blind.Choices(np.zeros((448, 32), np.uint8)), "no point of ristretto255"),
+        (blind, "show_choices", lambda _: blind.Choices(np.zeros((448, 32), np.uint8)), "not a point of ristretto255"),
         (blind, "show_choices", lambda _: blind.Choices(np.zeros((3, 32), np.uint8)), "448 points must be chosen"),
         (blind, "mask_codes", lambda *_: blind.Masked(np.zeros((64, 7), np.uint64)), r"320 masked columns were due"),
         (blind, "mask_codes", lambda *_: blind.Masked(np.zeros((320, 6), np.uint64)), r"320 masked columns were due"),

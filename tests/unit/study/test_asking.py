@@ -202,7 +202,7 @@ def test_a_coordinator_that_recalls_another_model_stops_the_run(house):
     told = dict(vars(last)["values"])
     wrong = dataclasses.replace(last, values={**told, "beta": told["beta"] + 1.0})
     kept.keep_public(PublicResult.of({**values, "ended": (*values["ended"][:-1], wrong)}))
-    with pytest.raises(PeerError, match="recalls another result than this site kept of the study: ask who runs it"):
+    with pytest.raises(PeerError, match="recalls another result than this site kept of the study: ask its people"):
         there.predict(sites.connect().on("new"))
 
 

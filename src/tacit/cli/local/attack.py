@@ -39,7 +39,7 @@ def attack(
     ] = None,
     label: Annotated[str, Option(metavar="COLUMN", help="The column that holds the classes.")] = "label",
     plot: Annotated[
-        Path | None, Option(metavar="FILE", help="Draw what was found by what the attacker knows, as .svg or .png.")
+        Path | None, Option(metavar="FILE", help="Draw how much is found against how much is known, as .svg or .png.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:

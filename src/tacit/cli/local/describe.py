@@ -34,9 +34,9 @@ LabelColumn = Annotated[
     str | None, Option(metavar="COLUMN", help="The column that holds the classes, if there is one.")
 ]
 Schema = Annotated[
-    bool, Option("--schema", help="Compare names, kinds and what sites declare of columns only; nothing is counted.")
+    bool, Option("--schema", help="Only compare names, kinds and declarations of columns; no value is counted.")
 ]
-MinCount = Annotated[int, Option(min=1, metavar="N", help="Of how many records everything that is told is, at least.")]
+MinCount = Annotated[int, Option(min=1, metavar="N", help="Tell only figures of at least this many records.")]
 ReportPage = Annotated[Path | None, Option(metavar="FILE", help="Write the report to this file, as a web page.")]
 AllowTwo = Annotated[bool, Option("--allow-two-parties", help="Accept that sums over two parties hide nothing.")]
 

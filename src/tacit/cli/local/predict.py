@@ -1,7 +1,8 @@
-"""Predict the classes of new records, or their numbers, with scores and probabilities.
+"""Predict classes or numbers for new records, with scores and probabilities.
 
-The records are whole, or split as in training: then they go through the model's own protocol. Records that stay at
-the sites that trained the model are answered there, by a job: --on names their dataset.
+The records may be whole, or split between parties as in training; then the parties predict together by the model's own
+protocol. If the records stay at the sites that trained the model, --on names their dataset, and the sites answer there,
+by a job.
 
 Example: tacit predict model.tacit new.csv --id patient --out predictions.csv
 """
@@ -45,10 +46,10 @@ def predict(
     drop: Drop = None,
     id_column: Annotated[
         str | None,
-        Option("--id", metavar="COLUMN", help="Names the records in the predictions; aligns files split by columns."),
+        Option("--id", metavar="COLUMN", help="Column of ids: names the records, and aligns files split by columns."),
     ] = None,
     min_records: Annotated[
-        int, Option(min=1, metavar="N", help="With --id: how many records must be common before any id opens.")
+        int, Option(min=1, metavar="N", help="With --id: open no id if fewer records are common.")
     ] = 10,
     out: Annotated[
         Path | None, Option(metavar="FILE", help="Write the predictions to this file: .csv or .parquet.")
@@ -58,7 +59,7 @@ def predict(
     ] = None,
     rows: Annotated[
         list[str] | None,
-        Option(metavar="SITE=N", help="With --on, by rows and in shares: how many new records a site has; repeatable."),
+        Option(metavar="SITE=N", help="With --on and a model in shares over rows: a site's new records; repeatable."),
     ] = None,
     config: Config = None,
     as_json: AsJson = False,

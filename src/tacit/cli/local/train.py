@@ -38,34 +38,33 @@ SetParameters = Annotated[
 ]
 ModelOut = Annotated[Path, Option(metavar="FILE", help="The model file to write.")]
 LabelColumn = Annotated[str, Option(metavar="COLUMN", help="The column that holds the classes.")]
-WhoseLabels = Annotated[str | None, Option(metavar="NAME", help="Whose labels count, if several have some.")]
+WhoseLabels = Annotated[str | None, Option(metavar="NAME", help="The party whose labels count, if several have some.")]
 IdColumn = Annotated[
     str | None, Option("--id", metavar="COLUMN", help="Align the files by this column: only common records stay.")
 ]
-MinRecords = Annotated[
-    int, Option(min=1, metavar="N", help="With --id: how many records must be common before any id opens.")
-]
+MinRecords = Annotated[int, Option(min=1, metavar="N", help="With --id: open no id if fewer records are common.")]
 Seed = Annotated[
-    int, Option(min=0, metavar="N", help="Which columns or records of one file go to whom; feeds no secret.")
+    int, Option(min=0, metavar="N", help="Decides who gets which part of one file; no secret depends on it.")
 ]
 Width = Annotated[
     int | None,
-    Option(min=1, metavar="N", help="How many features LIBSVM files have, which end at the last that is not 0."),
+    Option(min=1, metavar="N", help="Number of features in LIBSVM files, which leave out trailing zeros."),
 ]
 Prepare = Annotated[
     bool | None,
     Option(
         "--prepare/--no-prepare",
-        help="First fill gaps by the mean, make numbers of texts and dates, leave out ids beside these, and bring"
-        " columns to one scale. By default over columns, where nothing is sent for it; over rows of three parties or"
-        " more, everyone learns mean and variance of each column, and the texts that five records or more have.",
+        help="First fill gaps with the mean, turn texts and dates into numbers (and then leave out ids), and bring"
+        " columns to one scale. Over columns this is the default, and nothing is sent for it. Over rows it is the"
+        " default with three parties or more: everyone learns mean and variance of each column, and the texts that"
+        " at least five records have.",
     ),
 ]
 Keep = Annotated[
     list[str] | None,
-    Option(metavar="COLUMN", help="With --prepare: a column of whole numbers that are no ids; repeatable."),
+    Option(metavar="COLUMN", help="With --prepare: a column of whole numbers that is not an id; repeatable."),
 ]
-Compare = Annotated[bool, Option("--compare", help="Train the centralised learner too and report the gap.")]
+Compare = Annotated[bool, Option("--compare", help="Also train on the pooled records, and report the difference.")]
 ReportPage = Annotated[Path | None, Option(metavar="FILE", help="Write the report to this file, as a web page.")]
 AcceptRisk = Annotated[
     bool, Option("--accept-risk", help="Accept what the estimator says it gives away; ShiftSVC asks for it.")

@@ -1,4 +1,4 @@
-"""Check what the sites wrote down of a run.
+"""Check what the sites recorded about a run.
 
 Start with: tacit audit verify --help
 """

@@ -28,7 +28,7 @@ Folder = Annotated[Path, Option(metavar="DIR", help="The registrar's folder.")]
 Days = Annotated[int, Option(min=1, metavar="N", help="How long the certificate holds.")]
 RequestFile = Annotated[Path, Argument(metavar="REQUEST", help="What `tacit keys new` wrote at the site.")]
 Name = Annotated[str, Argument(metavar="NAME", help="The member's name.")]
-Yes = Annotated[bool, Option("--yes", help="Ask nothing: the fingerprint was compared already.")]
+Yes = Annotated[bool, Option("--yes", help="Do not ask: the fingerprint was compared already.")]
 Typed = Annotated[str | None, Option(metavar="HEX", help="The fingerprint that the site read out, instead of asking.")]
 HAND_OUT = "hand consortium.members to every site; processes that run notice it within a second"
 
@@ -67,7 +67,7 @@ def sign(
     request: RequestFile,
     *,
     days: Days = 365,
-    kind: Annotated[str | None, Option(metavar="KIND", help="Its kind; without a question, party by default.")] = None,
+    kind: Annotated[str | None, Option(metavar="KIND", help="What it is; party by default if nobody is asked.")] = None,
     fingerprint: Typed = None,
     yes: Yes = False,
     folder: Folder = HERE,

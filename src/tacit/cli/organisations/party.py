@@ -67,7 +67,7 @@ def pending(ctx: typer.Context, *, config: Config = None, as_json: AsJson = Fals
 
 @party.command(epilog="Example: tacit party asked --config north.toml")
 def asked(ctx: typer.Context, *, config: Config = None, as_json: AsJson = False) -> None:
-    """Show which jobs were tried on the data here, and for whom."""
+    """Show which jobs were tried on the data of this site, and for whom."""
     from tacit.consortium.consent.asked import Asked
 
     settings = settings_of(config or ctx.obj, PartySettings)
@@ -97,7 +97,7 @@ def approver(
     secret: Secret = None,
     config: Config = None,
 ) -> None:
-    """Let an approver choose a passphrase, without which nobody decides in that name."""
+    """Let an approver choose a passphrase; decisions in that name need it."""
     settings = settings_of(config or ctx.obj, PartySettings)
     consent = _consent(settings)
     consent.check_named(name)

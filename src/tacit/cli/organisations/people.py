@@ -15,7 +15,7 @@ from tacit.cli.passphrases import Secret, read_passphrase
 from tacit.cli.site import any_settings
 from tacit.report.words import listing
 
-people = typer.Typer(rich_markup_mode=None, no_args_is_help=True, help="Who may log in, and sign decisions.")
+people = typer.Typer(rich_markup_mode=None, no_args_is_help=True, help="Manage who may log in and sign decisions.")
 
 
 @people.command(epilog="Example: tacit people add dr-lee --config north.toml")

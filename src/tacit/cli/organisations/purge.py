@@ -32,8 +32,8 @@ def purge(
         datetime | None, Option(metavar="DATE", formats=["%Y-%m-%d"], help="All jobs that were over before that day.")
     ] = None,
     expired: Annotated[bool, Option("--expired", help="All jobs whose retention is over.")] = False,
-    everything: Annotated[bool, Option("--all", help="Their audits too.")] = False,
-    yes: Annotated[bool, Option("--yes", help="Ask nothing.")] = False,
+    everything: Annotated[bool, Option("--all", help="Remove their audits too.")] = False,
+    yes: Annotated[bool, Option("--yes", help="Do not ask for confirmation.")] = False,
     config: Config = None,
 ) -> None:
     """Choose the jobs, ask, and remove them."""

@@ -1,6 +1,6 @@
-"""At the analyst: take up a stopped job again, or follow one that goes on.
+"""At the analyst: continue a stopped job, or follow one that is running.
 
-Of a job that has finished it shows the result, and writes a model that is public to a file.
+If the job has finished, show its result, and write a public model to a file.
 
 Example: tacit resume 3fa2 --config analyst.toml
 """

@@ -34,7 +34,7 @@ def status(
     *,
     config: Config = None,
     as_json: AsJson = False,
-    watch: Annotated[bool, Option("--watch", help="Go on showing it until Ctrl-C.")] = False,
+    watch: Annotated[bool, Option("--watch", help="Keep showing it until Ctrl-C.")] = False,
 ) -> None:
     """Print the status once, or again and again."""
     settings = any_settings(config)

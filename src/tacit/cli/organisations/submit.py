@@ -1,7 +1,7 @@
 """At the analyst: propose a job, and follow it to its end.
 
-A model that is public can be written to a file, for tacit predict. Of one that is in shares each site keeps its own,
-and the file is a handle to ask it by.
+A public model can be written to a file, for tacit predict. If the model is in shares, each site keeps its share, and
+the file only serves to ask the sites for predictions.
 
 Example: tacit submit job.toml --model model.tacit --config analyst.toml
 """

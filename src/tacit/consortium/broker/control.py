@@ -256,7 +256,7 @@ class Control:
         for member in self._members:
             if self._members.token(member.name) == token:
                 return member.name
-        raise PeerError("a letter of no member arrived")
+        raise PeerError("a letter arrived whose sender is not a member")
 
     def _largest(self, sender: str) -> int:
         return LARGEST[self._members.member(sender).kind]

@@ -213,7 +213,7 @@ def _describe(file: JobFile, partition: Partition) -> Federation:
     parties, labeller = file.parties, file.labeller
     if partition != "horizontal" and labeller not in parties:
         raise LocalError(
-            f"labeller = {labeller!r} is not one of the parties ({', '.join(parties)}): name who has labels"
+            f"labeller = {labeller!r} is not one of the parties ({', '.join(parties)}): name the party that has labels"
         )
     roles: Any = {"coordinator": file.coordinator, "labeller": labeller}
     columns = {party: names for party, names in file.columns.items() if names != "all"}

@@ -131,7 +131,7 @@ class Analyst:
         reading = Reading.of_lines(self._file(job, "audit.jsonl").splitlines(keepends=True))
         if reading.breaks or reading.begin is None or reading.begin.run != job.id:
             fault = f"{job.roles.coordinator} sent a ledger that is not of job {job.id}, or was altered"
-            raise PeerError(f"{fault}: ask who runs it")
+            raise PeerError(f"{fault}: ask its people")
         folder = folder_of(self.settings.state, job.id)
         folder.keep_public(public)
         rows = tuple(Row.from_plain(msgspec.structs.astuple(entry)) for entry in reading.entries)

@@ -110,7 +110,7 @@ class Dataset(Table, frozen=True, kw_only=True):
 
             check_query(self.query, f"{where}.query")
             if len(connections) != 1:
-                raise LocalError(f"{where} needs connection_env or connection_file: name where the connection stands")
+                raise LocalError(f"{where} needs connection_env or connection_file: say where the connection is")
 
     def schema(self, features: Sequence[str]) -> Schema:
         """Return what is declared of these columns, and of the labels."""

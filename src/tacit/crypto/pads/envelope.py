@@ -50,7 +50,7 @@ class Sealer:
             plain = self._keys[sender, receiver].decrypt(sealed[:NONCE], sealed[NONCE:], self._about(sender, receiver))
         except (InvalidTag, ValueError):
             raise PeerError(
-                f"a message that claims to be from {sender} was altered, or is of another run: ask who runs the broker"
+                f"a message that claims to be from {sender} was altered, or is of another run: ask the broker's people"
             ) from None
         return _unpad(plain)
 

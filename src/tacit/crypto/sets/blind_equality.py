@@ -44,4 +44,4 @@ def put_on(scalar: bytes, point: bytes) -> bytes:
     try:
         return X25519PrivateKey.from_private_bytes(scalar).exchange(X25519PublicKey.from_public_bytes(point))
     except ValueError:
-        raise PeerError("bytes arrived that are no point of curve25519: stop and ask who sent them") from None
+        raise PeerError("bytes arrived that are not a point of curve25519: stop and ask the sender") from None

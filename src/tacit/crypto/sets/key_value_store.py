@@ -50,7 +50,7 @@ def place_bands(keys: U8, salt: bytes, columns: int) -> Bands:
     if columns < BAND or columns % WORD:  # the loops check no bounds
         raise PeerError(
             f"a key-value store has at least {BAND} columns, in whole words of {WORD}, this one {columns}: stop and ask"
-            " who sent it"
+            " the sender"
         )
     drawn = row_hash.words(keys, WORDS + 1, use=b"tacit band", key=salt)
     starts = drawn[:, WORDS] % np.uint64(columns - BAND + 1)

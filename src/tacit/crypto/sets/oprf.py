@@ -65,13 +65,13 @@ def raise_points(given: U8, s: bytes) -> U8:
     power = load_sodium().crypto_scalarmult_ristretto255
     if given.ndim != 2 or given.shape[1] != POINT:  # noqa: PLR2004 - rows of bytes
         raise PeerError(
-            f"points of ristretto255 have {POINT} bytes each, these came in shape {given.shape}: stop and ask who sent"
-            " them"
+            f"points of ristretto255 have {POINT} bytes each, these came in shape {given.shape}: stop and ask the"
+            " sender"
         )
     try:
         return _spread(lambda point: power(s, point), given)
     except RuntimeError:
-        raise PeerError("bytes arrived that are no point of ristretto255: stop and ask who sent them") from None
+        raise PeerError("bytes arrived that are not a point of ristretto255: stop and ask the sender") from None
 
 
 def hash_outputs(items: U8, under: U8) -> U64:

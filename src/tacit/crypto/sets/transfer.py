@@ -66,7 +66,7 @@ def draw_choices(seed: bytes) -> U64:
 def make_keys(seed: bytes, choices: U8) -> tuple[U8, U8]:
     """Return the keys k_0 and the keys k_1 of (1)."""
     if choices.shape != (PLACES, POINT):
-        raise PeerError(f"{PLACES} points must be chosen, these came in shape {choices.shape}: stop and ask who did")
+        raise PeerError(f"{PLACES} points must be chosen, these came in shape {choices.shape}: stop and ask the sender")
     sodium, a, A = load_sodium(), make_scalar(seed), make_offer(seed)
     under, off = raise_points(choices, a), raise_points(A[None], a).tobytes()
     first = [_hash(i, A.tobytes(), choices[i].tobytes(), under[i].tobytes()) for i in range(PLACES)]

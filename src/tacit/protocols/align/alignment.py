@@ -346,7 +346,7 @@ def read_stores(ids: U8, asked: U64, salt: bytes, *stores: Store) -> U64:
     out = asked.copy()
     for store in stores:
         if store.words.ndim != 2 or store.words.shape[1] != out.shape[1]:  # noqa: PLR2004 - columns of words
-            raise PeerError(f"a key-value store arrived in shape {store.words.shape}: stop and ask who sent it")
+            raise PeerError(f"a key-value store arrived in shape {store.words.shape}: stop and ask the sender")
         out ^= key_value_store.read(store.words, key_value_store.place_bands(ids, salt, len(store.words)))
     return out
 
@@ -369,7 +369,7 @@ def match_tokens(first: Tokens, second: Tokens, size: int) -> Mask:
     for told, due in ((first, size), (second, len(second.hashes))):
         if told.hashes.shape != (due, TOKEN):
             raise PeerError(
-                f"{due} tokens of {TOKEN} bytes are due, and shape {told.hashes.shape} came: stop and ask who sent them"
+                f"{due} tokens of {TOKEN} bytes are due, and shape {told.hashes.shape} came: stop and ask the sender"
             )
     return row_hash.find_rows(second.hashes, first.hashes) >= 0
 

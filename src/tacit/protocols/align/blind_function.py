@@ -196,7 +196,7 @@ def unmask_codes(before: U64, told: Masked, chosen: Keys, secret: bytes, start: 
     """Return K_k with the columns that arrived."""
     if told.words.shape != (stop - start, before.shape[1]):  # the loops that read them check no bounds
         raise PeerError(
-            f"{stop - start} masked columns were due, and shape {told.words.shape} came: stop and ask who sent them"
+            f"{stop - start} masked columns were due, and shape {told.words.shape} came: stop and ask the sender"
         )
     return np.vstack([before, transfer.stretch(chosen[1], start, stop) ^ (transfer.draw_choices(secret) & told.words)])
 

@@ -242,7 +242,7 @@ def gram_of(sets: Mapping[str, Sets], partition: str, *tokens: Finished) -> F64:
 def place_columns(cells: Bits, at: I64, width: int) -> F64:
     """Return a holder's records among the columns of T."""
     if cells.shape[1:] != at.shape:
-        raise PeerError(f"records of {cells.shape[1]} features came with {len(at)} tokens: stop and ask who sent them")
+        raise PeerError(f"records of {cells.shape[1]} features came with {len(at)} tokens: stop and ask the sender")
     T = np.zeros((len(cells), width))
     T[:, at] = cells
     return T

@@ -97,7 +97,7 @@ def measure(part: Table) -> Size:
 def check_bounds(middle: F64, half: F64) -> Bounds:
     """Return the bounds that were published; raise if they are none."""
     if not (np.isfinite(middle).all() and np.isfinite(half).all() and (half > 0).all()):
-        raise PeerError("the coordinator published bounds that are none: stop and ask it")
+        raise PeerError("the coordinator published bounds that are not valid: stop and ask it")
     return Bounds(middle, half)
 
 

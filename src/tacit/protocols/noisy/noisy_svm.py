@@ -213,7 +213,7 @@ def map_rows(part: Records, the_map: NoisyMap, classes: Names, class_weight: Cla
     """Return a holder's rows, (2); no record counts more than once, whatever its weight."""
     fine = np.isfinite(the_map.centre).all() and np.isfinite(the_map.width).all() and (the_map.width > 0).all()
     if not fine:
-        raise PeerError("the coordinator published a scale that is none: stop and ask it")
+        raise PeerError("the coordinator published a scale that is not valid: stop and ask it")
     codes = codes_of(part, classes)
     rows = the_map.features.rows(part.X) * (codes >= 0)[:, None]
     return NoisyRows(rows, codes, weigh(part, codes, classes, class_weight))

@@ -408,7 +408,8 @@ class NatsCourier:
         self.strangers += 1
         if self.strangers == 1:
             log.warning(
-                "job %s: letters of somebody who is not in this run are dropped: ask who runs the broker", self._run[:8]
+                "job %s: letters of somebody who is not in this run are dropped: ask the broker's people",
+                self._run[:8],
             )
 
     def _hear_beat(self, sender: str, kind: str, place: str, have: int, question: int) -> None:

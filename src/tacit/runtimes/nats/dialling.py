@@ -143,8 +143,8 @@ def _refuse_unfit(servers: Sequence[str], proxy: str | None) -> None:
         )
     if proxy is not None and not proxy.startswith("http:"):
         raise LocalError(
-            f"the proxy {_plain(proxy)} is not spoken to over TLS: write it as http://host:port; what it carries is TLS"
-            " anyway"
+            f"the proxy {_plain(proxy)} cannot be reached over TLS: write it as http://host:port; the traffic inside is"
+            " TLS anyway"
         )
 
 
