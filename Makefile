@@ -31,14 +31,15 @@ demo-network: $(NETWORK)
 test: $(TESTS) lint
 	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder -m "not slow"
 
+# types as on the other systems, then the slow tests
 test-all: test
+	for system in darwin win32; do $(BIN)/mypy --platform $$system --cache-dir .mypy_cache/$$system || exit 1; done
 	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder -m slow
 
 lint: $(TESTS)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	for system in darwin win32; do $(BIN)/mypy --platform $$system --cache-dir .mypy_cache/$$system || exit 1; done
 	$(BIN)/lint-imports
 
 bench: $(TESTS)

@@ -1,6 +1,6 @@
 """Other systems: what they lack is taken away here, and a party still trains, keeps its journal and locks its folder.
 
-`make lint` has mypy look at every line as on macOS and on Windows; this runs what a party runs.
+`make test-all` has mypy look at every line as on macOS and on Windows; this runs what a party runs.
 """
 
 import ast
