@@ -109,6 +109,7 @@ def test_of_a_padded_letter_only_what_it_says_is_kept(house, hostile, kind):
     assert kept == []
 
 
+@pytest.mark.slow
 def test_a_site_that_stops_says_so_in_few_words(house, hostile):
     said = Finished(job=hostile.open.id, site="south", attempt=1, ok=False, place="x" * 100_000)
     hostile.deliver("south", "clearing", list(cut("finished", said.dump())))
@@ -120,6 +121,7 @@ def test_a_question_has_a_short_number():
         parse(msgspec.msgpack.encode((bytes(1_000_000), b"")))
 
 
+@pytest.mark.slow
 def test_a_party_whose_submitter_is_not_welcome_writes_few_lines_about_it(house, hostile, caplog):
     file = house.home("north") / "policy.toml"
     file.write_text(file.read_text().replace('submitters = "any"', 'submitters = ["analyst"]'))

@@ -66,6 +66,7 @@ def check_step(journal, i, *, there):
     assert journal.memo(f"/{i}") in (None, content(f"memo {i}", size(i)))
 
 
+@pytest.mark.slow
 def test_what_was_committed_survives_kill_9_at_any_moment(tmp_path):
     folder, roots, kills, rows = tmp_path / "journal", set(), 0, 0
     with workers(folder) as process:

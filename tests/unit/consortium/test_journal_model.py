@@ -141,7 +141,7 @@ class Model(RuleBasedStateMachine):
         assert len(list((self.folder / "bodies").iterdir())) == len(named) + sealed
 
 
-TestModel = Model.TestCase
+TestModel = pytest.mark.slow(Model.TestCase)
 TestModel.settings = settings(
     max_examples=30, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)
 )

@@ -18,6 +18,7 @@ try:
 except MissingExtraError:
     pytest.skip("there is no nats-server", allow_module_level=True)
 
+pytestmark = pytest.mark.slow
 CREATE = (
     "drop table if exists cohort",
     "create table cohort (patient integer primary key, age double precision, dose double precision, outcome integer)",
@@ -43,7 +44,7 @@ class Sqlite:
         connection.close()
 
 
-@pytest.fixture(scope="module", params=[pytest.param("sqlite", marks=pytest.mark.slow), "postgresql"])
+@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
 def hospital(request, shared, tmp_path_factory):
     """The consortium, where north has its records in a database."""
     database = (

@@ -16,7 +16,7 @@ def drawn(rows: int, columns: int, kind: type = np.uint64) -> np.ndarray:
     return rng.integers(0, top, (rows, columns), dtype=kind, endpoint=True)
 
 
-@pytest.mark.parametrize("n", [1, 2, 7, 63, 300, 5000])
+@pytest.mark.parametrize("n", [1, 2, 7, 63, 300, pytest.param(5000, marks=pytest.mark.slow)])
 def test_every_key_reads_its_value_and_no_other_does(n):
     keys, values, columns = drawn(n, 32, np.uint8), drawn(n, 2), store.count_columns(n)
     noise = drawn(columns, 2)

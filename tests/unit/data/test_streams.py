@@ -94,6 +94,7 @@ def test_columns_of_a_streamed_table_are_scaled_on_disk(tmp_path: Path) -> None:
     np.testing.assert_allclose(scaled.pooled()[0].std(axis=0), 1.0)
 
 
+@pytest.mark.slow
 def test_rows_of_a_consensus_are_visited_block_by_block_alike_in_memory_and_on_disk(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -199,6 +200,7 @@ def _small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tacit.numeric.order.HELD", 1000)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_small_blocks")
 @pytest.mark.parametrize("name", ["linear SVM", "landmarks", "machine"])
 def test_memory_does_not_hold_the_cells(name: str, tmp_path: Path) -> None:
@@ -221,6 +223,7 @@ def test_memory_does_not_grow_with_rows(name: str, tmp_path: Path, monkeypatch: 
     assert peaks[1] - peaks[0] < 10 * 18_000, peaks  # bytes a row, where 150 were needed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["landmarks", "single rows at landmarks"])
 def test_features_are_made_again_in_each_pass_where_the_disk_has_no_room_for_them(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -33,7 +33,6 @@ MORE = {
     "ConsensusSVC, rbf": tacit.ConsensusSVC(kernel="rbf"),
     "FederatedGridSearch of GramSVC": tacit.FederatedGridSearch(tacit.GramSVC(random_state=0), GRID),
 }
-SLOW = ("ConsensusSVC", "ConsensusSVC, rbf", "FederatedGridSearch of GramSVC", "PanSVC")  # together half a minute
 
 
 def with_defaults(kind: type) -> BaseEstimator:
@@ -68,10 +67,8 @@ def shared():
     return {*failures(SVC()), *failures(SVR())}
 
 
-@pytest.mark.parametrize(
-    ("name", "estimator"),
-    [pytest.param(n, e, id=n, marks=pytest.mark.slow if n in SLOW else ()) for n, e in estimators().items()],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "estimator"), [pytest.param(n, e, id=n) for n, e in estimators().items()])
 def test_an_estimator_with_its_defaults_fails_no_check_that_svc_passes_but_for_protection(name, estimator, shared):
     del name
     others = {check: words_of(error) for check, error in failures(estimator).items() if check not in shared}

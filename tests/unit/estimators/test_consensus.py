@@ -36,17 +36,10 @@ def small():
     return make_classification(n_samples=90, n_features=6, n_informative=4, random_state=0)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(
-    "settings",
-    [
-        {},
-        *(
-            pytest.param(each, marks=pytest.mark.slow)
-            for each in ({"kernel": "rbf", "landmark_source": "ranges", "landmarks": 8}, COLUMNS)
-        ),
-    ],
-    ids=str,
+    "settings", [{}, {"kernel": "rbf", "landmark_source": "ranges", "landmarks": 8}, COLUMNS], ids=str
 )
 def test_check_estimator_passes(settings):
     failed = []

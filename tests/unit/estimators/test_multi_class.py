@@ -164,6 +164,7 @@ def test_with_pairs_probabilities_are_of_every_class(name):
     assert model.probA_.shape == model.probB_.shape == (3,)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SVMS)
 def test_a_model_of_pairs_is_saved_and_answers_as_before(name, tmp_path):
     X, y = vowels()

@@ -44,11 +44,9 @@ def federation(parts, **named):
     return Federation.from_parts(parts, partition="horizontal", **named)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize(
-    "settings",
-    [{"min_cluster": 1}, pytest.param({"landmark_source": "fourier", "multi_class": "ovo"}, marks=pytest.mark.slow)],
-)
+@pytest.mark.parametrize("settings", [{"min_cluster": 1}, {"landmark_source": "fourier", "multi_class": "ovo"}])
 def test_check_estimator_passes(settings):
     """Its tables are too small for groups of several rows, and for means of several at each party."""
     failed = []

@@ -37,6 +37,7 @@ BOTH = pytest.mark.parametrize("kind", [VotedWrapperSelector, FilterWrapperSelec
         FilterWrapperSelector(PanSVC(kernel="linear", max_rounds=8, tol=0.1, **EXACT), step=0.5, max_trials=2),
     ]
 )
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::UserWarning")  # of data with few rows, and checks that are skipped
 def test_selectors_pass_the_checks_of_scikit_learn(estimator, check):
     check(estimator)
