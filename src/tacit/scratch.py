@@ -219,6 +219,8 @@ def select_rows(X: Array, chosen: Array) -> Array:
     count = sum(int(some.sum()) for _, (some,) in side_by_side(chosen))
     if count == len(X):
         return X
+    if not is_on_disk(X):
+        return X[chosen]
     made, start = empty_like(X, (count, *X.shape[1:]), X.dtype), 0
     for _, (rows, use) in side_by_side(X, chosen, rows=ROWS):
         own = rows[use]

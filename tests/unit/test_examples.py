@@ -32,7 +32,7 @@ SAYS = {
         "of them at all three",
         "columns: 100 % of 169 answers are those of the pooled SVM",
         "cells: 100 % of 169 answers are those of the pooled SVM",
-        "31 of quota=200 are left",
+        "the quota leaves 31 of quota=200",
         "coordinator together with any one of clinic, laboratory, registry can work out all data",
     ],
     "04_rows_of_many.py": [

@@ -55,6 +55,17 @@ def test_the_model_is_that_of_the_dense_records(params):
 
 
 @pytest.mark.parametrize("params", [LINEAR, RBF], ids=["linear", "rbf"])
+@pytest.mark.filterwarnings("ignore:class rare has 3 records")
+def test_records_that_take_no_part_are_left_out_of_sparse_ones_too(params):
+    y = np.where(np.arange(len(Y)) < 3, "rare", Y)  # too few for a group anywhere
+    sparse, dense = (
+        tacit.PanSVC(**params, random_state=0).fit(tacit.simulate(cells, y, parties=4, seed=0))
+        for cells in (X, X.toarray())
+    )
+    assert np.allclose(sparse.decision_function(X), dense.decision_function(X.toarray()), rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("params", [LINEAR, RBF], ids=["linear", "rbf"])
 def test_what_is_sent_and_told_is_that_of_dense_records(params):
     assert sent(X, params) == sent(X.toarray(), params)
 
