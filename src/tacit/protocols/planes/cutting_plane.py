@@ -299,8 +299,8 @@ def cutting_plane(
         if not exact:
             s.atoms = run.local(Holder, spend, s.atoms, len(go.steps))
         losses = voice.add_up(bounds_along, tables, s.line, s.atoms, go)
-        moved = run.local(who, choose, s.pools, s.pace, losses, go, tol, max_rounds, holders)
-        step = voice.announce(Step, step_of, moved)
+        moved = run.local(who, move_pools, s.pools, s.pace, losses, go, tol, max_rounds, holders)
+        step = voice.announce(Step, choose, moved)
         cut = run.local(Holder, round_sets, tables, s.line, s.atoms, go.live, step)
         if not exact:  # single rows are split no further
             s.atoms = run.local(Holder, atoms_of, cut)
@@ -476,14 +476,14 @@ def direction(pools: tuple[Planes, ...], pace: Pace, exact: bool) -> Direction: 
     return Direction(np.array(live, dtype=np.int64), at, w, b, objective, bound, steps, share)
 
 
-def choose(
+def move_pools(
     pools: tuple[Planes, ...], pace: Pace, losses: F64, go: Direction, tol: float, max_rounds: int, holders: int
 ) -> Moved:
     """Return every pool as far along its line as is best; one that is through with its last price takes no more cut."""
     if len(go.share):
         after, pace, length, at = move_together(pools, pace, losses, tol)
-        lengths, places, slack = [length] * len(after), [at] * len(after), slacks(after, pace, holders)
-        live = after
+        live, lengths, places = after, [length] * len(after), [at] * len(after)
+        slack = slacks(after, pace, holders)
     else:
         ways = [move_along(pools[k], lost, tol, max_rounds) for k, lost in zip(go.live, losses, strict=True)]
         live, lengths = tuple(pool for pool, _ in ways), [float(STEPS[best]) for _, best in ways]
@@ -493,7 +493,7 @@ def choose(
     return Moved(after, pace, np.array(lengths), cut, np.array(places), np.array(slack))
 
 
-def step_of(moved: Moved) -> Step:
+def choose(moved: Moved) -> Step:
     """Return what everybody is told of the moves."""
     return Step(moved.length, moved.cut, moved.at, moved.slack)
 
