@@ -191,7 +191,7 @@ def _same_solver(tables: dict[float, np.ndarray], y: np.ndarray, fold: np.ndarra
 def _fit(F: np.ndarray, signs: np.ndarray, C: float) -> tuple[np.ndarray, float, int]:
     use, problem = signs != 0, np.zeros(1, dtype=np.int64)
     rows = Rows(F[use], signs[use, None].astype(np.int8), np.ones(int(use.sum())))
-    pool, margin, rounds = minimise(first_planes(class_sums(rows), (C,), exact=True)), origin(rows)[:, 0], 0
+    pool, margin, rounds = minimise(first_planes(class_sums(rows), (C,), exact=True)), origin(rows, 1)[:, 0], 0
     while not pool.done:
         rounds += 1
         ahead = margins(rows, problem, pool.minimum[None, :-1], pool.minimum[-1:])[:, 0]

@@ -32,6 +32,7 @@ def figures(quick: bool) -> Iterator[Figure | Step]:  # noqa: FBT001 - the one s
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         adult, rna = _adult(), _cod_rna()
+        _pan(adult.sample(1000), C=1.0, landmarks=20)  # what is imported once
         yield from _beside(adult, "Adult", at_least=100.0, sample=4000 if quick else None)
         yield from _beside(rna, "cod-rna", at_least=1.0, sample=6000 if quick else None)
         yield from _compare_tuned(adult, sample=4000 if quick else None)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tacit.choreo.progress import Phase
-from tacit.numeric.features.landmarks import ITERATIONS
+from tacit.numeric.features.landmarks import FIRST, ITERATIONS, MANY
 
 CLUSTERS, MAP, SOLVER, SELECTION = "k-means", "map", "solver", "selection"
 GRAM, PRODUCTS, REPLIES, SCORES = "gram matrix", "products of cells", "replies", "scores"
@@ -43,9 +43,12 @@ FLAT = 175.0  # a cell of a holder's own rows, in a round of a consensus without
 
 
 def cluster_work(rows: int, count: int, columns: int, groups: int) -> Phase:
-    """Return the work of `count` landmarks: two clusterings of the rows of each of so many groups."""
-    pairs = rows * count / groups
-    return Phase(CLUSTERS, holders=2 * ITERATIONS * EACH * (pairs + rows * columns) + LANDMARK * count)
+    """Return the work of `count` landmarks: two clusterings of the rows of each of so many groups.
+
+    Where rows are many, one of the two ends early.
+    """
+    pairs, iterations = rows * count / groups, ITERATIONS + (FIRST if rows > MANY * groups else ITERATIONS)
+    return Phase(CLUSTERS, holders=iterations * EACH * (pairs + rows * columns) + LANDMARK * count)
 
 
 def joint_work(rows: int, columns: int) -> Phase:

@@ -45,17 +45,18 @@ class Together(Run):
         self.cpu: defaultdict[str, float] = defaultdict(float)
         self._absent, self._keeper = absent, keep
         self._took: dict[str, float] = {}  # seconds of a step when it was done last, by its name
-        self._pool = ThreadPoolExecutor(max_workers=threads)
+        self._pool = ThreadPoolExecutor(max_workers=threads) if threads > 1 else None  # one core has no use for it
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._pool.shutdown()
+        if self._pool is not None:
+            self._pool.shutdown()
 
     def _each(self, place: str, work: Mapping[str, Callable[[], Any]]) -> dict[str, Any]:
         label = place.rpartition("/")[2].partition("#")[0]
-        if len(work) == 1 or self._took.get(label, QUICK) < QUICK:  # spare the threads
+        if self._pool is None or len(work) == 1 or self._took.get(label, QUICK) < QUICK:  # spare the threads
             return {party: self._time(label, party, do) for party, do in work.items()}
         futures = {party: self._pool.submit(self._time, label, party, do) for party, do in work.items()}
         return {party: future.result() for party, future in futures.items()}
@@ -70,7 +71,8 @@ class Together(Run):
             self.cpu[party] += self._took[label]
 
     def _keep(self, entries: Mapping[str, Any]) -> None:
-        list(self._pool.map(self._keeper, entries, entries.values()))
+        each = map if self._pool is None else self._pool.map
+        list(each(self._keeper, entries, entries.values()))
 
     def _exchange(
         self, place: str, outbox: Mapping[Pair, Frames], wanted: Sequence[Pair], missing: int | None

@@ -171,11 +171,22 @@ def test_of_two_starts_the_better_counts(wdbc):
     weight, spent = np.ones(len(wdbc)), {}
     for k in (20, 200):
         starts = seeds(wdbc, weight, k, np.random.default_rng(0)), spread_seeds(wdbc, k)
-        spent[k] = [objective(wdbc, landmarks.means(wdbc, lloyd(wdbc, weight, start))[0]) for start in starts]
+        spent[k] = [objective(wdbc, landmarks.means(wdbc, lloyd(wdbc, weight, wdbc[start])[1])[0]) for start in starts]
         found = objective(wdbc, landmarks.means(wdbc, k_means(wdbc, weight, k, 0))[0])
         assert found == pytest.approx(min(spent[k]), rel=1e-3)
     assert spent[20][0] < spent[20][1]
     assert spent[200][0] > spent[200][1]
+
+
+@pytest.mark.parametrize("k", [20, 80, 200])
+def test_of_many_records_the_start_that_is_better_early_goes_on_alone(wdbc, k, monkeypatch):
+    weight, taken = np.ones(len(wdbc)), []
+    both = objective(wdbc, landmarks.means(wdbc, k_means(wdbc, weight, k, 0))[0])
+    monkeypatch.setattr(landmarks, "MANY", 100)
+    monkeypatch.setattr(landmarks, "nearest", lambda *args, real=landmarks.nearest: taken.append(1) or real(*args))
+    found = objective(wdbc, landmarks.means(wdbc, k_means(wdbc, weight, k, 0))[0])
+    assert found == pytest.approx(both, rel=2e-2)
+    assert len(taken) <= 2 * (1 + landmarks.FIRST) + landmarks.ITERATIONS - landmarks.FIRST
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 6), st.integers(1, 8), st.integers(1, 12), st.integers(1, 12))

@@ -6,11 +6,13 @@ import threading
 import numpy as np
 import pytest
 
+import tacit
 from tacit.arrays import F64
 from tacit.choreo import Coordinator, Everyone, Fact, Holder, Message, Roster
 from tacit.crypto.pads.entropy import RootEntropy
 from tacit.federation.part import part_of
 from tacit.protocols.template import column_means
+from tacit.runtimes import together as module
 from tacit.runtimes.apart import in_threads
 from tacit.runtimes.together import Together
 
@@ -35,6 +37,26 @@ def test_local_steps_of_several_parties_run_at_the_same_time():
     with together(Roster({Holder: ("ann", "ben")})) as run:
         run.local(Holder, lambda: meet.wait(timeout=10))
     assert not meet.broken
+
+
+def test_one_core_runs_all_steps_in_the_thread_that_asks(roster, monkeypatch):
+    monkeypatch.setattr(module, "count_cores", lambda: 1)
+    with together(roster) as run:
+        found = run.local(Everyone, threading.get_ident)
+        run.keep(found)
+    assert set(found._entries.values()) == {threading.get_ident()}
+
+
+def test_a_model_has_the_same_bits_with_any_number_of_threads(monkeypatch):
+    X = np.random.default_rng(0).normal(size=(900, 6))
+    y = (np.abs(X[:, 0]) + X[:, 1] > 1).astype(int)
+    monkeypatch.setattr(module, "QUICK", 0.0)  # every step goes to the threads that there are
+    found = set()
+    for cores in (1, 2, 5):
+        monkeypatch.setattr(module, "count_cores", lambda cores=cores: cores)
+        model = tacit.PanSVC(landmarks=12, random_state=0).fit(tacit.Federation.simulate(X, y, parties=4, seed=0))
+        found.add((model.model_.w.tobytes(), model.model_.b.tobytes(), model.model_.map.centres.tobytes()))
+    assert len(found) == 1
 
 
 def test_the_error_of_a_step_comes_out_as_it_is(roster):

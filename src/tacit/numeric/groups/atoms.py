@@ -22,7 +22,7 @@ Source: ours. The upper bound is Cauchy-Schwarz: 2 max(0, h) = h + |h|.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from functools import reduce
 
 import numpy as np
@@ -283,15 +283,18 @@ def split_by_place(group: I64, X: F64, least: int, pieces: int) -> I64:
 
 def _halve(cells: F64, rows: I64) -> tuple[tuple[I64, F64], tuple[I64, F64]]:
     """Return rows and their cells in two halves."""
-    order = np.argsort(cells @ _widest(lambda: [cells], len(cells)), kind="stable")
+    mean = cells.sum(axis=0) / len(cells)
+    centred = [_centre(cells, mean)]  # once, where every step would centre them anew
+    order = np.argsort(cells @ _widest(lambda: centred, len(mean)), kind="stable")
     low, high = order[: len(rows) // 2], order[len(rows) // 2 :]
     return (rows[low], cells[low]), (rows[high], cells[high])
 
 
 def _halve_blocks(X: F64, rows: I64) -> tuple[tuple[I64, None], tuple[I64, None]]:
     """Return rows that are too many for memory in two halves, each in their old order."""
-    direction, value = _widest(lambda: gather_blocks(X, rows), len(rows)), empty_like(rows, rows.shape, np.float64)
-    start = 0
+    mean = _total(cells.sum(axis=0) for cells in gather_blocks(X, rows)) / len(rows)
+    direction = _widest(lambda: (_centre(cells, mean) for cells in gather_blocks(X, rows)), len(mean))
+    value, start = empty_like(rows, rows.shape, np.float64), 0
     for cells in gather_blocks(X, rows):
         value[start : start + len(cells)] = cells @ direction
         start += len(cells)
@@ -300,20 +303,19 @@ def _halve_blocks(X: F64, rows: I64) -> tuple[tuple[I64, None], tuple[I64, None]
     return (low, None), (high, None)
 
 
-def _widest(blocks: Callable[[], Iterable[F64]], count: int) -> F64:
-    """Return the direction in which so many rows differ most, by a few steps of the power method.
+def _centre(cells: F64, mean: F64) -> F64:
+    """Return cells less the means of their columns; of few columns those of sparse rows too are all written down."""
+    return (cells.toarray() if len(mean) <= NARROW and is_sparse(cells) else cells) - mean
 
-    It starts at the column that differs most. Rows come in blocks, as often as they are asked for.
+
+def _widest(centred: Callable[[], Iterable[F64]], width: int) -> F64:
+    """Return the direction in which rows differ most, by a few steps of the power method.
+
+    It starts at the column that differs most. Rows come in blocks less their mean, as often as they are asked for.
     """
-    mean = _total(X.sum(axis=0) for X in blocks()) / count
-
-    def centred() -> Iterator[F64]:
-        narrow = len(mean) <= NARROW
-        return ((X.toarray() if narrow and is_sparse(X) else X) - mean for X in blocks())
-
-    direction = np.zeros(len(mean))
+    direction = np.zeros(width)
     direction[np.argmax(_total(each(off, np.square).sum(axis=0) for off in centred()))] = 1.0
-    scatter = _total(off.T @ off for off in centred()) if len(mean) <= NARROW else None
+    scatter = _total(off.T @ off for off in centred()) if width <= NARROW else None
     for _ in range(STEPS):
         direction = _total(off.T @ (off @ direction) for off in centred()) if scatter is None else scatter @ direction
         direction /= max(float(np.linalg.norm(direction)), np.finfo(np.float64).tiny)

@@ -117,7 +117,8 @@ def _list_rows(own: I64, h: F64, few: I64, listed: I8) -> I64:
             continue
         rows = np.concatenate([rows, at.start + new])
         group, key = np.concatenate([kept[0], group[new]]), np.concatenate([kept[1], key[new]])  # noqa: PLW2901
-        order = np.lexsort((listed[group] * rows, -key, group))
+        order = np.lexsort((listed[group] * rows, -key))
+        order = order[np.argsort(group[order].astype(np.min_scalar_type(len(few))), kind="stable")]  # short: by digits
         rank = rank_within(group[order])
         stay = rank < few[group[order]]
         full = order[stay & (rank == few[group[order]] - 1)]
