@@ -25,7 +25,7 @@ import numpy as np
 from tacit.arrays import F64
 from tacit.attacks.coordinator import Steps, play
 from tacit.protocols.planes import cutting_plane
-from tacit.protocols.planes.cutting_plane import Direction, Moved, Optima, Step
+from tacit.protocols.planes.cutting_plane import Direction, Optima, Step
 from tacit.protocols.planes.rows import Rows
 
 SHARP = 2e5  # S times the radius: larger, and the sums of squares do not fit into fixed point
@@ -53,8 +53,7 @@ class Chooser:
 
     def steps(self) -> Steps:
         """Return the coordinator's own steps: `direction` and `choose` deviate, `advance` remembers."""
-        own = (self.direction, self.move_pools, self.choose, self.advance, self.optima)
-        return {step.__name__: step for step in own}
+        return {"direction": self.direction, "choose": self.choose, "advance": self.advance, "optima": self.optima}
 
     def direction(self, pools: Any, pace: Any, exact: bool) -> Direction:  # noqa: FBT001 - as the step it replaces
         """Return the model that cuts the rows by (1) at the next place."""
@@ -100,22 +99,17 @@ class Chooser:
         some = np.flatnonzero(between > 0)
         return (0, 0) if not len(some) else (int(some[np.argmin(between[some])]), int(between[some].min()))
 
-    def move_pools(self, pools: Any, pace: Any, losses: F64, go: Direction, *rest: Any) -> Moved:
-        """Return pools that stay at the origin."""
-        del losses, rest
-        n = len(go.live)
-        return Moved(pools, pace, np.zeros(n), np.ones(n, dtype=np.int64), np.ones(n), np.zeros(n))
-
-    def choose(self, moved: Moved) -> Step:
+    def choose(self, pools: Any, pace: Any, losses: F64, go: Direction, *rest: Any) -> Step:
         """Return a step that stays at the origin and cuts at the published model, as closely as can be."""
-        n = len(moved.cut)
+        del pools, pace, losses, rest
+        n = len(go.live)
         return Step(np.zeros(n), np.ones(n, dtype=np.int64), np.ones(n), np.zeros(n))
 
-    def advance(self, moved: Moved, sums: F64, *rest: Any) -> Any:
+    def advance(self, pools: Any, pace: Any, losses: F64, sums: F64, *rest: Any) -> Any:
         """Remember the sum of (1)."""
-        del rest
+        del losses, rest
         self.sums.append(sums)
-        return moved.pools
+        return pools, pace
 
     def optima(self, pools: Any, rounds: int) -> Optima:
         """Return some model, to end with."""

@@ -100,11 +100,11 @@ class Listener:
         self.sums += [*sums.reshape(-1, widths[0] + 2)[:2]]
         return honest.first_pools(sums, prices, widths, *rest)
 
-    def advance(self, moved: Any, sums: F64, *rest: Any) -> Any:
+    def advance(self, pools: Any, pace: Any, losses: F64, sums: F64, *rest: Any) -> Any:
         """Remember the sum of a cut, if there is one."""
         if len(sums):
-            self.sums.append(sums[: moved.pools[0].a.shape[1] + 2])
-        return honest.advance(moved, sums, *rest)
+            self.sums.append(sums[: pools[0].a.shape[1] + 2])
+        return honest.advance(pools, pace, losses, sums, *rest)
 
 
 def opened_sums(rows: Mapping[str, Rows], **params: Any) -> F64:

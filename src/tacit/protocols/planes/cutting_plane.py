@@ -191,17 +191,6 @@ class Cut(State):
     lines: tuple[F64, ...] = ()
 
 
-class Moved(State):
-    """Every pool where its line was best, the pace, and what a `Step` tells of both."""
-
-    pools: tuple[Planes, ...]
-    pace: Pace
-    length: F64
-    cut: I64
-    at: F64
-    slack: F64
-
-
 @dataclass(frozen=True)
 class Paths:
     """The models of every pool, table by table, with a row for each price."""
@@ -299,14 +288,14 @@ def cutting_plane(
         if not exact:
             s.atoms = run.local(Holder, spend, s.atoms, len(go.steps))
         losses = voice.add_up(bounds_along, tables, s.line, s.atoms, go)
-        moved = run.local(who, move_pools, s.pools, s.pace, losses, go, tol, max_rounds, holders)
-        step = voice.announce(Step, choose, moved)
+        step = voice.announce(Step, choose, s.pools, s.pace, losses, go, tol, max_rounds, holders)
         cut = run.local(Holder, round_sets, tables, s.line, s.atoms, go.live, step)
         if not exact:  # single rows are split no further
             s.atoms = run.local(Holder, atoms_of, cut)
             keep(run, s.atoms)
         sums = voice.add_up(cut_sums, tables, cut, go.live, step)
-        s.pools, s.pace = run.local(who, advance, moved, sums, go, step, each), run.local(who, pace_of, moved)
+        after = run.local(who, advance, s.pools, s.pace, losses, sums, go, step, each, tol, max_rounds)
+        s.pools, s.pace = run.local(who, pools_of, after), run.local(who, pace_of, after)
         s.line = run.local(Holder, move, s.line, go.live, step)
         s.rounds = s.rounds + 1
     found = voice.announce(Optima, optima, s.pools, s.rounds)
@@ -476,47 +465,53 @@ def direction(pools: tuple[Planes, ...], pace: Pace, exact: bool) -> Direction: 
     return Direction(np.array(live, dtype=np.int64), at, w, b, objective, bound, steps, share)
 
 
-def move_pools(
+def choose(
     pools: tuple[Planes, ...], pace: Pace, losses: F64, go: Direction, tol: float, max_rounds: int, holders: int
-) -> Moved:
-    """Return every pool as far along its line as is best; one that is through with its last price takes no more cut."""
+) -> Step:
+    """Return how far every pool moves; one that is through with its last price takes no more cut."""
     if len(go.share):
         after, pace, length, at = move_together(pools, pace, losses, tol)
-        live, lengths, places = after, [length] * len(after), [at] * len(after)
-        slack = slacks(after, pace, holders)
+        lengths, places, slack = [length] * len(after), [at] * len(after), slacks(after, pace, holders)
     else:
         ways = [move_along(pools[k], lost, tol, max_rounds) for k, lost in zip(go.live, losses, strict=True)]
-        live, lengths = tuple(pool for pool, _ in ways), [float(STEPS[best]) for _, best in ways]
+        after, lengths = tuple(pool for pool, _ in ways), [float(STEPS[best]) for _, best in ways]
         places, slack = [cut_step(best) for _, best in ways], [0.0] * len(ways)
-        after = _put_back(pools, go.live, live)
-    cut = np.array([int(not pool.done) for pool in live], dtype=np.int64)
-    return Moved(after, pace, np.array(lengths), cut, np.array(places), np.array(slack))
+    cut = np.array([int(not pool.done) for pool in after], dtype=np.int64)
+    return Step(np.array(lengths), cut, np.array(places), np.array(slack))
 
 
-def choose(moved: Moved) -> Step:
-    """Return what everybody is told of the moves."""
-    return Step(moved.length, moved.cut, moved.at, moved.slack)
-
-
-def advance(moved: Moved, sums: F64, go: Direction, step: Step, widths: tuple[int, ...]) -> tuple[Planes, ...]:
+def advance(
+    pools: tuple[Planes, ...],
+    pace: Pace,
+    losses: F64,
+    sums: F64,
+    go: Direction,
+    step: Step,
+    widths: tuple[int, ...],
+    tol: float,
+    max_rounds: int,
+) -> tuple[tuple[Planes, ...], Pace]:
     """Return every pool where it moved to, with its cut and its next minimum."""
-    cutting = go.live[step.cut == 1]
-    cuts = _parts(sums, cutting, [width + 2 for width in widths])
-    found = [minimise(add_cut(moved.pools[k], cut)) for k, cut in zip(cutting, cuts, strict=True)]
-    return _put_back(moved.pools, cutting, found)
+    after, cutting = list(pools), go.live[step.cut == 1]
+    if len(go.share):
+        moves, pace, _, _ = move_together(pools, pace, losses, tol)
+        after = list(moves)
+    else:
+        for k, lost in zip(go.live, losses, strict=True):
+            after[k] = move_along(pools[k], lost, tol, max_rounds)[0]
+    for k, cut in zip(cutting, _parts(sums, cutting, [width + 2 for width in widths]), strict=True):
+        after[k] = minimise(add_cut(after[k], cut))
+    return tuple(after), pace
 
 
-def _put_back(pools: tuple[Planes, ...], at: I64, new: Sequence[Planes]) -> tuple[Planes, ...]:
-    """Return the pools with some of them replaced."""
-    found = list(pools)
-    for k, pool in zip(at, new, strict=True):
-        found[k] = pool
-    return tuple(found)
+def pools_of(after: tuple[tuple[Planes, ...], Pace]) -> tuple[Planes, ...]:
+    """Return the pools after a round."""
+    return after[0]
 
 
-def pace_of(moved: Moved) -> Pace:
+def pace_of(after: tuple[tuple[Planes, ...], Pace]) -> Pace:
     """Return the pace after a round."""
-    return moved.pace
+    return after[1]
 
 
 def optima(pools: tuple[Planes, ...], rounds: int) -> Optima:
