@@ -74,10 +74,10 @@ class Store:
     def close(self) -> None:
         """Let go of the file; closing twice does nothing."""
         with self._lock, self._syncing, self._explained:
-            if self._log is not None:  # first, since SQLite removes its log, and Windows no file that is open
+            self._db.close()
+            if self._log is not None:
                 os.close(self._log)
                 self._log = None
-            self._db.close()
 
     @property
     def written(self) -> int:
@@ -249,8 +249,11 @@ def _lengthen(log: int) -> None:
     size = os.fstat(log).st_size
     zeros, written = bytes(max(LOG_BYTES - size, 0)), 0
     with suppress(OSError):
-        os.lseek(log, size, os.SEEK_SET)
-        written = os.write(log, zeros)
+        if hasattr(os, "pwrite"):
+            written = os.pwrite(log, zeros, size)
+        else:  # Windows
+            os.lseek(log, size, os.SEEK_SET)
+            written = os.write(log, zeros)
     if written < len(zeros):  # a disk that is nearly full has better use for its room
         os.ftruncate(log, size)
 
