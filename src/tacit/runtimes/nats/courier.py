@@ -230,6 +230,8 @@ class NatsCourier:
 
     def _take(self, letters: Sequence[Msg]) -> None:
         """Open letters; one of a party of the run that cannot be opened ends the run."""
+        if self._over:  # the next attempt has the same letters to read: these come again, to it
+            return
         arrivals = []
         for letter in letters:
             try:
