@@ -172,13 +172,6 @@ def lose_after_a_sum(rows: Rows, job: Any, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(horizontal, "count_nodes", real)
 
 
-TAKEN_UP_TOO_SOON = pytest.mark.xfail(
-    strict=False,
-    reason="a run that is taken up at once when a site is back may end by the stop of the attempt before",
-)
-
-
-@TAKEN_UP_TOO_SOON
 @pytest.mark.slow
 def test_the_run_waits_for_a_site_whose_sums_were_opened_and_ends_with_it_when_it_is_back(rows, monkeypatch):
     job = rows.new()
@@ -218,7 +211,6 @@ def test_a_coordinator_that_says_of_a_site_that_it_is_away_once_it_has_its_sums_
     assert not folder.journal_of(lie.cast(job)).exists()  # no key and no mask was ever made for it
 
 
-@TAKEN_UP_TOO_SOON
 @pytest.mark.slow
 def test_an_earlier_job_on_the_same_records_with_the_site_counts_too(rows):
     first, job = rows.new(), rows.new()

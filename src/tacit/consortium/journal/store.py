@@ -249,11 +249,8 @@ def _lengthen(log: int) -> None:
     size = os.fstat(log).st_size
     zeros, written = bytes(max(LOG_BYTES - size, 0)), 0
     with suppress(OSError):
-        if hasattr(os, "pwrite"):
-            written = os.pwrite(log, zeros, size)
-        else:  # Windows
-            os.lseek(log, size, os.SEEK_SET)
-            written = os.write(log, zeros)
+        os.lseek(log, size, os.SEEK_SET)
+        written = os.write(log, zeros)
     if written < len(zeros):  # a disk that is nearly full has better use for its room
         os.ftruncate(log, size)
 

@@ -28,7 +28,7 @@ from tacit.runtimes.nats.framing import CHUNK, Head, decode_as, frame, unframe
 from tacit.runtimes.nats.intake import Arrival, Intake
 from tacit.runtimes.nats.network import Broker, InterruptedRunError, open_stream, stream_of
 from tacit.runtimes.nats.posting import RETRY, Letter, Post
-from tacit.runtimes.nats.pulling import Inbox
+from tacit.runtimes.nats.pulling import Inbox, give_back
 
 if TYPE_CHECKING:
     from nats.aio.msg import Msg
@@ -85,6 +85,8 @@ class NatsCourier:
         self._moved = dict(self._heard)  # when something new of a party arrived
         self._tasks: set[Future[Any]] = set()
         self._over = False
+        self._inbox: Inbox | None = None
+        self._reader: asyncio.Task[Any] | None = None
         self._again: dict[tuple[str, str], None] = {}  # what was asked for once more
         self._wake = asyncio.Event()
         self._resting = False  # whether the pump waits, and has sent all that it drew
@@ -106,10 +108,10 @@ class NatsCourier:
         self._over = True  # asyncio may lose a cancellation, and two readers would take each other's letters
         for task in tuple(self._tasks):
             task.cancel()
-        with contextlib.suppress(InterruptedRunError):
-            self._broker.call(asyncio.sleep(0.01))  # until they are
-            self._broker.call(self._post.close())
         self._workers.shutdown()
+        with contextlib.suppress(InterruptedRunError):
+            self._broker.call(self._hand_back())
+            self._broker.call(self._post.close())
 
     def _begin(self, work: Coroutine[Any, Any, None]) -> Future[None]:
         task = self._broker.begin(work)
@@ -213,25 +215,38 @@ class NatsCourier:
     # The network thread
 
     async def _consume(self) -> None:
+        self._reader = asyncio.current_task()
         while not self._over:
-            inbox = Inbox(self._broker.client, stream_of(self._run), self._tokens[self._me])
+            self._inbox = Inbox(self._broker.client, stream_of(self._run), self._tokens[self._me])
             try:
                 if self._admin:
                     await open_stream(self._broker, self._run, self._tokens)  # again if the broker was wiped
-                await inbox.open()
+                await self._inbox.open()
                 while not self._over:
-                    self._take(await inbox.fetch())
+                    self._take(await self._inbox.fetch())
             except asyncio.CancelledError:
                 raise
             except Exception:  # noqa: BLE001 - whatever the network does, go on trying
+                await self._inbox.close()  # else its last request would take letters that nobody reads
                 await asyncio.sleep(RETRY)
-            finally:
-                await inbox.close()  # else its last request would take letters that nobody reads
+
+    async def _hand_back(self) -> None:
+        """Read no more, and give back what was read and is not on the disk: the next attempt needs it.
+
+        The broker hands out no more than `PENDING` letters that are not acknowledged, and would keep the next attempt
+        waiting for as long as it waits for the acknowledgements of this one.
+        """
+        if self._reader is not None:
+            await asyncio.wait({self._reader}, timeout=POSTING)
+        if self._inbox is not None:
+            await self._inbox.close()
+        await self._acknowledge_synced()
+        await give_back(arrival.letter for arrival in self._intake.take())
+        while self._unacknowledged:
+            await give_back(self._unacknowledged.popleft()[1])
 
     def _take(self, letters: Sequence[Msg]) -> None:
         """Open letters; one of a party of the run that cannot be opened ends the run."""
-        if self._over:  # the next attempt has the same letters to read: these come again, to it
-            return
         arrivals = []
         for letter in letters:
             try:

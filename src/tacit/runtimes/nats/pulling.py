@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import json
 import time
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from tacit.errors import PeerError
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from nats.aio.subscription import Subscription
 
 BATCH = PENDING  # letters that one request asks for: as many as may be unacknowledged
-LOST = 0.5  # seconds more than it stands after which a request is made again
+LOST = 0.5  # seconds that an answer of the broker may take: after that a request is made again
 NOTHING_YET = frozenset({"404", "408"})
 
 
@@ -34,16 +35,21 @@ class Inbox:
         self._trouble: str | None = None
         self._news: asyncio.Future[None] | None = None
         self._listening: Subscription | None = None
+        self._draining: asyncio.Future[None] | None = None
 
     async def open(self) -> None:
         """Listen for letters."""
         self._listening = await self._client.subscribe(f"{self._replies}.*", cb=self._take)
 
     async def close(self) -> None:
-        """Listen no longer."""
+        """Listen no longer, and let the broker hand out at once what nobody fetched: it would wait for long else."""
         if self._listening is not None:
-            with contextlib.suppress(Exception):  # the connection may be gone, and all of it with it
-                await self._listening.unsubscribe()
+            if self._draining is None:
+                self._draining = asyncio.ensure_future(_drain(self._listening))
+            # never cancelled: nats-py loses its connection over a pong that nobody waits for any more
+            await asyncio.wait({self._draining}, timeout=LOST)
+        letters, self._letters = self._letters, []
+        await give_back(letters)
 
     async def fetch(self) -> list[Msg]:
         """Return the letters that came, or none after a while; raise if the consumer is gone."""
@@ -85,3 +91,16 @@ class Inbox:
     def _wake(self) -> None:
         if self._news is not None and not self._news.done():
             self._news.set_result(None)
+
+
+async def _drain(listening: Subscription) -> None:
+    """Take what is on its way, and no more."""
+    with contextlib.suppress(Exception):  # the connection may be gone, and all of it with it
+        await listening.drain()
+
+
+async def give_back(letters: Iterable[Msg]) -> None:
+    """Let the broker hand out letters once more, at once."""
+    for letter in letters:
+        with contextlib.suppress(Exception):  # it does so by itself after a while
+            await letter.nak()
