@@ -15,7 +15,9 @@ from tacit.arrays import F64
 from tacit.choreo import Coordinator, Fact, Holder, Message, Roster
 from tacit.consortium.journal.store import Store
 from tacit.errors import LocalError
+from tacit.runtimes.nats import courier
 from tacit.runtimes.nats.durable import Limits
+from tacit.runtimes.nats.network import PENDING
 
 ROSTER = Roster({Holder: ("p1", "p2"), Coordinator: (COORDINATOR,)})
 
@@ -39,6 +41,19 @@ def greet(run):
 
 def send_up(run):
     return run.send(Value, Holder >> Coordinator, run.local(Holder, lambda: Value(np.ones(2))))
+
+
+def letters_for(name, meeting):
+    """What the broker holds for a party."""
+    admin = meeting.relay.brokers[COORDINATOR]
+    consumer = meeting.relay.tokens[name]
+    return admin.call(admin.client.jetstream().consumer_info(f"R{meeting.run}", consumer))
+
+
+def wait_until(true, seconds):
+    end = time.monotonic() + seconds
+    while not true() and time.monotonic() < end:
+        time.sleep(0.02)
 
 
 def test_what_a_disk_did_not_take_does_not_leave_and_the_run_says_why(relay, monkeypatch):
@@ -76,9 +91,7 @@ def test_a_letter_is_acknowledged_when_it_is_on_the_disk_and_the_run_does_not_wa
     meeting = Meeting(relay, ROSTER)
 
     def count_unacknowledged():
-        admin = relay.brokers[COORDINATOR]
-        asking = admin.client.jetstream().consumer_info(f"R{meeting.run}", relay.tokens[COORDINATOR])
-        return admin.call(asking).num_ack_pending
+        return letters_for(COORDINATOR, meeting).num_ack_pending
 
     def part(me, run):
         greet(run)
@@ -89,9 +102,7 @@ def test_a_letter_is_acknowledged_when_it_is_on_the_disk_and_the_run_does_not_wa
         send_up(run)
         held = count_unacknowledged()
         gate.set()
-        until = time.monotonic() + 60
-        while count_unacknowledged() and time.monotonic() < until:
-            time.sleep(0.02)
+        wait_until(lambda: not count_unacknowledged(), 60)
         return held, count_unacknowledged()
 
     played = meeting.play(part)
@@ -100,3 +111,20 @@ def test_a_letter_is_acknowledged_when_it_is_on_the_disk_and_the_run_does_not_wa
     held, after = played[COORDINATOR]
     assert held >= 2
     assert after == 0
+
+
+def test_what_a_courier_took_and_did_not_keep_is_there_for_the_next_one_at_once(relay, monkeypatch):
+    """The broker hands out no more than `PENDING` letters, and waits ten seconds before it hands one out again."""
+    meeting = Meeting(relay, ROSTER)
+    with meeting.seat(COORDINATOR), meeting.seat("p1") as (_, sender, _):
+        with monkeypatch.context() as patch, meeting.seat("p2"):
+            patch.setattr(courier, "LINGER", 60.0)  # it comes to acknowledge nothing
+            for _ in range(2 * PENDING):
+                sender.want("/nowhere", "p2")
+            wait_until(lambda: letters_for("p2", meeting).num_ack_pending == PENDING, 30)
+        left = letters_for("p2", meeting)
+        assert left.num_pending > PENDING // 2  # so that the next one has to be handed some of them again
+        with meeting.seat("p2"):
+            wait_until(lambda: letters_for("p2", meeting).num_pending == 0, 5)
+            assert letters_for("p2", meeting).num_pending == 0
+    meeting.close()
