@@ -6,13 +6,14 @@ import errno
 import os
 import threading
 import time
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
 
 from organisations.relay import COORDINATOR, Meeting, Relay
 from tacit.arrays import F64
-from tacit.choreo import Coordinator, Fact, Holder, Message, Roster
+from tacit.choreo import Coordinator, Fact, Holder, Message, Roster, encode
 from tacit.consortium.journal.store import Store
 from tacit.errors import LocalError
 from tacit.runtimes.nats import courier
@@ -127,4 +128,36 @@ def test_what_a_courier_took_and_did_not_keep_is_there_for_the_next_one_at_once(
         with meeting.seat("p2"):
             wait_until(lambda: letters_for("p2", meeting).num_pending == 0, 5)
             assert letters_for("p2", meeting).num_pending == 0
+    meeting.close()
+
+
+@contextmanager
+def standstill(broker):
+    """A network thread that gets to nothing meanwhile."""
+    gate = threading.Event()
+
+    async def stand():
+        gate.wait(60)
+
+    broker.begin(stand())
+    try:
+        yield
+    finally:
+        gate.set()
+
+
+def test_all_leaves_that_is_committed_before_the_network_thread_gets_to_any_of_it(relay):
+    meeting, places = Meeting(relay, ROSTER), ("/first", "/second", "/third")
+    with (
+        meeting.seat(COORDINATOR),
+        meeting.seat("p2") as (_, receiver, _),
+        meeting.seat("p1") as (_, sender, journal),
+    ):
+        wait_until(lambda: sender._resting, 30)
+        with standstill(relay.brokers["p1"]):
+            for place in places:
+                journal.commit_outgoing(place, "p2", sender.seal(place, "p2", encode(place)))
+                sender.publish()
+        wait_until(lambda: all(receiver._mailbox.incoming(place, "p1") for place in places), 5)
+        assert [place for place in places if receiver._mailbox.incoming(place, "p1")] == list(places)
     meeting.close()

@@ -170,6 +170,10 @@ class Rehearsal:
     steps: Callable[[Planned], Mapping[str, Cost]] | None = None
 
 
+def _say_nothing(records: int, holders: int, params: Params) -> None:
+    """Warn of nothing: the protocol takes any number of records."""
+
+
 @dataclass(frozen=True)
 class Declaration:
     """A protocol with all that jobs, policies and people need to know of it beside its text.
@@ -185,7 +189,8 @@ class Declaration:
     parameters: its own, beside those that protocols share. asks: whether it asks a model about new records, where that
     does not follow from what a job brings. streams: the values that parameters must have so that records may lie on
     disk, of which it then reads blocks; None if it needs all of them in memory. sparse: the values that parameters
-    must have so that records may be sparse rows; None if it needs all cells.
+    must have so that records may be sparse rows; None if it needs all cells. warns: what people should know before it
+    runs on so many records between so many holders with these parameters, in one line; None if there is nothing.
     """
 
     play: Callable[..., Any]
@@ -205,6 +210,7 @@ class Declaration:
     asks: bool = False
     streams: Params | None = None
     sparse: Params | None = None
+    warns: Callable[[int, int, Params], str | None] = _say_nothing
 
     def __post_init__(self) -> None:
         unknown = [name for name in self.brings if name not in inspect.signature(self.play).parameters]

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from tacit.arrays import I64
 from tacit.errors import LocalError
+from tacit.federation.ability import SPARSE, STREAMED, check_able
 from tacit.federation.abreast import map_parts
 from tacit.federation.checks import check_choice
 from tacit.federation.memory import Memory
@@ -172,9 +173,9 @@ class Here(Backend):
     def run(self, federation: Federation, request: Request) -> Outcome:
         """Play the protocol with every party's own records, and what earlier runs opened of them."""
         if federation.streamed:
-            check_streamed(request)
+            check_able(request, STREAMED)
         if federation.sparse:
-            check_sparse(request)
+            check_able(request, SPARSE)
         if kind_of(request.name) != "answers":
             self.memory.admit(federation.parts, by_class=federation.partition == "horizontal")
         held: Inputs = {n: (each.role, self._entries(federation, n, each)) for n, each in request.inputs.items()}
@@ -233,45 +234,6 @@ class Here(Backend):
             return federation.parts
         begun = map_parts(self.memory.begin, federation.parts)
         return {p: replace(part, past=begun[p]) for p, part in federation.parts.items()}
-
-
-def check_streamed(request: Request) -> None:
-    """Refuse a request that needs all records in memory, where they lie on disk."""
-    if not any(isinstance(brought, Records) for brought in request.inputs.values()):
-        return
-    known = PROTOCOLS.get(request.name)
-    if known is None or known.streams is None:
-        able = ", ".join(name for name, each in PROTOCOLS.items() if each.streams is not None)
-        raise LocalError(
-            f"{request.name} needs all records in memory, and these were read with stream=True: leave that out, or use"
-            f" what reads blocks of them ({able})"
-        )
-    for name, value in known.streams.items():
-        if request.params.get(name, value) != value:
-            raise LocalError(
-                f"{request.name} needs all records in memory with {name}={request.params[name]!r}, and these were read"
-                f" with stream=True: set {name}={value!r}, or leave stream=True out"
-            )
-
-
-def check_sparse(request: Request) -> None:
-    """Refuse a request that needs all cells of records, where only those that are not 0 are kept."""
-    if not any(isinstance(brought, Records) for brought in request.inputs.values()):
-        return
-    known = PROTOCOLS.get(request.name)
-    if known is None or known.sparse is None:
-        able = ", ".join(name for name, each in PROTOCOLS.items() if each.sparse is not None)
-        raise LocalError(
-            f"Sparse data was passed, and {request.name} needs all cells of records: give X.toarray(), read files"
-            f" with sparse=False, or use what takes sparse records ({able})"
-        )
-    for name, value in known.sparse.items():
-        if request.params.get(name, value) != value:
-            raise LocalError(
-                f"Sparse data was passed, and {request.name} needs all cells of records with"
-                f" {name}={request.params[name]!r}: set {name}={value!r}, give X.toarray(), or read files"
-                " with sparse=False"
-            )
 
 
 class Described(Backend):

@@ -11,20 +11,12 @@ from tacit.errors import LocalError
 from tacit.federation import Federation
 from tacit.federation.exposure import describe_dealing
 from tacit.models.blind import BlindModel, StoredBlind
-from tacit.numeric.shares.dual_plan import RBF, choose_rounds, describe_linear, plan_dual
-from tacit.numeric.shares.losses import HINGE, INSENSITIVE, Loss
 from tacit.numeric.svm.problems import OVR, count_problems
-from tacit.protocols.blind.kernels import LINEAR, RADIAL
-from tacit.protocols.blind.numbers import half_of
+from tacit.protocols.blind.size import describe_size
 from tacit.registry import Outcome
 from tacit.report.outcome import report_on
 from tacit.request import Records, Request
 
-MANY = 3000  # records, above which a training in shares takes many minutes
-SECONDS = 7e-11  # of one core, for a square of words at one party, over the cube of its rows
-APPLIED = 4e-10  # likewise, for a product of a matrix with a vector, over the square of its rows
-MATRICES = 12  # of words, that a party holds at once
-INSTEAD = {False: "PanSVC", True: "SecureELMRegressor"}  # what trains on many rows; whether targets are numbers
 SPARK = "spark"
 VIEWS = COORDINATOR, BLIND = "coordinator", "blind"
 PROTECTION = "shares: while the coordinator, which deals the random numbers, works together with nobody"
@@ -62,27 +54,12 @@ def check_runtime(federation: Federation) -> None:
 def ask_training(estimator: Any, federation: Federation) -> Request:
     """Return the request of a training."""
     check_runtime(federation)
-    loss = INSENSITIVE if hasattr(estimator, "epsilon") else HINGE
-    price = estimator.C / half_of(getattr(estimator, "target_range", None))
+    asked = Request("gram_blind", {"data": Records()}, estimator._arguments("gram_blind"))  # noqa: SLF001 - as below
     if federation.holds_records:
-        warn_of_size(federation.n_rows, len(federation.parts), price, estimator.kernel, loss)
-    return Request("gram_blind", {"data": Records()}, estimator._arguments("gram_blind"))  # noqa: SLF001 - as below
-
-
-def warn_of_size(records: int, holders: int, C: float, kernel: str = RADIAL, loss: Loss = HINGE) -> None:
-    """Warn of a training that takes long, and say how long; with the linear kernel no matrix of records is squared."""
-    if records <= MANY:
-        return
-    squares = 0 if kernel == LINEAR else plan_dual(records, 1, C, loss=loss).squares.levels
-    rounds = choose_rounds(records, C, describe_linear(records, 1.0) if kernel == LINEAR else RBF)
-    seconds = squares * (holders + 1) * SECONDS * records**3 + rounds * (2 * holders + 1) * APPLIED * records**2
-    warnings.warn(
-        f"{records} records in shares take about {max(1, round(seconds / 60))} CPU minutes and"
-        f" {MATRICES * 8 * records**2 / 1e9:.1f} GB at every party: train on a sample of {MANY}, or by rows use"
-        f" {INSTEAD[loss.numbers]}",
-        UserWarning,
-        stacklevel=5,
-    )
+        told = describe_size(federation.n_rows, len(federation.parts), asked.params)
+        if told is not None:
+            warnings.warn(told, UserWarning, stacklevel=4)
+    return asked
 
 
 def ask_blind(estimator: Any, federation: Federation) -> tuple[Request, ...]:

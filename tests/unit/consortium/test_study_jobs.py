@@ -91,6 +91,26 @@ def test_the_shipped_policy_takes_a_blind_study_of_classes_or_numbers_and_says_w
     assert said.startswith("nobody can work out records of others without clearing, which deals the random numbers,")
 
 
+@pytest.mark.parametrize(("learner", "instead"), [("GramSVC", "PanSVC"), ("GramSVR", "SecureELMRegressor")])
+def test_who_proposes_or_agrees_to_a_blind_study_of_many_records_reads_what_it_costs_and_a_way_out(learner, instead):
+    def said_of(rows):
+        terms = {**COLUMNS, "rows": dict.fromkeys(GIVEN["parties"], rows)}
+        return concerns(study({"use": learner, "view": "blind"}, terms=terms))[1:]
+
+    (said,) = said_of(4000)
+    assert said.startswith("4000 records in shares take about ")
+    assert said.endswith(f"1.5 GB at every party: train on a sample of 3000, or by rows use {instead}")
+    assert said_of(3000) == []
+    with pytest.raises(LocalError, match="100000 records are too many to train in shares with this kernel"):
+        said_of(100_000)
+
+
+def test_a_blind_study_that_would_be_refused_in_its_run_says_so_before():
+    terms = {**COLUMNS, "rows": dict.fromkeys(GIVEN["parties"], 5000)}
+    *_, said = concerns(study({"use": "GramSVR", "view": "blind"}, terms=terms))
+    assert said.startswith("C=1, over half the range of the targets, is too large with 5000 records")
+
+
 @pytest.mark.parametrize(
     "ranges", [{"age": (18, 99), "bmi": (10, 60), "dose": (2, 3)}, (10, 99)], ids=["by column", "for all"]
 )

@@ -247,7 +247,7 @@ def test_more_rows_than_the_memory_allows_are_refused_before_they_are_read(tmp_p
 def test_what_cannot_be_streamed_says_so(tmp_path: Path) -> None:
     folders = write(tmp_path)
     streamed = tacit.from_files(folders, **BY_ROWS, stream=True)
-    with pytest.raises(LocalError, match=r"needs all records in memory.*leave that out, or use.*pan_svm"):
+    with pytest.raises(LocalError, match=r"needs all records in memory.*leave stream=True out, or use.*pan_svm"):
         tacit.GramSVC(accept_risk=True).fit(streamed)
     with pytest.raises(LocalError, match=r"needs all records in memory with kernel='rbf'.*set kernel='linear'"):
         tacit.ConsensusSVC(kernel="rbf").fit(streamed)

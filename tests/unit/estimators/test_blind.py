@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from sklearn.datasets import load_wine, make_classification
@@ -10,9 +12,9 @@ from sklearn.svm import SVC
 
 import tacit
 from tacit import Federation, GramSVC, GramSVR, LocalError
-from tacit.numeric.shares.losses import INSENSITIVE
+from tacit.protocols.blind import size
+from tacit.protocols.blind.size import describe_size
 from tacit.report.card import outermost
-from tacit.svm.blind import warn_of_size
 
 X, Y = make_classification(90, 6, n_informative=4, flip_y=0.05, random_state=2)
 Z = make_classification(120, 6, n_informative=4, flip_y=0.05, random_state=2)[0][90:]
@@ -137,14 +139,19 @@ def test_gamma_outside_its_window_is_refused_where_the_exponential_is_taken_in_s
 
 
 def test_many_records_are_warned_of_with_the_time_that_they_take():
-    said = r"^4000 records in shares take about (\d+) CPU minutes and 1.5 GB at every party: train on a sample of 3000,"
-    with pytest.warns(UserWarning, match=rf"{said} or by rows use PanSVC$"):
-        warn_of_size(4000, 3, 10.0)
-    with pytest.warns(UserWarning, match=rf"{said} or by rows use SecureELMRegressor$"):
-        warn_of_size(4000, 3, 1.0, loss=INSENSITIVE)
-    with pytest.warns(UserWarning, match=r"take about 1 CPU minutes"):  # no matrix of records is squared
-        warn_of_size(4000, 3, 10.0, "linear")
-    warn_of_size(3000, 3, 10.0)
+    said = r"4000 records in shares take about (\d+) CPU minutes and 1.5 GB at every party: train on a sample of 3000,"
+    asked, numbers = {"kernel": "rbf", "C": 10.0}, {"C": 1.0, "epsilon": 0.1}
+    assert re.fullmatch(rf"{said} or by rows use PanSVC", describe_size(4000, 3, asked))
+    assert re.fullmatch(rf"{said} or by rows use SecureELMRegressor", describe_size(4000, 3, {**asked, **numbers}))
+    linear = describe_size(4000, 3, {**asked, "kernel": "linear"})  # no matrix of records is squared
+    assert "take about 1 CPU minutes" in linear
+    assert describe_size(3000, 3, asked) is None
+
+
+def test_who_trains_on_many_records_is_warned(monkeypatch):
+    monkeypatch.setattr(size, "MANY", 50)
+    with pytest.warns(UserWarning, match=rf"^{len(X)} records in shares take about 1 CPU minutes"):
+        GramSVC(view="blind").fit(Federation.simulate(X, Y, parties=3, partition="horizontal"))
 
 
 def test_two_holders_suffice_since_nothing_is_summed_in_the_clear():

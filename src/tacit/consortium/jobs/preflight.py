@@ -31,8 +31,10 @@ from tacit.consortium.broker.clock import Reading
 from tacit.consortium.consent.risks import exposures_of
 from tacit.consortium.jobs.job import Job, Moment, source_hash
 from tacit.consortium.jobs.rehearsal import cost_of
+from tacit.consortium.jobs.requests import requests_of
 from tacit.consortium.jobs.schemas import check_table, compare_classes, compare_schemas
 from tacit.consortium.site.settings import Dataset, Schema
+from tacit.errors import LocalError
 from tacit.federation.part import Part
 from tacit.registry import PROTOCOLS, kind_of
 
@@ -197,8 +199,19 @@ def _unlike(job: Job, reports: Mapping[str, Report], what: str) -> list[Problem]
 
 
 def concerns(job: Job) -> list[str]:
-    """Return what stops no run, and should be known to who agrees to it: who could work out whose cells."""
-    return [found.text for found in exposures_of(job)]
+    """Return what should be known to who agrees to a job: who could work out whose cells, and what takes long."""
+    return [*(found.text for found in exposures_of(job)), *_costs(job)]
+
+
+def _costs(job: Job) -> Iterator[str]:
+    """Yield what protocols say of as many records as the job declares, also that there are too many for them."""
+    for asked in requests_of(job):
+        try:
+            said = PROTOCOLS[asked.protocol].warns(job.records or 0, len(job.parties), asked.params)
+        except LocalError as error:
+            said = str(error)
+        if said is not None:
+            yield said
 
 
 def render(problems: Sequence[Problem], warnings: Sequence[str] = ()) -> str:

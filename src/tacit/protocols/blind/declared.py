@@ -10,6 +10,7 @@ from tacit.choreo.protocol import SMALL, TABLE, Brought, Declaration, Inputs, Pa
 from tacit.protocols.blind.cost import estimate_answers, estimate_training
 from tacit.protocols.blind.kernels import LINEAR
 from tacit.protocols.blind.numbers import half_of
+from tacit.protocols.blind.size import describe_size
 from tacit.protocols.blind.training import BlindShare, blind_predict, gram_blind
 from tacit.protocols.invented import by_cells
 
@@ -49,6 +50,7 @@ GRAM_BLIND = Declaration(
     Rehearsal(by_cells, shrink, estimate_training),
     leaves=(BLIND,),
     dealt=True,
+    warns=describe_size,
 )
 BLIND_PREDICT = Declaration(
     blind_predict,

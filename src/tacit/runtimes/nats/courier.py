@@ -91,6 +91,7 @@ class NatsCourier:
         self._wake = asyncio.Event()
         self._resting = False  # whether the pump waits, and has sent all that it drew
         self._drawn: deque[Chunks] = deque()  # what the run itself drew for it
+        self._undrawn = True  # whether more may be committed than was drawn
         self._reached, self._drawing = 0, threading.Lock()  # the number of the last chunk that was drawn
         self._post = Post(broker.client)
         self._unacknowledged: deque[tuple[int, Sequence[Msg]]] = deque()  # letters, and the batch that holds them
@@ -142,6 +143,8 @@ class NatsCourier:
         if self._resting:
             self._resting = False
             self._drawn.append(self._draw())
+        else:
+            self._undrawn = True
         self._broker.wake(self._wake)
 
     def collect(self, place: str, senders: Sequence[str]) -> dict[str, Frames]:
@@ -297,11 +300,8 @@ class NatsCourier:
         """Publish what is committed, in order, a window at a time; then what was asked for again."""
         while True:
             self._wake.clear()
-            full = True
-            while full or self._drawn:
-                due = self._drawn.popleft() if self._drawn else await self._work(self._draw)
-                await self._send(due)
-                full = len(due) == WINDOW  # else that was all
+            while self._drawn or self._undrawn:
+                await self._send(self._drawn.popleft() if self._drawn else await self._work(self._draw))
             while self._again:
                 place, receiver = next(iter(self._again))
                 await self._repeat(place, receiver)
@@ -313,8 +313,11 @@ class NatsCourier:
     def _draw(self) -> Chunks:
         """Return the next chunks that may leave, at most a window of them."""
         with self._drawing:
+            self._undrawn = False  # before the look: what is committed after it says so again
             due = self._mailbox.unpublished(self._reached, WINDOW)
             self._reached = due[-1][0] if due else self._reached
+            if len(due) == WINDOW:
+                self._undrawn = True
         return due
 
     async def _send(self, chunks: Chunks) -> None:

@@ -96,7 +96,7 @@ class Inbox:
 async def _drain(listening: Subscription) -> None:
     """Take what is on its way, and no more."""
     with contextlib.suppress(Exception):  # the connection may be gone, and all of it with it
-        await listening.drain()
+        await listening.drain()  # type: ignore[no-untyped-call] # nats-py has not typed it
 
 
 async def give_back(letters: Iterable[Msg]) -> None:
