@@ -161,13 +161,14 @@ use = "FederatedScaler"
 
 [[step]]
 name = "svm"
-use = "GramSVC"
+use = "{use}"
 view = "blind"
 C = 3.0
 
 [evaluate]
 bins = 16
 """
+LEARNERS = {"GramSVC": tacit.GramSVC, "GramSVR": tacit.GramSVR}
 
 
 @pytest.fixture(scope="module")
@@ -176,11 +177,11 @@ def sites(tmp_path_factory):
         yield made
 
 
-@pytest.fixture(scope="module")
-def done(sites, tmp_path_factory):
+@pytest.fixture(scope="module", params=LEARNERS)
+def done(request, sites, tmp_path_factory):
     """The study of a file in which a holder and the dealer are killed, as the analyst has it at the end."""
     path = tmp_path_factory.mktemp("study") / "study.toml"
-    path.write_text(FILE)
+    path.write_text(FILE.format(use=request.param))
     with sites.analyst() as analyst:
         job = job_of_file(path, submitter=ANALYST)
         analyst.submit(job)
@@ -190,23 +191,25 @@ def done(sites, tmp_path_factory):
             sites.start(victim)
         news = sites.ends_well(analyst, job, 500.0)
         fitted = pipeline_of(job.arguments, job.roster, outcome_of(job, news, analyst.result(job)))
-    return job, fitted
+    return job, fitted, LEARNERS[request.param]
 
 
 def test_a_study_survives_kills_of_a_holder_and_of_the_dealer_with_the_simulations_figures(sites, done):
-    _, fitted = done
+    _, fitted, learner = done
     parts = [sites.X[:, 4 * i : 4 * i + 4] for i in range(3)]
     here = tacit.from_parts(
         [(parts[0], sites.y), *parts[1:]], names=sites.hospitals, partition="vertical", coordinator="clearing"
     )
     learn, judge = tacit.train_test_split(here, test_size=0.25, random_state=7)
-    steps = [("scale", tacit.FederatedScaler()), ("svm", tacit.GramSVC(C=3.0, view="blind"))]
+    steps = [("scale", tacit.FederatedScaler()), ("svm", learner(C=3.0, view="blind"))]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         alone = tacit.Pipeline(steps).fit(learn)
         found = tacit.evaluate(alone, judge, bins=16)
     judged = fitted.report_.evaluations["held-out records"]
-    np.testing.assert_array_equal(judged.confusion_matrix, found.confusion_matrix)
+    assert judged.confusion == found.confusion
+    if learner is tacit.GramSVR:
+        assert judged.r2 == pytest.approx(found.r2, abs=1e-3)  # truncation in shares is random in the last digits
     assert fitted["svm"].model_.gamma == alone["svm"].model_.gamma
     said = "nobody can work out records of others without clearing, which deals the random numbers, and any one of"
     assert any(line.startswith(said) for line in fitted["svm"].report_.warnings)
@@ -214,7 +217,7 @@ def test_a_study_survives_kills_of_a_holder_and_of_the_dealer_with_the_simulatio
 
 
 def test_no_mask_is_ever_on_two_values_though_dealer_and_holder_were_killed(sites, done):
-    job, _ = done
+    job, *_ = done
     assert sites.check_masks() > 3 * 300
     kept = {name: folder_of(sites.home(name) / "state", job.id).result for name in sites.names}
     assert "1.share" not in kept["clearing"]

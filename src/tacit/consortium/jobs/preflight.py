@@ -17,6 +17,7 @@ from __future__ import annotations
 import hashlib
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from importlib.metadata import version
@@ -204,14 +205,12 @@ def concerns(job: Job) -> list[str]:
 
 
 def _costs(job: Job) -> Iterator[str]:
-    """Yield what protocols say of as many records as the job declares, also that there are too many for them."""
+    """Yield what protocols say of as many records as the job declares, those held out among them."""
     for asked in requests_of(job):
-        try:
+        with suppress(LocalError):  # what cannot be planned is refused when it is proposed, and in its run
             said = PROTOCOLS[asked.protocol].warns(job.records or 0, len(job.parties), asked.params)
-        except LocalError as error:
-            said = str(error)
-        if said is not None:
-            yield said
+            if said is not None:
+                yield said
 
 
 def render(problems: Sequence[Problem], warnings: Sequence[str] = ()) -> str:
