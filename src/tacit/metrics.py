@@ -70,7 +70,7 @@ class Privacy:
             f"secure_sum={way!r}, by which noise of parties is missing": way in OF_SOME,
         }
         for words in (words for words, asked in what.items() if asked):
-            raise LocalError(f"epsilon={self.epsilon:g} does not cover {words}: leave epsilon or that out")
+            raise LocalError(f"epsilon={self.epsilon:g} does not cover {words}: leave out one of them")
         spend(federation, self.epsilon, self.delta, self.honest)
 
     def within(self, model: Any) -> tuple[float, float]:
@@ -314,7 +314,9 @@ def _targets(model: Any, party: str, part: Part) -> F64:
         raise LocalError(f"{party} has records without targets, and evaluate needs them: give y=")
     held = np.empty(0) if part.y is None else part.y
     if held.dtype.kind not in "iufb":
-        raise LocalError(f"{party} has {held.dtype} as targets, and a regressor is judged by numbers: give these as y=")
+        raise LocalError(
+            f"{party} has {held.dtype} as targets, and a regressor is judged by numbers: give numbers as y="
+        )
     return held.astype(np.float64)
 
 
@@ -330,7 +332,9 @@ def check_model(model: Any, federation: Any, who: str, min_count: int) -> Any:
     if not isinstance(federation, Federation):
         raise LocalError(f"{who} needs a Federation that holds labelled records, got a {type(federation).__name__}")
     if not federation.backend.prepares:
-        raise LocalError(f"{who} runs in simulation, or as [evaluate] of a study between organisations: propose one")
+        raise LocalError(
+            f"{who} runs in simulation, or as [evaluate] of a study between organisations: propose a study"
+        )
     if not (kind := Number(1, whole=True)).allows(min_count):
         raise wrong_value("min_count", who, kind.words, min_count)
     return last

@@ -85,8 +85,8 @@ def _check(model: Any, federation: Federation, twins: int) -> None:
         raise wrong_value("twins", "[release]", TWIN_COUNTS.words, twins)
     if federation.partition != "horizontal" or not hasattr(model, "public_model") or model.public_model() is None:
         raise LocalError(
-            f"[release] is for a public model of records that sites hold by rows, and a {type(model).__name__} is none"
-            " here: leave it out"
+            f"[release] needs a public model of records that sites hold by rows, and this {type(model).__name__} is not"
+            " one: leave [release] out"
         )
 
 

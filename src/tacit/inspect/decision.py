@@ -161,7 +161,7 @@ def _fill(centre: F64, names: list[str], at: Mapping[str, float], pair: list[int
     open_still = [names[j] for j in np.flatnonzero(~np.isfinite(filled)) if j not in pair]
     if open_still:
         raise LocalError(
-            f"decision_plot: the model does not tell the mean of column '{open_still[0]}': say at={{...}} for all"
+            f"decision_plot: the model does not contain the mean of column '{open_still[0]}': say at={{...}} for all"
             " columns that are not drawn"
         )
     return filled

@@ -138,7 +138,7 @@ class TableVectorizer(SummingTransformer):
         dates = [name for name, kind in self.kinds_.items() if kind == "date"]
         if dates:
             raise LocalError(
-                f"column '{dates[0]}' holds dates, for which scikit-learn has nothing: keep them in tacit's model file,"
+                f"column '{dates[0]}' holds dates, which scikit-learn cannot encode like this: keep tacit's model file,"
                 f" or fit with drop=['{dates[0]}']"
             )
         names = self.federation_.features

@@ -200,7 +200,7 @@ class ConsensusSVC(ConsensusParameters, RowParameters, SupportVectorClassifier, 
         if rows and self.kernel != "linear" and not federation.backend.keeps_shares:
             kept = "each party keeps a part of the classifier that consists of its own records"
             raise LocalError(
-                f"with a kernel over rows {kept}, and would end with the run: use kernel='linear', or PanSVC"
+                f"with a kernel over rows {kept}, and which would be lost with the run: use kernel='linear', or PanSVC"
             )
         if federation.holds_records and not self.accept_risk:
             labels = [part.y for part in federation.parts.values() if part.y is not None]
@@ -274,7 +274,9 @@ class ConsensusSVC(ConsensusParameters, RowParameters, SupportVectorClassifier, 
         if not isinstance(self.model_, RowConsensus) or self.model_.public:
             raise LocalError("the parties' own classifiers differ only with a kernel over rows: use decision_function")
         if self.model_.kept:
-            raise LocalError(f"each party keeps its own classifier, under job {self.model_.kept}: simulate them all")
+            raise LocalError(
+                f"each party keeps its own classifier, under job {self.model_.kept}: only a simulation shows them all"
+            )
         return self.model_.each(validate_data(self, X, reset=False, dtype=np.float64))
 
     def _find_disagreements(self, federation: Federation) -> dict[str, float | int | str]:

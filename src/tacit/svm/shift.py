@@ -170,7 +170,9 @@ class ShiftSVC(SupportVectorClassifier):
             raise LocalError(f"ShiftSVC runs in simulation only, for studies, {why}")
         site, holds = repr(federation.coordinator), federation.coordinator in federation.parts
         if self._by_party() and not holds:
-            raise LocalError(f"{site} holds no data, and over plain columns a party coordinates: name one")
+            raise LocalError(
+                f"{site} holds no data, and with shift='plain' over columns a party must coordinate: name one"
+            )
         if not self._by_party() and holds:
             rule = "must hold no data, or it would know the shift"
             raise LocalError(f"party {site} would coordinate, and the coordinator {rule}: name a site without data")

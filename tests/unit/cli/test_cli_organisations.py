@@ -279,7 +279,7 @@ def test_a_certificate_of_another_registrar_is_one_line(refused, machine, north,
     others.sign(Request.load(machine.folder("north") / "north.request"), "party")
     shutil.copy(folder / "others" / "north.crt", machine.folder("north"))
     assert (
-        "north.crt was not signed by the registrar of Demonstration: ask that one for the certificate again"
+        "north.crt was not signed by the registrar of Demonstration: ask the registrar for the certificate again"
         in refused("party", "--config", north)
     )
 
@@ -592,4 +592,4 @@ def test_every_help_has_an_example(tacit, command):
 def test_a_demonstration_over_a_network_needs_three_hospitals_and_a_new_folder(refused, folder):
     assert "--parties 2 is too few for --network" in refused("demo", "--network", "--parties", "2")
     assert "File exists; name a folder that does not exist yet" in refused("demo", "--network", "--keep", folder)
-    assert "--keep is for --network" in refused("demo", "--keep", folder / "new")
+    assert "--keep needs --network" in refused("demo", "--keep", folder / "new")

@@ -333,7 +333,7 @@ def test_a_letter_that_the_broker_does_not_take_is_given_up_with_an_error(alone,
 
 
 def test_an_analyst_gets_no_letters(clearing):
-    with pytest.raises(LocalError, match="analyst gets no letters: an analyst asks"):
+    with pytest.raises(LocalError, match="analyst is an analyst and gets no letters: wait until it asks"):
         clearing.control.send("analyst", "start", b"").result(1)
 
 

@@ -440,7 +440,9 @@ def test_a_register_that_is_put_back_while_the_site_runs_is_not_passed_over(regi
     as_version_0_1(other, "cohort")
     for file in tmp_path.joinpath("backup").iterdir():
         file.rename(register.path.parent / file.name)
-    with pytest.raises(LocalError, match=r"cohort.register came while this site was running: start the site again"):
+    with pytest.raises(
+        LocalError, match=r"cohort.register was added while this site was running: start the site again"
+    ):
         register.admit(job(number=1), OWN, "north", marked, 5, NOW)
 
 

@@ -253,5 +253,7 @@ def test_new_records_without_a_party_s_part_are_refused(small):
     X, y = small
     model = shifted("vertical", "secret", n_parties=3).fit(X, y)
     new = Federation.simulate(X, parties=["party-1", "party-2"], partition="vertical")
-    with pytest.raises(LocalError, match="the new records must be between the same parties: party-1, party-2, party-3"):
+    with pytest.raises(
+        LocalError, match="the new records must be held by the same parties as in training: party-1, party-2, party-3"
+    ):
         model.predict(new)

@@ -186,12 +186,12 @@ def test_a_gate_that_cannot_be_is_refused_before_anything_is_proposed(tmp_path, 
 
 def test_a_model_in_shares_has_nothing_to_release(tmp_path) -> None:
     fed = consortium(tmp_path).connect("vertical", labeller="north").gated()
-    with pytest.raises(LocalError, match=r"\[release\] is for a public model of records that sites hold by rows"):
+    with pytest.raises(LocalError, match=r"\[release\] needs a public model of records that sites hold by rows"):
         fed.rehearse(tacit.GramSVC())
 
 
 def test_release_check_of_records_at_sites_says_when_the_gate_is(tmp_path) -> None:
     sites = consortium(tmp_path)
     model = PLAIN.fit(sites.connect())
-    with pytest.raises(LocalError, match=r"comes before the model is sent: fit\(federation.gated\(\)\)"):
+    with pytest.raises(LocalError, match=r"check a model before it is sent: use fit\(federation.gated\(\)\)"):
         model.release_check(sites.connect())

@@ -123,14 +123,14 @@ class Control:
 
     def _refuse_unfit(self, receiver: str, size: int) -> None:
         if self._members.member(receiver).kind not in names.LETTERED:
-            raise LocalError(f"{receiver} gets no letters: an analyst asks")
+            raise LocalError(f"{receiver} is an analyst and gets no letters: wait until it asks")
         largest = self._largest(self._me)
         if size > largest:
             remedy = f"no more than {largest} may be sent, so shorten the job"
             raise LocalError(f"a letter of {size} bytes to {receiver} is too large: {remedy}")
         waiting = [n for (other, *_), (_, n) in self._sending.items() if other == receiver]
         if len(waiting) >= LETTERS_WAITING or sum(waiting) + size > WAITING * largest:
-            raise LocalError(f"too many letters to {receiver} wait: it takes none; see whether it runs")
+            raise LocalError(f"too many letters to {receiver} are waiting, and it reads none: see whether it runs")
 
     def _note_delivery(self, key: tuple[str, str, bytes], done: Future[None]) -> None:
         with self._sending_lock:

@@ -198,7 +198,7 @@ class Register:
         """Return the records as marked under the salt of a file."""
         found = rows if file.name == SITE else rows.earlier.get(file.name)
         if found is None:
-            raise LocalError(f"the register {file.path} came while this site was running: start the site again")
+            raise LocalError(f"the register {file.path} was added while this site was running: start the site again")
         return found
 
     def _find_related(self, dataset: str) -> set[str]:

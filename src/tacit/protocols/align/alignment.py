@@ -383,7 +383,9 @@ def count_common(marks: Mask, least: int) -> Count:
 def name_common(ids: U8, values: U64, told: Matched, key: bytes, common: int) -> Opening:
     """Return the matched ids behind their tokens, as hashes; their number must be the one that was published."""
     if told.marks.shape != (len(ids),) or int(told.marks.sum()) != common:
-        raise PeerError(f"the coordinator published {common} common ids and marked others: stop and ask it")
+        raise PeerError(
+            f"the coordinator published {common} common ids and marked another number of them: stop and ask it"
+        )
     rows = row_hash.order_of(hash_values(values))[told.marks]
     return Opening(key, row_hash.sorted_rows(names_of(ids[rows], key)))
 

@@ -265,7 +265,8 @@ def check_classes(part: Records) -> None:
     labels = np.asarray(part.y)[mark_counting(part)]
     if np.unique(labels, return_counts=True)[1].min(initial=2) < 2:  # noqa: PLR2004 - these two
         raise LocalError(
-            "a class has a single record, and probability=True leaves records out in turn: bring more, or leave it off"
+            "a class has a single record, and probability=True leaves records out in turn: bring more, or say"
+            " probability=False"
         )
 
 

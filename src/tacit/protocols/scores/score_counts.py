@@ -361,8 +361,8 @@ def choose_classes(sizes: I64, least: int) -> Flags:
     used: Flags = sizes >= least
     if not used.any():
         raise LocalError(
-            f"the evaluation has {sizes.sum()} records over all parties, of no class {least}, and nothing is opened"
-            f" over fewer than min_count={least}: bring more, or lower min_count"
+            f"the evaluation has {sizes.sum()} records over all parties, fewer than {least} of each class, and nothing"
+            f" is opened over fewer than min_count={least}: bring more, or lower min_count"
         )
     return used
 
