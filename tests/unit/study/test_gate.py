@@ -175,7 +175,7 @@ def test_a_rehearsal_trains_no_twin(tmp_path, monkeypatch) -> None:
         (("twins = 5", "twins = 2"), r"The 'twins' parameter of \[release\] must be .* in the range"),
         (("twins = 5", "membership_auc = 0.9"), "it takes twins; limits are those of the sites' policies"),
         ((STEP, "[describe]\n"), "no model to release"),
-        ((STEP, '[[step]]\nuse = "FederatedScaler"\n'), "is none here"),
+        ((STEP, '[[step]]\nuse = "FederatedScaler"\n'), "is not one: leave"),
     ],
 )
 def test_a_gate_that_cannot_be_is_refused_before_anything_is_proposed(tmp_path, change, words) -> None:
