@@ -140,7 +140,7 @@ class SecureELM(Private, Federated, Sums):
             raise LocalError("over columns the coordinator computes the nodes on its CPU: leave device out")
         if self.secure_sum in OF_SOME:
             self.refuse_epsilon(
-                f"secure_sum={self.secure_sum!r}, by which the noise of parties that stay away is missing"
+                f"secure_sum={self.secure_sum!r}, with which the noise of parties that stay away is missing"
             )
         if self.device != "cpu":
             self.refuse_epsilon("device, since rows are made as whole numbers by the processor")

@@ -67,7 +67,7 @@ class Privacy:
         what = {
             "per_site, which shows counts of single sites": bool(sites),
             "a model that stays in shares": model.public_decision() is None,
-            f"secure_sum={way!r}, by which noise of parties is missing": way in OF_SOME,
+            f"secure_sum={way!r}, with which the noise of parties that stay away is missing": way in OF_SOME,
         }
         for words in (words for words, asked in what.items() if asked):
             raise LocalError(f"epsilon={self.epsilon:g} does not cover {words}: leave out one of them")

@@ -130,7 +130,7 @@ def _list_lines(model: Any, found: Attacks, limits: Limits) -> Iterator[Line]:
         share = min(1.0, found.landmarks / len(centres))
         yield at_most("landmarks that are records", "landmarks_found", share, limits)
     if found.sites < FEWEST:
-        few = f"at fewer than {FEWEST} sites are there {MEMBERS} records of the training to train twins on"
+        few = f"fewer than {FEWEST} sites have {MEMBERS} records of the training to train twins on"
         yield from (unmeasured(name, limit, limits, few) for limit, name in ATTACKS.items())
         return
     told = dict(zip(SHARES, map(float, found.shares), strict=True))

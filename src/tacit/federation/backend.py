@@ -224,7 +224,7 @@ class Here(Backend):
             case Left():
                 absent = "what another request leaves: run both in one plan, that one first"
             case Ids():
-                absent = "the ids of records, which this federation has not: build it with ids="
+                absent = "the ids of records, which this federation does not have: build it with ids="
         raise LocalError(f"input {name!r} is {absent}")
 
     def _remember(self, federation: Federation) -> Mapping[str, Part]:

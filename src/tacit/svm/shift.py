@@ -200,7 +200,7 @@ class ShiftSVC(SupportVectorClassifier):
             for c in CONFIDENCE
         }
         one = ("one record is", "the column's minimum is")
-        known = ("about as many records as columns are",) if self.rotation else one
+        known = ("about as many records as there are columns are",) if self.rotation else one
         return {**table, **{f"interval of a value at any confidence once {what} known": 0.0 for what in known}}
 
     def match_records(self, X: Any, *, gaps: bool = False) -> Federation:

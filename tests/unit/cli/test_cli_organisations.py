@@ -393,7 +393,7 @@ def test_a_job_in_json(tacit, machine, told):
             {"version": "0.0.9"},
             "south runs another version of tacit than the job: install the job's version at every party",
         ),
-        ({"codes": ("features",)}, "south has not the columns the job names: correct [columns] of the job"),
+        ({"codes": ("features",)}, "south lacks columns that the job names: correct [columns] of the job"),
         ({"codes": ("disk",)}, "south has too little free disk for the run: free three times the estimated bytes"),
     ],
 )
@@ -571,7 +571,7 @@ def test_audits_that_an_old_key_signed_still_hold_and_the_key_is_said(tacit, mac
     assert result.code == 0
     assert result.out.count("revoked since") == 1
     assert (
-        f"north, 31 rows, signed by key {old}, which was revoked since: ask north whether this file is of before"
+        f"north, 31 rows, signed by key {old}, which was revoked since: ask north whether this file is from before that"
         in result.out
     )
     assert result.out.endswith("whole, signed, and they agree\n")

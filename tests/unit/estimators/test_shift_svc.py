@@ -116,7 +116,7 @@ def test_the_report_counts_the_intervals_of_table_1_and_what_they_come_to(small)
     assert "interval of a value at 99.9 % confidence, gaussian shift" in report.to_text()
     rotated = shifted("vertical", "secret", rotation=True).fit(*small).report_.figures
     assert [name for name in rotated if "known" in name] == [
-        "interval of a value at any confidence once about as many records as columns are known"
+        "interval of a value at any confidence once about as many records as there are columns are known"
     ]
 
 

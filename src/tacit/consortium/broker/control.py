@@ -159,7 +159,9 @@ class Control:
                 raise
             except Exception as error:  # noqa: BLE001 - whatever the network does, go on trying
                 if (refusal := _refusal(error)) and pause >= LONGEST_RETRY:
-                    self.notices.once(about, refusal, f"letters to {receiver} wait ({refusal}): does it run, and hear?")
+                    self.notices.once(
+                        about, refusal, f"letters to {receiver} wait ({refusal}): does it run, and read them?"
+                    )
                 if refusal and time.monotonic() - began > GIVE_UP:
                     late = f"{receiver} took no letters for {GIVE_UP:.0f} s ({refusal})"
                     raise PeerError(f"{late}: see whether it runs") from None

@@ -216,7 +216,7 @@ class Register:
 
 def _differ_by_few(least: int, *, by_class: bool) -> Closeness:
     of, every = (" of one class", " of every class that changes") if by_class else ("", "")
-    remedy = f"offer the very records of that one, or wait until {least}{every} have changed, come or gone"
+    remedy = f"offer exactly the records of that job, or wait until {least}{every} have changed, come or gone"
     return Closeness(f"by fewer than {least} of this party's records{of}", of_records=True, remedy=remedy)
 
 
