@@ -117,9 +117,6 @@ def evaluate(
         delta: with epsilon, the probability of the outcomes that epsilon does not bound; at most 1 / number of records.
         honest: with epsilon, how many data holders are assumed to keep their noise secret; None: half of them.
         target_range: with epsilon, the bounds (low, high) of a regressor's targets; its own by default.
-        view: as of `GramSVC`; with "blind" targets are in shares too.
-        target_range: with view="blind", the two numbers between which all targets lie; None: the parties learn the
-            smallest power of two that no target exceeds in size.
     """
     asked: dict[str, Any] = {"name": name, "per_site": per_site, "bins": bins, "min_count": min_count}
     asked |= {"secure_sum": secure_sum}

@@ -162,7 +162,7 @@ class Pipeline(Releasable, sklearn_pipeline.Pipeline):  # type: ignore[misc]  # 
         check_steps(self._used())
 
     def take(self, fitted: Pipeline) -> Self:
-        """Become another pipeline, which was fitted with the same steps, under the parameters that this one's have."""
+        """Take the fitted steps of another pipeline with the same steps; parameters stay those of this one."""
         for (_, mine), (_, step) in zip(self._used(), fitted.steps, strict=True):
             step.set_params(**mine.get_params(deep=False))
         made = iter(fitted.steps)

@@ -134,7 +134,7 @@ class ShiftSVC(SupportVectorClassifier):
         return GIVES_AWAY["rotation" if self.rotation else self._protocol]
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, compare: bool = False) -> Self:
-        """Train together; see `Federated.fit`. Over plain columns, where no party coordinates, the labeller does."""
+        """Train together; see `Federated.fit`. With shift="plain" over columns the labeller coordinates by default."""
         federation = self.federate(X, y, sample_weight)
         seated = self._seat_coordinator(federation)
         self._train(seated, self.request(seated), compare=compare)
