@@ -100,8 +100,7 @@ def permutation_importance(
     parties apart has no importance. One number over all records is opened for each column and repeat.
 
     Args:
-        model: a fitted classifier or regressor, a search, or a `Pipeline`; of a pipeline, the columns that it is given are
-            shuffled.
+        model: a fitted classifier or regressor, a search, or a `Pipeline`, whose input columns are then shuffled.
         federation: labelled records, best those that the model was not trained on.
         n_repeats: how often each column is shuffled.
         random_state: an int gives the same shuffles every time.
