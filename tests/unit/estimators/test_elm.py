@@ -185,7 +185,8 @@ def test_new_rows_of_too_few_are_refused(cancer):
     X, y = cancer
     model = SecureELMClassifier(n_hidden=20, min_rows=8).fit(X, y)
     with pytest.raises(
-        LocalError, match="no class has min_rows=8 of the 6 new rows: their sums could be of one holder alone; wait"
+        LocalError,
+        match="6 rows are too few: no class has min_rows=8 of them, and their sums could be of one holder alone; wait",
     ):
         model.partial_fit(X[:6], y[:6])
     with pytest.raises(LocalError, match="n_hidden=20 nodes are more than the 12 rows"):
@@ -193,7 +194,7 @@ def test_new_rows_of_too_few_are_refused(cancer):
     risky = SecureELMClassifier(n_hidden=20, min_rows=8, accept_risk=True).fit(X, y)
     risky.partial_fit(X[y == 1][:12], y[y == 1][:12])
     risky.partial_fit(X[:6], y[:6])  # of three holders
-    with pytest.raises(LocalError, match="no class has min_rows=8 of the 6 new rows"):
+    with pytest.raises(LocalError, match="6 rows are too few: no class has min_rows=8"):
         risky.partial_fit(Federation.from_parts([(X[:3], y[:3]), (X[3:6], y[3:6])], partition="horizontal",
                                                 allow_two_parties=True).rename_features(
             tuple(risky.federation_.features)))  # fmt: skip

@@ -289,8 +289,8 @@ def choose_classes(sizes: F64, classes: Names, min_rows: int, *, first: bool) ->
         )
     if not used.any():
         raise LocalError(
-            f"no class has min_rows={min_rows} of the {int(sizes.sum())} new rows: their sums could be of one"
-            " holder alone; wait for more rows"
+            f"{int(sizes.sum())} rows are too few: no class has min_rows={min_rows} of them, and their sums could be of"
+            " one holder alone; wait for more rows"
         )
     return used
 
