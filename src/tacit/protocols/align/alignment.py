@@ -131,7 +131,7 @@ class Tokens(
             "holders",
             "count",
             "all",
-            "who has both lists of them learns how many are common to all, however few",
+            "whoever has both lists of tokens learns how many are common to all, however few",
         ),
     ),
 ):
@@ -210,7 +210,11 @@ class Opening(
             Fact("align.second_size", "holder", "size", "party", "how many ids the second holder has"),
         ),
         Holder: Fact(
-            "align.sizes_of_others", "holder", "size", "party", "the first: how many ids each of the others has"
+            "align.sizes_of_others",
+            "holder",
+            "size",
+            "party",
+            "the first holder learns how many ids each of the others has",
         ),
     }
 )
