@@ -90,7 +90,9 @@ class SecureELM(Private, Federated, Sums):
             )
         first = not hasattr(self, "model_")
         if not first and self.sums_ is None:
-            raise LocalError("the coordinator's sums are not here to add to (model files leave them out): fit again")
+            raise LocalError(
+                "the coordinator's sums are not here, so no rows can be added (model files leave them out): fit again"
+            )
         if isinstance(X, Federation):
             federation = self.federate(X, y, sample_weight)
         else:
@@ -125,7 +127,7 @@ class SecureELM(Private, Federated, Sums):
         if federation.features != mine.features or federation.coordinator != mine.coordinator:
             some = ", ".join([*mine.features[:SHOWN], *(["..."] * (len(mine.features) > SHOWN))])
             first = f"the features {some} and the coordinator {mine.coordinator} of the first fit"
-            raise LocalError(f"new rows need {first}: give them so, or fit again")
+            raise LocalError(f"new rows need {first}: give such rows, or fit again")
 
     def check_parameters(self) -> None:
         """Raise if a parameter has a value that it must not have."""
@@ -138,7 +140,7 @@ class SecureELM(Private, Federated, Sums):
             raise LocalError("over columns the coordinator computes the nodes on its CPU: leave device out")
         if self.secure_sum in OF_SOME:
             self.refuse_epsilon(
-                f"secure_sum={self.secure_sum!r}, by which the noise of parties that stay away is missing"
+                f"secure_sum={self.secure_sum!r}, with which the noise of parties that stay away is missing"
             )
         if self.device != "cpu":
             self.refuse_epsilon("device, since rows are made as whole numbers by the processor")
@@ -272,7 +274,9 @@ class SecureELM(Private, Federated, Sums):
         if isinstance(self.model_, ElmModel):
             return layer_weights(self.model_.layer)
         if isinstance(self.model_, StoredElm):
-            raise LocalError(f"each party keeps its weights, under job {self.model_.job}: simulate them all")
+            raise LocalError(
+                f"each party keeps its own weights, under job {self.model_.job}: only a simulation shows them all"
+            )
         W = np.empty((self.n_features_in_, self.n_hidden_))
         for party, own in self.model_.weights.items():
             W[federation.columns[party]] = own.W
@@ -409,7 +413,8 @@ class SecureELMClassifier(SecureELM, ProbabilityClassifier):
     def _check_partial(self) -> None:
         if self.probability:
             raise LocalError(
-                "partial_fit adds rows to sums, and probability=True needs all rows at once: fit again, or leave it off"
+                "partial_fit adds rows to sums, and probability=True needs all rows at once: fit again, or leave"
+                " that out"
             )
         if self.class_weight == "balanced":
             raise LocalError(

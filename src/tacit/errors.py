@@ -47,7 +47,9 @@ class UndisclosedError(TacitError, RuntimeError):
 
     def __init__(self, place: str, facts: str) -> None:
         what = f"the run would tell at {place}: {facts}; the disclosure that was agreed to does not list that"
-        super().__init__(f"{what}: nothing of it was sent; compare the sites' versions of tacit, and propose it again")
+        super().__init__(
+            f"{what}: nothing of it was sent; compare the sites' versions of tacit, and propose the job again"
+        )
 
 
 class MissingExtraError(TacitError, ImportError):

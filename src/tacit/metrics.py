@@ -67,10 +67,10 @@ class Privacy:
         what = {
             "per_site, which shows counts of single sites": bool(sites),
             "a model that stays in shares": model.public_decision() is None,
-            f"secure_sum={way!r}, by which noise of parties is missing": way in OF_SOME,
+            f"secure_sum={way!r}, with which the noise of parties that stay away is missing": way in OF_SOME,
         }
         for words in (words for words, asked in what.items() if asked):
-            raise LocalError(f"epsilon={self.epsilon:g} does not cover {words}: leave epsilon or that out")
+            raise LocalError(f"epsilon={self.epsilon:g} does not cover {words}: leave out one of them")
         spend(federation, self.epsilon, self.delta, self.honest)
 
     def within(self, model: Any) -> tuple[float, float]:
@@ -117,9 +117,6 @@ def evaluate(
         delta: with epsilon, the probability of the outcomes that epsilon does not bound; at most 1 / number of records.
         honest: with epsilon, how many data holders are assumed to keep their noise secret; None: half of them.
         target_range: with epsilon, the bounds (low, high) of a regressor's targets; its own by default.
-        view: as of `GramSVC`; with "blind" targets are in shares too.
-        target_range: with view="blind", the two numbers between which all targets lie; None: the parties learn the
-            smallest power of two that no target exceeds in size.
     """
     asked: dict[str, Any] = {"name": name, "per_site": per_site, "bins": bins, "min_count": min_count}
     asked |= {"secure_sum": secure_sum}
@@ -314,7 +311,9 @@ def _targets(model: Any, party: str, part: Part) -> F64:
         raise LocalError(f"{party} has records without targets, and evaluate needs them: give y=")
     held = np.empty(0) if part.y is None else part.y
     if held.dtype.kind not in "iufb":
-        raise LocalError(f"{party} has {held.dtype} as targets, and a regressor is judged by numbers: give these as y=")
+        raise LocalError(
+            f"{party} has {held.dtype} as targets, and a regressor is judged by numbers: give numbers as y="
+        )
     return held.astype(np.float64)
 
 
@@ -330,7 +329,9 @@ def check_model(model: Any, federation: Any, who: str, min_count: int) -> Any:
     if not isinstance(federation, Federation):
         raise LocalError(f"{who} needs a Federation that holds labelled records, got a {type(federation).__name__}")
     if not federation.backend.prepares:
-        raise LocalError(f"{who} runs in simulation, or as [evaluate] of a study between organisations: propose one")
+        raise LocalError(
+            f"{who} runs in simulation, or as [evaluate] of a study between organisations: propose a study"
+        )
     if not (kind := Number(1, whole=True)).allows(min_count):
         raise wrong_value("min_count", who, kind.words, min_count)
     return last

@@ -162,7 +162,7 @@ class Pipeline(Releasable, sklearn_pipeline.Pipeline):  # type: ignore[misc]  # 
         check_steps(self._used())
 
     def take(self, fitted: Pipeline) -> Self:
-        """Become another pipeline, which was fitted with the same steps, under the parameters that this one's have."""
+        """Take the fitted steps of another pipeline with the same steps; parameters stay those of this one."""
         for (_, mine), (_, step) in zip(self._used(), fitted.steps, strict=True):
             step.set_params(**mine.get_params(deep=False))
         made = iter(fitted.steps)
@@ -234,7 +234,7 @@ class Pipeline(Releasable, sklearn_pipeline.Pipeline):  # type: ignore[misc]  # 
         *before, (name, last) = self._steps()
         model = last.public_model() if hasattr(last, "public_model") else None
         if model is None:
-            raise _refuse(name, last, "is not one public model: export a pipeline that ends in PanSVC")
+            raise _refuse(name, last, "is not a public model: export a pipeline that ends in PanSVC")
         self._check_export()
         made = self.to_sklearn() if Path(path).suffix.lower() == ".skops" else None
         names, classes = getattr(self, "feature_names_in_", None), getattr(last, "classes_", None)
@@ -258,14 +258,14 @@ def _as_sklearn(name: str, step: Any) -> Any:
     if isinstance(step, SelectorMixin):
         kept = np.flatnonzero(step.get_support())
         return ColumnTransformer([("kept", "passthrough", kept.tolist())]).fit(np.zeros((1, step.n_features_in_)))
-    raise _refuse(name, step, "is nothing that scikit-learn has: keep it in tacit's model file")
+    raise _refuse(name, step, "has no counterpart in scikit-learn: use tacit's model file")
 
 
 def _model_of(name: str, step: Any) -> Any:
     if isinstance(step, SelectorMixin):
         return Kept(np.flatnonzero(step.get_support()))
     if not hasattr(step, "federation_"):
-        raise _refuse(name, step, "has no ONNX form here: use tacit's own, or export to .skops")
+        raise _refuse(name, step, "has no ONNX form here: use tacit's model file, or export to .skops")
     return step.model_
 
 

@@ -147,7 +147,7 @@ def known_parameters() -> dict[str, Parameter]:
         for own in protocol.own:
             if found.setdefault(own.name, own) != own:
                 says = f"protocol {protocol.name} declares {own.name!r} otherwise"
-                raise LocalError(f"{says} than another does: remove one of the packages")
+                raise LocalError(f"{says} than another protocol does: remove one of the packages")
     return found
 
 

@@ -50,8 +50,8 @@ def make_array(shape: tuple[int, ...], dtype: Any) -> Array:
             _reserve(file, size)
         except OSError as error:
             raise LocalError(
-                f"no room for a scratch file of {size / 1e9:.1f} GB in {tempfile.gettempdir()} ({error.strerror}): let"
-                " TMPDIR name a folder of a larger disk"
+                f"no room for a scratch file of {size / 1e9:.1f} GB in {tempfile.gettempdir()} ({error.strerror}): set"
+                " TMPDIR to a folder on a larger disk"
             ) from None
         pages = mmap.mmap(file.fileno(), size)
     SCRATCH.add(pages)

@@ -139,7 +139,7 @@ def test_a_second_hidden_layer_is_refused_if_both_have_more_nodes_than_there_are
     tacit.SecureELMClassifier(n_hidden=60, random_state=0).fit(fed)
     with pytest.raises(
         LocalError,
-        match=r"60 nodes, after 60 of other hidden layers that were opened of the rows of .*, are more than 90 rows",
+        match=r"60 nodes, with 60 of other hidden layers that were opened before, are more than the 90 rows of",
     ):
         tacit.SecureELMClassifier(n_hidden=60, random_state=1).fit(fed)
 

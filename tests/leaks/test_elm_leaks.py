@@ -234,7 +234,7 @@ def test_with_probabilities_every_fold_has_and_other_folds_count_as_another_laye
     assert {round(next(iter(each.values())) * 34) for each in layers} == {30}
     again = SecureELMClassifier(n_hidden=30, probability=True, random_state=0).fit(fed)  # the same sums
     np.testing.assert_array_equal(again.model_.beta, model.model_.beta)
-    with pytest.raises(ValueError, match="30 nodes, after 30 of other hidden layers"):
+    with pytest.raises(ValueError, match="30 nodes, with 30 of other hidden layers"):
         SecureELMClassifier(n_hidden=30, probability=True, random_state=1).fit(fed)
 
 

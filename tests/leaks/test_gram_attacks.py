@@ -81,12 +81,13 @@ def test_what_does_not_determine_gamma_or_a_distance_is_refused():
     X, _ = records()
     K = rbf_kernel(X, gamma=0.1)
     with pytest.raises(
-        LocalError, match=r"^gamma does not follow from 1 known record\(s\): know two that differ, or give gamma$"
+        LocalError,
+        match=r"^gamma cannot be worked out from 1 known record\(s\): give two that differ, or gamma itself$",
     ):
         rbf_trilateration(K, X, np.array([3]))
     K[0, 1] = 0.0
     with pytest.raises(
-        LocalError, match=r"^an entry of the kernel matrix is 0, .*: attack records of a smaller gamma$"
+        LocalError, match=r"^an entry of the kernel matrix is 0, .*: use a kernel with a smaller gamma$"
     ):
         rbf_trilateration(K, X, np.arange(6), 0.1)
 

@@ -129,5 +129,5 @@ def test_hidden_layers_of_two_slices_have_no_more_nodes_than_rows_in_which_the_s
     many = {"n_hidden": judge.n_rows + 20, "random_state": 0}
     fed, learn = fed.forget(), tacit.train_test_split(fresh := fed.forget(), random_state=0)[0]
     tacit.SecureELMClassifier(**many).fit(fresh)
-    with pytest.raises(LocalError, match="nodes, after 0 of other hidden layers"):
+    with pytest.raises(LocalError, match="nodes, with 0 of other hidden layers"):
         tacit.SecureELMClassifier(**many).fit(learn)

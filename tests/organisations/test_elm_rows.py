@@ -30,5 +30,5 @@ def test_an_elm_between_organisations_is_the_simulated_one_bit_for_bit(tmp_path)
     np.testing.assert_array_equal(there.decision_function(X), here.decision_function(X))
     assert encode(there.model_).digest == encode(here.model_).digest
     assert there.report_.rounds == here.report_.rounds
-    with pytest.raises(tacit.LocalError, match="the coordinator's sums are not here to add to"):
+    with pytest.raises(tacit.LocalError, match="the coordinator's sums are not here, so no rows can be added"):
         there.partial_fit(X, y)

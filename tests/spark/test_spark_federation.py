@@ -110,7 +110,7 @@ def test_plain_arrays_train_on_spark_too(spark):
 def test_a_classifier_that_holds_records_is_not_trained_on_a_cluster(spark, written):
     del spark
     there = Federation.spark(written(), label="label", site="site")
-    with pytest.raises(LocalError, match="consists of its own records, and would end with the run"):
+    with pytest.raises(LocalError, match="consists of its own records, and which would be lost with the run"):
         ConsensusSVC(kernel="rbf").fit(there)
 
 

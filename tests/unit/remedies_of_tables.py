@@ -208,7 +208,7 @@ CASES = {
         lambda: (
             tacit.GramSVC().fit(by_columns()).predict(tacit.simulate(X, parties=["a", "b", "c"], partition="vertical"))
         ),
-        "must be between the same parties: party-1, party-2, party-3; coordinator coordinator",
+        "must be held by the same parties as in training: party-1, party-2, party-3; coordinator coordinator",
         lambda: tacit.GramSVC().fit(by_columns()).predict(by_columns()),
     ),
     "a score without labels": Case(

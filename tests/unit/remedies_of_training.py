@@ -89,7 +89,7 @@ CASES = {
     ),
     "a party called coordinator": Case(
         lambda: tacit.simulate(X, Y, parties=["coordinator", "b", "c"]),
-        "rename it, or say coordinator='coordinator' if it is to coordinate itself",
+        "rename the party, or say coordinator='coordinator' if it is to coordinate itself",
         lambda: tacit.simulate(X, Y, parties=["coordinator", "b", "c"], coordinator="coordinator"),
     ),
     "an estimator of rows over columns": Case(
@@ -109,7 +109,7 @@ CASES = {
     ),
     "a federation and y": Case(
         lambda: tacit.PanSVC().fit(by_rows(), Y),
-        "the labeller of the federation holds both",
+        "leave these out, the federation has its own",
         lambda: tacit.PanSVC().fit(by_rows()),
     ),
     "no labels": Case(

@@ -250,7 +250,7 @@ def closest_sums(view: View, the_map: FeatureMap) -> Sum:
     """
     if view.gram is None:
         raise LocalError(
-            "by how many rows the sums differ is not known in this view: bring one with the Gram matrix of its sets"
+            "this view does not say by how many rows the sums differ: give a view with the Gram matrix of its sets"
         )
     size = view.gram.diagonal()
     apart = size[:, None] + size - 2.0 * view.gram + np.diag(np.full(len(size), np.inf))

@@ -59,8 +59,8 @@ class Attack:
         kept = X[:, spread > 0]
         if kept.shape[1] < 2 or len(rows) < 4 * kept.shape[1]:  # noqa: PLR2004 - one column has nothing to mix
             raise LocalError(
-                f"{len(rows)} records of {kept.shape[1]} columns that vary are too few to study {self.name}: bring two"
-                " columns and four records for each"
+                f"{len(rows)} records of {kept.shape[1]} columns that vary are too few to study {self.name}: give at"
+                " least two columns, and four records for each"
             )
         return list(self.study(((kept - kept.mean(axis=0)) / kept.std(axis=0))[rows], y[rows]))
 
@@ -450,7 +450,7 @@ def attack_of(name: str, estimator: str | None = None) -> Attack:
     if estimator is not None and estimator not in found.against:
         fitting = _list_names([a.name for a in ATTACKS.values() if estimator in a.against])
         raise LocalError(
-            f"{name} is against {_list_names(found.against)}, not '{estimator}': against that there is {fitting}"
+            f"{name} is against {_list_names(found.against)}, not '{estimator}': against that, use {fitting}"
         )
     return found
 

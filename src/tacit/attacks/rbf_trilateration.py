@@ -43,13 +43,15 @@ def find_gamma(logs: F64, X: F64) -> float:
     """Return the gamma that the known records give, (3)."""
     apart = np.square(X[:, None] - X).sum(axis=2)
     if not apart.any():
-        raise LocalError(f"gamma does not follow from {len(X)} known record(s): know two that differ, or give gamma")
+        raise LocalError(
+            f"gamma cannot be worked out from {len(X)} known record(s): give two that differ, or gamma itself"
+        )
     return float((logs * apart).sum() / np.square(apart).sum())
 
 
 def _positive(kernel: F64) -> F64:
     if not (kernel > 0).all():
         raise LocalError(
-            "an entry of the kernel matrix is 0, a distance too large for a number: attack records of a smaller gamma"
+            "an entry of the kernel matrix is 0, so its distance cannot be computed: use a kernel with a smaller gamma"
         )
     return kernel

@@ -123,7 +123,7 @@ class Federated(Simulation, Savable, Public, BaseEstimator):  # type: ignore[mis
         if y is not None or sample_weight is not None:
             name = type(self).__name__
             raise LocalError(
-                f"{name}.fit got a Federation and also y or sample_weight: the labeller of the federation holds both"
+                f"{name}.fit got a Federation and also y or sample_weight: leave these out, the federation has its own"
             )
         self._meet(X)
         return X
@@ -302,7 +302,7 @@ class Federated(Simulation, Savable, Public, BaseEstimator):  # type: ignore[mis
         outcomes = self._run_values(self.match_records(federation))
         if not outcomes:
             raise LocalError(
-                "the model is public, and whoever has the records computes alone: predict records that are here, or"
+                "the model is public, and whoever has records predicts them alone: predict records that are here, or"
                 " connect to the sites that trained it (tacit.connect)"
             )
         return Answers(outcomes[-1].job, outcomes[-1].told)
@@ -342,7 +342,7 @@ class Federated(Simulation, Savable, Public, BaseEstimator):  # type: ignore[mis
         mine = self.federation_
         if set(X.parts) != set(mine.parts) or X.coordinator != mine.coordinator:
             who = f"{', '.join(mine.parts)}; coordinator {mine.coordinator}"
-            raise LocalError(f"the new records must be between the same parties: {who}")
+            raise LocalError(f"the new records must be held by the same parties as in training: {who}")
         for party, part in mine.parts.items():
             if X.parts[party].features != part.features:
                 features = ", ".join(part.features)

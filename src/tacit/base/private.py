@@ -36,13 +36,13 @@ class Private:
     epsilon: float | None = parameter(
         None, Either((Nothing(), EPSILON)), "how far one record may move the logarithm of the odds of any outcome"
     )
-    delta: float = parameter(1e-5, DELTA, "of which probability the events are that epsilon does not bound")
+    delta: float = parameter(1e-5, DELTA, "the probability of the events that epsilon does not bound")
     honest: int | None = parameter(None, HONEST, "how many data holders keep their noise to themselves")
 
     def refuse_epsilon(self, what: str) -> None:
         """Raise if a budget is set and this would spend what it does not cover."""
         if self.epsilon is not None:
-            raise LocalError(f"epsilon={self.epsilon:g} does not cover {what}: leave epsilon or that out")
+            raise LocalError(f"epsilon={self.epsilon:g} does not cover {what}: leave out one of them")
 
     @property
     def takes_gaps(self) -> bool:
@@ -60,7 +60,7 @@ def declare_classes(classes: Names | None, federation: Federation) -> Names:
         return tuple(np.unique(np.array(classes)).tolist())
     if not federation.holds_records:
         raise LocalError(
-            "with epsilon the classes must be given, since it does not cover looking them up: say classes=[...]"
+            "with epsilon the classes must be given, since looking them up is not covered by it: say classes=[...]"
         )
     labels = [part.y for part in federation.parts.values() if part.y is not None]
     return tuple(np.unique(np.concatenate(labels)).tolist()) if labels else ()
@@ -70,8 +70,8 @@ def spend(federation: Federation, epsilon: float | None, delta: float, honest: i
     """Return a budget as a protocol takes it; raise what can be refused without a look at records."""
     if federation.partition != "horizontal":
         raise LocalError(
-            f"epsilon protects records, and by partition={federation.partition!r} no party has whole records: leave"
-            " it out"
+            f"epsilon protects whole records, and with partition={federation.partition!r} no party has any: leave"
+            " epsilon out"
         )
     if federation.holds_records:
         sizes = [len(part.X) for part in federation.parts.values()]

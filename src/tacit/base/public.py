@@ -55,12 +55,12 @@ class Public(Releasable):
         model = self.public_model()
         if model is None:
             raise LocalError(
-                f"this {type(self).__name__} is not one public model, its parties keep parts of it: keep tacit's own"
+                f"this {type(self).__name__} is not public, its parties keep parts of it: use tacit's own"
                 " file (save), or train PanSVC, whose model is public"
             )
         if isinstance(model, NoisyModel):
             raise LocalError(
-                "a model with epsilon maps records to whole numbers, which other programs do not: keep tacit's own file"
+                "a model with epsilon maps records to whole numbers, which other programs do not: use tacit's own file"
                 " (save), which predicts without any party"
             )
         return model

@@ -90,8 +90,8 @@ class _Records:
         if isinstance(X, Federation):
             if not X.holds_records:
                 raise LocalError(
-                    "the records of this federation are at their sites, and between organisations the gate comes before"
-                    " the model is sent: fit(federation.gated()), or [release] in the study's file"
+                    "the records of this federation are at their sites, which check a model before it is sent: use"
+                    " fit(federation.gated()), or [release] in the study's file"
                 )
             X.check_dense("release_check")
             X, y, _ = X.pooled()
@@ -119,7 +119,7 @@ def _as_numbers(X: Any) -> F64:
     except (TypeError, ValueError):
         raise LocalError(
             "release_check attacks records of numbers, and these have texts or dates: check the last step of the"
-            " pipeline on what the others make of them, pipeline[-1].release_check(pipeline.prepare(X), y)"
+            " pipeline on records that the other steps prepared: pipeline[-1].release_check(pipeline.prepare(X), y)"
         ) from None
 
 

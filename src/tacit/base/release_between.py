@@ -85,8 +85,8 @@ def _check(model: Any, federation: Federation, twins: int) -> None:
         raise wrong_value("twins", "[release]", TWIN_COUNTS.words, twins)
     if federation.partition != "horizontal" or not hasattr(model, "public_model") or model.public_model() is None:
         raise LocalError(
-            f"[release] is for a public model of records that sites hold by rows, and a {type(model).__name__} is none"
-            " here: leave it out"
+            f"[release] needs a public model of records that sites hold by rows, and this {type(model).__name__} is not"
+            " one: leave [release] out"
         )
 
 
@@ -130,7 +130,7 @@ def _list_lines(model: Any, found: Attacks, limits: Limits) -> Iterator[Line]:
         share = min(1.0, found.landmarks / len(centres))
         yield at_most("landmarks that are records", "landmarks_found", share, limits)
     if found.sites < FEWEST:
-        few = f"at fewer than {FEWEST} sites are there {MEMBERS} records of the training to train twins on"
+        few = f"fewer than {FEWEST} sites have {MEMBERS} records of the training to train twins on"
         yield from (unmeasured(name, limit, limits, few) for limit, name in ATTACKS.items())
         return
     told = dict(zip(SHARES, map(float, found.shares), strict=True))

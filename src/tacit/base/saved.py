@@ -235,7 +235,7 @@ def _load_estimator(saved: Saved) -> Any:
     if (told := json.loads(saved.report)) is not None:
         estimator.report_ = Report.from_dict(told)
     if not vars(estimator).keys().isdisjoint(getattr(saved.model, "learnt", {})):
-        raise MisfitError("a statistic has the name of something else")
+        raise MisfitError("a statistic has the name of another attribute")
     estimator.restore()
     return estimator
 
@@ -246,9 +246,9 @@ def _check(saved: Saved, kind: type[Savable]) -> None:
     if not fits(saved.model, hints["model_"]) or not fits(saved.kept, hints.get(kind.saves, int)):
         raise MisfitError(f"this is not a model of a {saved.estimator}")
     if len({*saved.features}) != len(saved.features) or len({*saved.classes}) != len(saved.classes):
-        raise MisfitError("features and classes need names of their own")
+        raise MisfitError("two features or two classes have the same name")
     if issubclass(kind, ClassifierMixin) and len(saved.classes) < 2:  # noqa: PLR2004 - a classifier separates two
-        raise MisfitError("a classifier has classes")
+        raise MisfitError("a classifier needs two classes or more")
     among(saved.partition, SPLITS, "partition")
     for column in (*saved.categories, *saved.kinds):
         among(column, saved.features, "feature")

@@ -91,7 +91,7 @@ def refuse_elsewhere(transformer: object, federation: Federation) -> None:
         name = type(transformer).__name__
         raise LocalError(
             f"{name} cannot transform records that stay at their sites by itself: make it a step of a Pipeline, which"
-            " the sites fit and answer by as one study"
+            " the sites run as one study"
         )
 
 

@@ -32,7 +32,7 @@ def divide_budget(
     if bare:
         made = type(dict(steps)[bare[0]]).__name__
         raise LocalError(
-            f"epsilon of a Pipeline covers all its steps, and step '{bare[0]}' is a {made}, which has no noise: leave"
+            f"epsilon of a Pipeline covers all its steps, and step '{bare[0]}' is a {made}, which adds no noise: leave"
             " that step out, or give epsilon to single steps"
         )
     mu = mu_of(epsilon, delta)

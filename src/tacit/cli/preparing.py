@@ -69,7 +69,7 @@ def describe_preparation(model: Any) -> str | None:
         return None
     *before, _ = model.steps
     sent = any(step.report_.rounds for _, step in before)
-    cost = "what everyone knows for it stands below" if sent else "nothing was sent for it"
+    cost = "what everyone learns for it is listed below" if sent else "nothing was sent for it"
     return f"{', '.join(DOES[name] for name, _ in before)}; {cost} (--no-prepare leaves columns as they are)"
 
 

@@ -34,7 +34,7 @@ def check_public(job: Job, files: Files, *, wait: bool) -> None:
         check_targets({option: path}, [])
         if not wait:
             late = f"{option} {path} is written at the end of the job"
-            raise LocalError(f"{late}, and --no-wait does not wait: leave one out")
+            raise LocalError(f"{late}, and --no-wait does not wait for it: leave one of them out")
         if option == "--model" and makes_no_model(job):
             raise LocalError(
                 f"--model {path} cannot be written: the study has no steps, and makes no model; leave it out"

@@ -126,7 +126,7 @@ class Backend(ABC):
     def check_slices(self) -> None:
         """Raise if records or columns cannot be chosen from here."""
         raise LocalError(
-            "the records are at their sites and cannot be chosen here: let each site set its own aside first"
+            "the records are at their sites and cannot be chosen here: let each site set aside its own first"
         )
 
     def take_rows(self, parts: Mapping[str, Part], rows: Mapping[str, I64]) -> Backend:
@@ -225,7 +225,7 @@ class Here(Backend):
             case Left():
                 absent = "what another request leaves: run both in one plan, that one first"
             case Ids():
-                absent = "the ids of records, which this federation has not: build it with ids="
+                absent = "the ids of records, which this federation does not have: build it with ids="
         raise LocalError(f"input {name!r} is {absent}")
 
     def _remember(self, federation: Federation) -> Mapping[str, Part]:
@@ -257,7 +257,9 @@ class Described(Backend):
     def ask(self, federation: Federation, model: Any) -> Any:
         """Have the parties answer by a job that builds on the model's."""
         if not hasattr(model, "ask_parties"):
-            raise LocalError("a job asks a pipeline about records of sites: connect to these first (tacit.connect)")
+            raise LocalError(
+                "only a job can ask a pipeline about records of sites: connect to the sites first (tacit.connect)"
+            )
         return model.ask_parties(federation)
 
     def check(self, request: Request) -> None:

@@ -44,7 +44,7 @@ def choose_coordinator(names: Sequence[str], coordinator: str | None) -> str:
     """Return who coordinates: a separate site by default, or the party of that name."""
     if coordinator is None and SITE in names:
         like = f"a party is named '{SITE}', like the separate site that coordinates"
-        raise LocalError(f"{like}: rename it, or say coordinator='{SITE}' if it is to coordinate itself")
+        raise LocalError(f"{like}: rename the party, or say coordinator='{SITE}' if it is to coordinate itself")
     return SITE if coordinator is None else check_names([coordinator])[0]
 
 
@@ -74,7 +74,7 @@ def check_streamable(partition: str, **others: object) -> None:
         raise LocalError(f"stream=True reads rows in batches, and this is a {partition} split: leave it out")
     given = [name for name, value in others.items() if value]
     if given:
-        raise LocalError(f"stream=True carries numbers only, and {given[0]} is for others: leave one of them out")
+        raise LocalError(f"stream=True reads numbers only, and {given[0]} is for other values: leave one of them out")
 
 
 def check_sparse(partition: str, tables: Mapping[str, Table]) -> None:

@@ -293,7 +293,7 @@ class Federation:
         columns: Mapping[str, Sequence[str]] | None = None,
         backend: Backend,
     ) -> Self:
-        """Return a federation of parties that are elsewhere, and which columns they have as far as it was agreed."""
+        """Return a federation of parties that are elsewhere, with those of their columns that are known."""
         names = {p: tuple((columns or {}).get(p, (f"{p}.*",))) for p in parties}
         # in a horizontal split all have the same ones
         features = tuple(dict.fromkeys(name for own in names.values() for name in own))

@@ -150,7 +150,7 @@ class Memory:
             if sizes[sizes > 0].min(initial=FLOOR) < FLOOR:
                 raise LocalError(
                     f"this run and others on the same table differ by fewer than {FLOOR} records of a class at"
-                    f" {party!r}, and what they open could be combined to these few: use the same records, or others"
+                    f" {party!r}, and together they could open these few: use the same records, or records"
                     " that differ by more; a simulation that compares runs starts afresh with federation.forget()"
                 )
         release(table)

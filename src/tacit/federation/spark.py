@@ -75,7 +75,9 @@ class OnSpark(Backend):
     def resolve(self, left: Left, outcome: Outcome) -> Input:
         """Refuse: nothing outlives a run on a cluster."""
         del outcome
-        raise LocalError(f"what a request leaves for {left.role.name} ends with its run on Spark: run it elsewhere")
+        raise LocalError(
+            f"what a request leaves for {left.role.name} is lost when its run on Spark ends: run it elsewhere"
+        )
 
     def check_targets(self, *, numbers: bool) -> None:
         """Raise if labels are of the wrong kind, by what the executors found."""

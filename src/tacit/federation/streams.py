@@ -37,8 +37,8 @@ def check_memory(rows: Sequence[int], memory: str | int) -> None:
     needed, most = ASIDE + PER_ROW * max(rows), read_memory(memory)
     if needed > most:
         raise LocalError(
-            f"{max(rows)} rows of one party take about {needed / 1e9:.1f} GB with what is kept of each row at once,"
-            f" and memory={memory!r} is less: raise memory, or share the rows out to more parties"
+            f"{max(rows)} rows of one party need about {needed / 1e9:.1f} GB for what is kept of all rows at once,"
+            f" and memory={memory!r} is less: raise memory, or split the rows between more parties"
         )
 
 
@@ -102,7 +102,7 @@ def _read(
         labels.append(some.y)
         start = at.stop
     if first is None or start != rows:
-        raise LocalError(f"{name} has another number of rows than it says: write it again")
+        raise LocalError(f"{name} has another number of rows than its metadata says: write it again")
     X.flags.writeable = False
     return dataclasses.replace(first, X=X, y=_join(labels), columns={}, name=name)
 

@@ -32,11 +32,11 @@ ALONE = (
 
 @dataclass(frozen=True, repr=False)
 class LearningCurve(Drawn):
-    """How good a model is on records that it has not seen, by the number that it was trained on.
+    """How good a model is on records that it has not seen, by the number of records that it was trained on.
 
     Attributes:
         sizes: how many records each model was trained on.
-        scores: of each model; NaN for one that could not be trained on so few, or on what may still be opened.
+        scores: the score of each model; NaN if there were too few records, or if no more may be opened about them.
         metric: accuracy, or R^2 of a regressor.
         report: what all runs opened and cost; its warnings say why a model is missing.
     """
@@ -72,18 +72,18 @@ def learning_curve(
 ) -> LearningCurve:
     """Return how good a model is, trained on more and more of the records and judged on the same held-out ones.
 
-    Every model is a run of its own on the same records, and what the smaller ones opened counts for the larger: with a
-    map of its own in each, as landmarks are, groups of rows grow from run to run until a model cannot be trained. A
-    simulation may look past that with `forget`; sites could not.
+    Every model is a run of its own on the same records, and what the smaller ones opened counts for the larger ones. If
+    every run has its own feature map, as with landmarks, groups of rows grow from run to run until a model cannot be
+    trained. A simulation can ignore that with `forget`; sites cannot.
 
     Args:
         model: a classifier or regressor, or a `Pipeline` that ends in one; it is cloned, and stays as it is.
         federation: labelled records.
         train_sizes: shares of the records that are not held out, rising to 1 at most.
         test_size: the share that is held out.
-        min_count: how many of a site's records of a class any of these parts has, if it has any.
-        random_state: an int deals the records alike again.
-        forget: train every model as if nothing had been opened of the records before.
+        min_count: each part has none of a site's records of a class, or at least this many.
+        random_state: an int gives the same split every time.
+        forget: train every model as if nothing had been opened about the records before.
     """
     ends = np.asarray(train_sizes, dtype=np.float64)
     if ends.ndim != 1 or not len(ends) or not np.all(np.diff([0.0, *ends]) > 0) or ends[-1] > 1:

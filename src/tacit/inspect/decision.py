@@ -27,14 +27,14 @@ Range = tuple[float, float]
 
 @dataclass(frozen=True, repr=False)
 class DecisionPlot(Drawn):
-    """What a model decides over two columns, all others being kept at one value.
+    """What a model decides for the values of two columns, while each other column keeps one value.
 
     Attributes:
-        names: of the two columns.
+        names: names of the two columns.
         x, y: their values, along the sides.
-        values: decision values of two classes, or a regressor's answers, a row for each value of y; of more classes
-            the numbers of those that are chosen.
-        classes: of a classifier.
+        values: one row for each value of y: with two classes the decision values, with more classes the number of the
+            class that is chosen, for a regressor its answers.
+        classes: the classes of a classifier.
         at: the values at which all other columns are kept.
     """
 
@@ -46,7 +46,7 @@ class DecisionPlot(Drawn):
     at: dict[str, float]
 
     def to_svg(self) -> str:
-        """Return the plane in the colours of what is decided."""
+        """Return an SVG picture of the plane, coloured by what the model decides."""
         label = f"What the model decides by {self.names[0]} and {self.names[1]}"
         return draw("decision", label, (5.4, 4.2), self._paint)
 
@@ -82,16 +82,16 @@ def decision_plot(
     at: Mapping[str, float] | None = None,
     points: int = 80,
 ) -> DecisionPlot:
-    """Return what a public model decides over two columns; only the model is looked at, and no record.
+    """Return what a public model decides for the values of two columns. It uses the model only, and no record.
 
     Args:
         model: a fitted model that is public (`PanSVC`, an ELM over rows, a linear `ConsensusSVC` over rows), or a
             `Pipeline` or a search that ends in one.
         columns: the names, or numbers, of the two columns.
-        ranges: {column: (low, high)}; by default three deviations around the mean, where a scaler of the pipeline or
-            the landmarks of the model have told them.
-        at: {column: value} of all other columns; by default their means, or what an imputer fills gaps with.
-        points: along each side.
+        ranges: {column: (low, high)}; by default three standard deviations around the mean, if a scaler of the
+            pipeline or the landmarks of the model have made them public.
+        at: {column: value} for all other columns; by default their means, or what an imputer fills gaps with.
+        points: number of points along each side.
     """
     last = model[-1] if hasattr(model, "prepare") else model
     last = getattr(last, "best_estimator_", last)
@@ -161,7 +161,7 @@ def _fill(centre: F64, names: list[str], at: Mapping[str, float], pair: list[int
     open_still = [names[j] for j in np.flatnonzero(~np.isfinite(filled)) if j not in pair]
     if open_still:
         raise LocalError(
-            f"decision_plot: the model does not tell the mean of column '{open_still[0]}': say at={{...}} for all"
+            f"decision_plot: the model does not contain the mean of column '{open_still[0]}': say at={{...}} for all"
             " columns that are not drawn"
         )
     return filled

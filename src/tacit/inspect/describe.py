@@ -47,11 +47,11 @@ ASIDE = {
 
 @dataclass(frozen=True, repr=False)
 class TableOverview:
-    """What a look at a table found, and what it took.
+    """The description of a table, and the report of the run that made it.
 
     Attributes:
         description: the records, and each of their columns.
-        report: who learnt what for it, and what it cost.
+        report: who learnt what for the description, and what it cost.
     """
 
     description: Description
@@ -84,25 +84,27 @@ class TableOverview:
 
 @parameterized
 class Describe(Private, Watched):
-    """A look at a table: which columns it is about, and how much is told of them.
+    """A description of a table: which columns it is about, and how much is told about them.
 
     Args:
-        categories: {column: values}, numbers or texts, of columns whose values are declared; other values are refused
-            where they are.
-        statistics: False: names and kinds of columns only, which parties that are elsewhere compare.
-        min_count: every figure that is told is of at least this many records.
+        categories: {column: values}, numbers or texts: the values that a column may have; a party that has another
+            value there refuses to run.
+        statistics: False: only names and kinds of columns are compared, and nothing is counted.
+        min_count: every figure that is told is about at least this many records.
         min_rows: a party with fewer records than this is refused.
         secure_sum: how sums are masked: "pairwise", "ring" or "graph"; the report says what each protects.
         segments: with "ring", into how many shares every value is cut; each share travels on a ring of its own, and no
             two rings have an edge in common.
         accept_risk: let one of the data holders be the coordinator.
-        epsilon: look with differential privacy: one record moves the logarithm of the odds of any outcome by at most so
-            much (docs/privacy.md), over rows only. Counts have noise, values are clipped, and nothing is refused or
-            told of texts and labels that nobody declared. None: no differential privacy.
+        epsilon: describe with differential privacy: one record changes the log-odds of any outcome by at most this much
+            (docs/privacy.md). Over rows only. Counts have noise, values are clipped, and texts and labels that nobody
+            declared are neither refused nor told. None: no differential privacy.
         delta: with epsilon, the probability of the outcomes that epsilon does not bound; at most 1 / number of records.
         honest: with epsilon, how many data holders are assumed to keep their noise secret; None: half of them.
-        ranges: with epsilon, {column: (low, high)} of all columns of numbers and dates; None: that is found out, at a
-            fifth of the budget.
+        ranges: with epsilon, {column: (low, high)} for all columns of numbers and dates; None: a fifth of the budget is
+            spent on finding them.
+        verbose: where a line of progress is shown: None: in a terminal or notebook, after 2 s; True: in a log too;
+            False: nowhere.
     """
 
     OWN: ClassVar[Mapping[str, Kind | None]] = {"min_count": Number(1, whole=True), "statistics": Switch()}
@@ -122,18 +124,18 @@ class Describe(Private, Watched):
         return list(inspect.signature(cls).parameters)
 
     def get_params(self, *, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters by name, as estimators do, whose checks and reports it shares."""
+        """Return the parameters by name, as estimators do."""
         del deep
         return {name: getattr(self, name) for name in self._get_param_names()}
 
     @property
     def chosen(self) -> dict[str, Any]:
-        """The parameters that are not at their defaults, as a study has them; who watches is nobody's matter there."""
+        """The parameters that are not at their defaults, as a study has them; without `verbose`."""
         usual, own = type(self)().get_params(), self.get_params()
         return {name: value for name, value in own.items() if name != "verbose" and value != usual[name]}
 
     def look(self, federation: Federation) -> TableOverview:
-        """Have the parties describe their table: by a run, or by a study of its own where they are elsewhere."""
+        """Have the parties describe their table: in a run, or between organisations in a study of its own."""
         check(self)
         elsewhere = federation.backend.look(federation, self)
         if elsewhere is not None:
@@ -189,7 +191,7 @@ class Describe(Private, Watched):
         return tuple(name for name in federation.features if _kind_of(federation, name, listed) in ("number", "date"))
 
     def receive(self, federation: Federation, outcome: Outcome) -> TableOverview:
-        """Return what the outcome of the request tells."""
+        """Return the overview that the outcome of the request contains."""
         if self.epsilon is not None:
             return self._receive_noisy(federation, outcome)
         found: Overview = outcome.result

@@ -42,9 +42,9 @@ class Importances(Drawn):
 
     Attributes:
         features: names of the columns.
-        importances: by column and repeat, by how much the score falls.
-        score: of the records as they are: accuracy, or R^2 of a regressor.
-        metric: which of the two.
+        importances: how much the score falls, by column and repeat.
+        score: the score on the records as they are: accuracy, or R^2 of a regressor.
+        metric: which of the two it is.
         report: what the runs opened and cost.
     """
 
@@ -65,7 +65,7 @@ class Importances(Drawn):
         return np.asarray(self.importances.std(axis=1))
 
     def to_svg(self) -> str:
-        """Return bars of the columns, the most important above."""
+        """Return a bar chart as an SVG picture, with the most important column at the top."""
         order = np.argsort(-self.importances_mean, kind="stable")
         told = ", ".join(f"{self.features[j]} {self.importances_mean[j]:.4f}" for j in order)
         size = (7.2, 1.2 + 0.3 * len(order))
@@ -94,17 +94,17 @@ def permutation_importance(
     min_count: int = FLOOR,
     accept_risk: bool = False,
 ) -> Importances:
-    """Return by how much a fitted model is worse when a column is shuffled, over the records of all parties.
+    """Return how much worse a fitted model gets when a column is shuffled, over the records of all parties.
 
-    Every party shuffles its own cells of the column among its own records; over rows a column that only tells parties
-    apart therefore counts for nothing. Opened is one number for each column and repeat, over all records.
+    Every party shuffles its own cells of the column among its own records; so over rows a column that only tells
+    parties apart has no importance. One number over all records is opened for each column and repeat.
 
     Args:
-        model: a fitted classifier or regressor, a search, or a `Pipeline`, whose columns are then those it is given.
-        federation: labelled records; those that the model was not trained on show what it has learnt.
+        model: a fitted classifier or regressor, a search, or a `Pipeline`, whose input columns are then shuffled.
+        federation: labelled records, best those that the model was not trained on.
         n_repeats: how often each column is shuffled.
-        random_state: an int shuffles in the same way again.
-        min_count: over how many records at least.
+        random_state: an int gives the same shuffles every time.
+        min_count: no figure over fewer records than this is opened.
         accept_risk: over columns and cells: accept that the labeller is told answers about shuffled records.
     """
     last = check_model(model, federation, "permutation_importance", min_count)

@@ -154,7 +154,7 @@ YEAR, WEEK, MONDAY = 365.2425, 7.0, 4.0  # days; the first Monday after 1970-01-
 KINDS = ("number", "date", "text", "listed")
 ASIDE = {
     "drop": "is left out, as it was asked for",
-    "ids": "looks like ids, whole numbers that no party has twice: it is left out; if it is none, name it in keep="
+    "ids": "looks like ids, whole numbers that no party has twice: it is left out; if it is no id, name it in keep="
     " (tacit train --keep)",
     "few": "has fewer than min_count values over all parties: it is left out, and nothing of it is opened",
     "crowded": "has too many different texts for categories, as ids and free text have: it is left out",

@@ -65,7 +65,7 @@ def resume(visit: Visit) -> Response:
     """Have a job of the analyst that stopped taken up again."""
     folder, analyst = visit.desk.folder(visit.job), visit.desk.analyst
     if analyst is None:
-        raise LocalError(f"only {folder.job.submitter} can have it taken up again: ask there")
+        raise LocalError(f"only {folder.job.submitter} can resume the job: ask there")
     analyst.take_up(folder.job)
     return visit.go(f"/runs/{folder.id}")
 
@@ -74,7 +74,7 @@ def withdraw(visit: Visit) -> Response:
     """Take a job of the analyst back."""
     folder, analyst = visit.desk.folder(visit.job), visit.desk.analyst
     if analyst is None:
-        raise LocalError(f"only {folder.job.submitter} can withdraw it: ask there")
+        raise LocalError(f"only {folder.job.submitter} can withdraw the job: ask there")
     analyst.withdraw(folder.job, visit.text("reason"))
     return visit.go(f"/runs/{folder.id}")
 

@@ -120,7 +120,7 @@ class FederatedScaler(OneToOneFeatureMixin, PrivateTransformer):  # type: ignore
             self.refuse_epsilon("method='minmax', by values of single records")
         if self.ranges is not None and self.method == "standard" and self.epsilon is None:
             raise LocalError(
-                "FederatedScaler(method='standard') has no use for ranges: leave them out, or use method='minmax'"
+                "FederatedScaler(method='standard') does not use ranges: leave them out, or use method='minmax'"
             )
 
     def _model(self, federation: Federation, result: Any) -> Scaled:

@@ -313,7 +313,7 @@ class PrivateTransformer(Private, BinningTransformer):
         super().check_parameters()
         if self.secure_sum in OF_SOME:
             self.refuse_epsilon(
-                f"secure_sum={self.secure_sum!r}, by which the noise of parties that stay away is missing"
+                f"secure_sum={self.secure_sum!r}, with which the noise of parties that stay away is missing"
             )
 
     def _noisy_request(self, federation: Federation, **asked: Any) -> Request:

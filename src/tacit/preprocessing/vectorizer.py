@@ -102,6 +102,8 @@ class TableVectorizer(SummingTransformer):
         partition: how plain arrays are split: "horizontal" (rows), "vertical" (columns) or "arbitrary" (cells).
         n_parties: number of parties that plain arrays are split between.
         runtime: where the parties of plain arrays run: "together" in this process, or on "spark".
+        verbose: where a line of progress is shown: None: in a terminal or notebook, after 2 s; True: in a log too;
+            False: nowhere.
         random_state: seed for splitting plain arrays between the parties; no secret is drawn from it.
         accept_risk: let one of the data holders be the coordinator.
 
@@ -138,7 +140,7 @@ class TableVectorizer(SummingTransformer):
         dates = [name for name, kind in self.kinds_.items() if kind == "date"]
         if dates:
             raise LocalError(
-                f"column '{dates[0]}' holds dates, for which scikit-learn has nothing: keep them in tacit's model file,"
+                f"column '{dates[0]}' holds dates, which scikit-learn cannot encode like this: keep tacit's model file,"
                 f" or fit with drop=['{dates[0]}']"
             )
         names = self.federation_.features
@@ -291,7 +293,7 @@ class TableVectorizer(SummingTransformer):
         return self._simulate(X, partition=self.partition, raw=True, categories=self._texts())
 
     def texts_of(self, X: Any) -> dict[str, tuple[str, ...]]:
-        """Return the texts that are declared for columns of plain records: here; it finds those of others."""
+        """Return the texts that `categories` declares; those of other columns are found by `fit`."""
         del X
         return self._texts()
 

@@ -27,7 +27,7 @@ OF_COLUMNS = (
     _columns("most_frequent", "which columns are filled with their most frequent value"),
     _columns("constant", "which columns are filled with a constant"),
     _columns("indicators", "which columns get an indicator of their gaps"),
-    _columns("gaps", "of which columns gaps are looked for"),
+    _columns("gaps", "in which columns gaps are looked for"),
     _columns("numbers", "which columns hold numbers"),
     _columns("dates", "which columns hold dates"),
     _columns("texts", "which columns hold texts, whose frequent ones are found"),

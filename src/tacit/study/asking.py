@@ -189,7 +189,7 @@ def tell(mine: EarlierStudy) -> Recalled:
 def confirm(mine: EarlierStudy, told: Recalled) -> EarlierStudy:
     """Return what the holder kept; refuse another study, whose model would be another."""
     if encode((mine.told, mine.ended)).digest != encode((told.told, told.ended)).digest:
-        raise PeerError("the coordinator recalls another result than this site kept of the study: ask its people")
+        raise PeerError("the coordinator sent another result of the study than this site has kept: ask its people")
     return mine
 
 

@@ -136,7 +136,7 @@ class InRun(Backend):
                 return self.played[int(number)].left[name or SOLE]
             case Left() | Ids():
                 raise LocalError(f"a step of a study cannot bring {type(brought).__name__} along: run it by itself")
-        raise LocalError("a step of a study brings values of one process along, which its parties do not have")
+        raise LocalError("a step of a study needs values of one process, which the parties of the study do not have")
 
     def _recall(self, role: Role) -> At[Any]:
         """Return what the parties of a role have of the study that is asked."""

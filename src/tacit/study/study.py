@@ -166,7 +166,9 @@ def conduct(
 def check_asker(roster: Roster, partition: Partition) -> None:
     """Refuse another asker than the labeller, who over columns and cells compares a model's answers with labels."""
     if partition != "horizontal" and roster[Asker] != roster[Labeller]:
-        raise LocalError("in a study over columns or cells the answers of a model are the labeller's: leave asker out")
+        raise LocalError(
+            "in a study over columns or cells only the labeller gets the answers of a model: leave asker out"
+        )
 
 
 def fit_and_judge(

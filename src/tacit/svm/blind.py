@@ -33,12 +33,12 @@ def check_blind(estimator: Any) -> None:
     """Refuse what cannot be trained in shares."""
     if getattr(estimator, "probability", False):
         raise LocalError(
-            "view='blind' knows probability=False only: Platt's sigmoids would take five more trainings in shares and"
-            " a fit of logarithms: use decision_function, or view='coordinator' for it"
+            "view='blind' needs probability=False: Platt's sigmoids would take five more trainings in shares and"
+            " a fit of logarithms; use decision_function, or view='coordinator' for probabilities"
         )
     if estimator.method != "product":
         raise LocalError(
-            f"view='blind' knows method='product' only, not {estimator.method!r}: use view='coordinator' for it"
+            f"view='blind' needs method='product', not {estimator.method!r}: use that, or view='coordinator'"
         )
 
 

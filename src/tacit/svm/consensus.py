@@ -168,7 +168,7 @@ class ConsensusSVC(ConsensusParameters, RowParameters, SupportVectorClassifier, 
         return Request(protocol, {"data": Records()}, self._arguments(protocol))
 
     def is_step(self, request: Request) -> bool:
-        """Whether it is proposed as a study: what parties keep of a model is asked by protocols that no job names."""
+        """Whether it is proposed as a study: no job can name the protocols that ask a model which parties keep."""
         return super().is_step(request) or self.kernel != "linear" or self.partition_ == "vertical"
 
     def _receive(self, federation: Federation, outcome: Outcome) -> None:
@@ -200,7 +200,7 @@ class ConsensusSVC(ConsensusParameters, RowParameters, SupportVectorClassifier, 
         if rows and self.kernel != "linear" and not federation.backend.keeps_shares:
             kept = "each party keeps a part of the classifier that consists of its own records"
             raise LocalError(
-                f"with a kernel over rows {kept}, and would end with the run: use kernel='linear', or PanSVC"
+                f"with a kernel over rows {kept}, and which would be lost with the run: use kernel='linear', or PanSVC"
             )
         if federation.holds_records and not self.accept_risk:
             labels = [part.y for part in federation.parts.values() if part.y is not None]
@@ -227,11 +227,11 @@ class ConsensusSVC(ConsensusParameters, RowParameters, SupportVectorClassifier, 
             )
 
     def public_decision(self) -> Callable[[F64], F64] | None:
-        """Return what computes decision values: the model of rows is public, but for a kernel's rests."""
+        """Return what computes decision values, if the model is public: over rows, with a linear kernel."""
         return self.model_.decide if isinstance(self.model_, RowConsensus) and self.model_.public else None
 
     def public_model(self) -> PanModel | None:
-        """Return the model of rows, a linear one on a public map; None of columns, and where a kernel leaves rests."""
+        """Return the model over rows if it is public, linear on a public map; otherwise None."""
         model = self.model_
         if not isinstance(model, RowConsensus) or not model.public:
             return None
@@ -240,7 +240,7 @@ class ConsensusSVC(ConsensusParameters, RowParameters, SupportVectorClassifier, 
         return PanModel(model.map, model.w, model.b, k, pairs, self.min_cluster, model.sigmoids)
 
     def request_values(self, federation: Federation) -> tuple[Request, ...]:
-        """Return the question about new records: what the rests add over rows, or all of it over columns."""
+        """Return the question about new records: over rows what the parties' own parts add, over columns all of it."""
         model, inputs = self.model_, {"data": Records()}
         if not isinstance(model, RowConsensus):
             problems = count_problems(len(self.classes_), model.multi_class)
@@ -274,7 +274,9 @@ class ConsensusSVC(ConsensusParameters, RowParameters, SupportVectorClassifier, 
         if not isinstance(self.model_, RowConsensus) or self.model_.public:
             raise LocalError("the parties' own classifiers differ only with a kernel over rows: use decision_function")
         if self.model_.kept:
-            raise LocalError(f"each party keeps its own classifier, under job {self.model_.kept}: simulate them all")
+            raise LocalError(
+                f"each party keeps its own classifier, under job {self.model_.kept}: only a simulation shows them all"
+            )
         return self.model_.each(validate_data(self, X, reset=False, dtype=np.float64))
 
     def _find_disagreements(self, federation: Federation) -> dict[str, float | int | str]:

@@ -78,8 +78,8 @@ class GramSVC(GramMachine, SupportVectorClassifier, Searchable):
     def _search(self) -> tuple[str, dict[str, Any]]:
         if self.view == BLIND:
             raise LocalError(
-                "a search shows its coordinator the gram matrix, and blind it would be a training in shares for each"
-                " candidate and fold: search with view='coordinator' on a sample, or with PanSVC"
+                "view='blind' is not for a search, which would train in shares for each candidate and fold: search with"
+                " view='coordinator', which shows the coordinator the gram matrix, on a sample, or with PanSVC"
             )
         return "gram_search", self._arguments("gram_search")
 

@@ -38,7 +38,7 @@ NOT_PROTECTED = (
 BY_DOTS = "New records in the same way: the coordinator sees their dot products with the support vectors."
 BY_VALUES = "The weights, from whoever asks about more new records than there are columns: the answers give them."
 AND_WHILE = "and the coordinator, which sees the gram matrix, works together with nobody"
-BY_CELLS = "A column, from the coordinator together with one party that has as many of its cells as columns are."
+BY_CELLS = "A column, from the coordinator together with one party that has as many of its cells as there are columns."
 BY_KEY = "The cells, from the coordinator together with any party: method='algorithm1' encrypts them under its key."
 BY_NAME = "method='intersection' shows the coordinator the table up to the columns' order, which frequencies give away."
 

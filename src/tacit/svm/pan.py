@@ -220,7 +220,8 @@ class PanSVC(PanParameters, Noisy, SupportVectorClassifier, Searchable, Sums):
         share = self.landmarks if not isinstance(self.landmarks, str) and self.landmarks < 1 else 0.0
         if share * rows > CAP and self.kernel != "linear":
             yield UserWarning(
-                f"landmarks={self.landmarks} of {rows} rows are more than {CAP}: {CAP} were taken; a number gives more"
+                f"landmarks={self.landmarks} of {rows} rows are more than {CAP}: {CAP} were taken; give a whole number"
+                " for more"
             )
         gap = float(np.max(relative_gap(found.objective, found.bound)))
         if gap > self.tol and self.min_count == 1:

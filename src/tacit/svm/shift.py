@@ -134,7 +134,7 @@ class ShiftSVC(SupportVectorClassifier):
         return GIVES_AWAY["rotation" if self.rotation else self._protocol]
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, compare: bool = False) -> Self:
-        """Train together; see `Federated.fit`. Over plain columns, where no party coordinates, the labeller does."""
+        """Train together; see `Federated.fit`. With shift="plain" over columns the labeller coordinates by default."""
         federation = self.federate(X, y, sample_weight)
         seated = self._seat_coordinator(federation)
         self._train(seated, self.request(seated), compare=compare)
@@ -170,7 +170,9 @@ class ShiftSVC(SupportVectorClassifier):
             raise LocalError(f"ShiftSVC runs in simulation only, for studies, {why}")
         site, holds = repr(federation.coordinator), federation.coordinator in federation.parts
         if self._by_party() and not holds:
-            raise LocalError(f"{site} holds no data, and over plain columns a party coordinates: name one")
+            raise LocalError(
+                f"{site} holds no data, and with shift='plain' over columns a party must coordinate: name one"
+            )
         if not self._by_party() and holds:
             rule = "must hold no data, or it would know the shift"
             raise LocalError(f"party {site} would coordinate, and the coordinator {rule}: name a site without data")
@@ -198,7 +200,7 @@ class ShiftSVC(SupportVectorClassifier):
             for c in CONFIDENCE
         }
         one = ("one record is", "the column's minimum is")
-        known = ("about as many records as columns are",) if self.rotation else one
+        known = ("about as many records as there are columns are",) if self.rotation else one
         return {**table, **{f"interval of a value at any confidence once {what} known": 0.0 for what in known}}
 
     def match_records(self, X: Any, *, gaps: bool = False) -> Federation:

@@ -141,9 +141,9 @@ AGAINST_BLIND = {
         (["nothing"], "unknown attack 'nothing': use one of gram_inversion"),
         (
             ["ica", "--estimator", "GramSVC"],
-            "ica is against ShiftSVC, not 'GramSVC': against that there is gram_inversion, ",
+            "ica is against ShiftSVC, not 'GramSVC': against that, use gram_inversion, ",
         ),
-        (["ica", "--plot", "p.pdf"], "--plot p.pdf is neither .svg nor .png: name it so"),
+        (["ica", "--plot", "p.pdf"], "--plot p.pdf ends in neither .svg nor .png: rename it"),
         (["--estimator", "SVC"], "there is no attack against 'SVC': use one of ConsensusSVC, GramSVC"),
     ],
 )

@@ -151,5 +151,5 @@ print(*{"sklearn", "numpy", "pyarrow", "matplotlib", "rich", "msgspec"} & set(sy
 
 def test_pages_are_those_of_sites_and_two_hospitals_are_too_few(tacit):
     alone = tacit("demo", "--page")
-    assert (alone.code, "--page is for --network" in alone.err) == (2, True)
+    assert (alone.code, "--page needs --network" in alone.err) == (2, True)
     assert "--parties 2 is too few for --network" in tacit("demo", "--network", "--page", "--parties", 2).err

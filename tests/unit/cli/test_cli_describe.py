@@ -46,8 +46,8 @@ def test_one_file_is_split_between_parties(tacit, hospitals):
             "north.csv has no column 'age' (columns: chol, sex, ill): name the label column with --label",
         ),
         (("north.csv", "south.csv", "--label", "ill"), "only 2 parties hold data"),
-        (("north.csv", "--config", "analyst.toml"), "--config is of sites that have their own: leave one of both out"),
-        (("north.csv", "south.csv", "east.csv", "--parties", "2"), "but --parties says 2: leave it out"),
+        (("north.csv", "--config", "analyst.toml"), "--config asks sites to describe theirs: give one of the two"),
+        (("north.csv", "south.csv", "east.csv", "--parties", "2"), "but --parties says 2: leave --parties out"),
         ((), "this folder has no configuration of an analyst: name one with --config"),
     ],
 )

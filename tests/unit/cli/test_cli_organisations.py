@@ -279,7 +279,7 @@ def test_a_certificate_of_another_registrar_is_one_line(refused, machine, north,
     others.sign(Request.load(machine.folder("north") / "north.request"), "party")
     shutil.copy(folder / "others" / "north.crt", machine.folder("north"))
     assert (
-        "north.crt was not signed by the registrar of Demonstration: ask that one for the certificate again"
+        "north.crt was not signed by the registrar of Demonstration: ask the registrar for the certificate again"
         in refused("party", "--config", north)
     )
 
@@ -393,7 +393,7 @@ def test_a_job_in_json(tacit, machine, told):
             {"version": "0.0.9"},
             "south runs another version of tacit than the job: install the job's version at every party",
         ),
-        ({"codes": ("features",)}, "south has not the columns the job names: correct [columns] of the job"),
+        ({"codes": ("features",)}, "south lacks columns that the job names: correct [columns] of the job"),
         ({"codes": ("disk",)}, "south has too little free disk for the run: free three times the estimated bytes"),
     ],
 )
@@ -571,7 +571,7 @@ def test_audits_that_an_old_key_signed_still_hold_and_the_key_is_said(tacit, mac
     assert result.code == 0
     assert result.out.count("revoked since") == 1
     assert (
-        f"north, 31 rows, signed by key {old}, which was revoked since: ask north whether this file is of before"
+        f"north, 31 rows, signed by key {old}, which was revoked since: ask north whether this file is from before that"
         in result.out
     )
     assert result.out.endswith("whole, signed, and they agree\n")
@@ -592,4 +592,4 @@ def test_every_help_has_an_example(tacit, command):
 def test_a_demonstration_over_a_network_needs_three_hospitals_and_a_new_folder(refused, folder):
     assert "--parties 2 is too few for --network" in refused("demo", "--network", "--parties", "2")
     assert "File exists; name a folder that does not exist yet" in refused("demo", "--network", "--keep", folder)
-    assert "--keep is for --network" in refused("demo", "--keep", folder / "new")
+    assert "--keep needs --network" in refused("demo", "--keep", folder / "new")

@@ -161,7 +161,7 @@ def test_a_file_of_another_kind_is_refused_before_the_model_is_asked(refused):
 
 def test_columns_that_the_model_does_not_know_and_infinite_values_are_refused_in_one_line(refused, study, folder):
     _, _, frame = study
-    assert "new.csv has 1 column that the model does not know: leave out with --drop patient" in refused(
+    assert "new.csv has 1 column that the model does not know: leave them out with --drop patient" in refused(
         "predict", "study.tacit", "new.csv", "--label", "ill"
     )
     frame.drop(columns="hb").to_csv(folder / "narrow.csv", index=False)
@@ -171,7 +171,7 @@ def test_columns_that_the_model_does_not_know_and_infinite_values_are_refused_in
         "predict", "study.tacit", "huge.csv", "--label", "ill", "--id", "patient"
     )
     frame.rename(columns={"patient": "label"}).to_csv(folder / "named.csv", index=False)
-    assert "--id label has the name of a column of the predictions: rename it in the file" in refused(
+    assert "--id label is also a column of the predictions: rename it in the file" in refused(
         "predict", "study.tacit", "named.csv", "--label", "ill", "--id", "label"
     )
     frame[:0].to_csv(folder / "none.csv", index=False)

@@ -50,7 +50,9 @@ def test_without_the_records_nothing_leaves_and_the_exit_status_says_so(tacit, f
 
 
 def test_refusals_are_one_line(refused, files):
-    assert "name those that were, too" in refused("release", files / "model.tacit", "--others", files / "others.csv")
+    assert "give those that were in it, too" in refused(
+        "release", files / "model.tacit", "--others", files / "others.csv"
+    )
     assert "no column 'outcome'" in refused(
         "release", files / "model.tacit", files / "training.csv", "--label", "outcome"
     )

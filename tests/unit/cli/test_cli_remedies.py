@@ -55,7 +55,7 @@ CASES = {
         ("train", "whole.csv", "--estimator", "GramSVC"),
     ),
     "as many files": (
-        ("train", *THREE, "--parties", "4"), "leave it out",
+        ("train", *THREE, "--parties", "4"), "leave --parties out",
         ("train", *THREE),
     ),
     "a parameter without value": (
@@ -63,7 +63,7 @@ CASES = {
         ("train", "whole.csv", "--set", "C=10"),
     ),
     "ids of one file": (
-        ("train", "ids.csv", "--id", "patient"), "--drop the column instead",
+        ("train", "ids.csv", "--id", "patient"), "use --drop patient instead",
         ("train", "ids.csv", "--drop", "patient"),
     ),
     "ids as features": (

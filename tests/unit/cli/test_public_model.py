@@ -136,7 +136,7 @@ def test_a_shared_model_leaves_a_handle_that_says_who_holds_it_and_until_when(pr
     np.savetxt(folder / "new.csv", X, delimiter=",", header="a,b,c,d,e,f", comments="", fmt="%.17g")
     refused = tacit("predict", "model.tacit", "new.csv")
     assert refused.code == 2
-    assert "ask these sites about theirs, tacit predict model.tacit --on DATASET" in refused.err
+    assert "ask these sites about their own records, tacit predict model.tacit --on DATASET" in refused.err
 
 
 @pytest.mark.parametrize(
@@ -144,7 +144,7 @@ def test_a_shared_model_leaves_a_handle_that_says_who_holds_it_and_until_when(pr
     [
         ((), "give files of records, or --on DATASET for records of the sites that trained the model"),
         (("new.csv", "--on", "new"), "give files of records, or --on DATASET"),
-        (("--on", "new", "--out", "p.csv"), "--on leaves the answers at the sites, which read them there"),
+        (("--on", "new", "--out", "p.csv"), "with --on the answers stay at the sites, and are read there"),
         (("--on", "new", "--rows", "north"), "--rows north is not SITE=N: write it as --rows north=12"),
     ],
 )
@@ -164,5 +164,5 @@ def test_a_model_that_cannot_be_read_is_one_line_about_the_coordinator(propose, 
 
 
 def test_a_file_that_nobody_waits_for_is_refused(propose):
-    assert "--no-wait does not wait: leave one out" in propose("PanSVC", "--model", "m", "--no-wait").err
+    assert "--no-wait does not wait for it: leave one of them out" in propose("PanSVC", "--model", "m", "--no-wait").err
     assert "--model no/m cannot be written" in propose("PanSVC", "--model", "no/m").err

@@ -281,7 +281,7 @@ def test_a_job_says_so_and_only_where_there_can_be_a_run_without_one():
     terms = {"partition": "horizontal", "coordinator": "clearing", "dataset": "d", "submitter": "analyst",
              "purpose": "p", "legal_basis": "l", "on_absence": "leave"}  # fmt: skip
     job = propose("elm_horizontal", {**ELM, "classes": None}, parties=FOUR, **terms)
-    leaves = "a site that stays away is left out, and the result is of the records of the others"
+    leaves = "a site that stays away is left out, and the result is made from the records of the others"
     assert ("absence", f"on_absence = leave: {leaves}") in unusual(job)
     with pytest.raises(LocalError, match="on_absence is 'leave', and without one of its 3 parties there are fewer"):
         propose("elm_horizontal", {**ELM, "classes": None}, parties=FOUR[:3], **terms)

@@ -335,7 +335,7 @@ def test_what_a_crash_left_of_a_file_is_replaced_by_the_whole(tmp_path, files):
 @pytest.mark.parametrize(("rounds", "row"), [(2, 9), (4, 13)], ids=["shorter", "longer"])
 def test_a_replay_that_comes_out_differently_is_refused(files, tmp_path, rounds, row):
     rows, before = view("north", run()), files["north"].read_bytes()
-    other = f"row {row} of the audit .* was another one before: a replay must walk the same run"
+    other = f"row {row} of the audit .* differs from the one written before: a replay must repeat the same run"
     with pytest.raises(LocalError, match=other):
         written(tmp_path, "north", view("north", run(rounds)))
     with pytest.raises(LocalError, match="row 2 of the audit"):

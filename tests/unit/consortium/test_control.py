@@ -312,7 +312,7 @@ def test_letters_to_somebody_who_never_reads_wait_are_told_once_and_go_on_later(
     network, clearing = alone
     monkeypatch.setattr(control, "LONGEST_RETRY", 0.4)
     sendings = [clearing.control.send("east", "proposed", b"%d" % i) for i in range(per_subject(4) + 8)]
-    assert clearing.logs("letters to east wait (maximum messages per subject exceeded): does it run, and hear?")
+    assert clearing.logs("letters to east wait (maximum messages per subject exceeded): does it run, and read them?")
     assert not sendings[-1].done()
     with network.site("east") as east:
         assert east.waits(lambda me: ("clearing", "proposed", b"%d" % (len(sendings) - 1)) in me.heard, 20)
@@ -333,7 +333,7 @@ def test_a_letter_that_the_broker_does_not_take_is_given_up_with_an_error(alone,
 
 
 def test_an_analyst_gets_no_letters(clearing):
-    with pytest.raises(LocalError, match="analyst gets no letters: an analyst asks"):
+    with pytest.raises(LocalError, match="analyst is an analyst and gets no letters: wait until it asks"):
         clearing.control.send("analyst", "start", b"").result(1)
 
 

@@ -70,7 +70,9 @@ def test_the_result_of_another_protocol_is_refused(tmp_path):
 
 def test_a_search_that_trained_no_model_and_an_alignment_that_only_counted_leave_nothing(tmp_path):
     search = put(tmp_path, job("gram_search", {"candidates": ({"C": 1.0},), "refit": False}))
-    with pytest.raises(GroundsError, match="left nothing to build on, since it has refit = false: run it without"):
+    with pytest.raises(
+        GroundsError, match="left nothing to build on, since it has refit = false: run it again without that"
+    ):
         grounds_of(tmp_path, question(search), NOW)
     counted = put(tmp_path, job("align", {"count_only": True}))
     with pytest.raises(GroundsError, match="since it has count_only = true"):

@@ -95,7 +95,7 @@ def test_the_coordinator_is_no_data_holder_whatever_made_the_job():
         ({"protocol": "pan_svm", "partition": "horizontal", **params(landmarks="x")}, "parameter 'landmarks' is 'x'"),
         (params(C=10**30), "parameter 'C' is a number of too many digits"),
         (params(class_weight=[[]] * 1000), "parameter 'class_weight' is"),
-        (params(fraction_bits=8), "it belongs to protection"),
+        (params(fraction_bits=8), "set that under protection"),
         (params(colour=1), "gram_vertical has no parameter 'colour'"),
         ({"params": {}}, "gram_vertical needs a value for 'kernel'"),
         ({"protocol": "shift_ring"}, "no job may name the protocol 'shift_ring'"),

@@ -74,7 +74,7 @@ def test_letters_of_two_senders_and_of_one_do_not_mix(desk):
     ],
 )
 def test_a_chunk_that_cannot_be_is_an_error_of_its_sender(desk, head, size):
-    with pytest.raises(PeerError, match="north sent a piece of a letter that cannot be"):
+    with pytest.raises(PeerError, match="north sent a piece of a letter that is not valid"):
         taken(desk, frame(head, bytes(size)))
     assert desk.held == 0
 

@@ -146,9 +146,9 @@ def test_the_split_of_a_job_is_that_of_its_protocol():
             msgspec.structs.replace(job(), protocol=protocol, partition="horizontal")
     params = {"kernel": "rbf", "gamma": 1.0, "degree": 3, "coef0": 0.0, "C": 1.0, "partition": "horizontal"}
     made = msgspec.structs.replace(job("align"), protocol="gram_arbitrary", params=params, partition="horizontal")
-    with pytest.raises(LocalError, match="its parameter partition is another: leave the parameter out"):
+    with pytest.raises(LocalError, match="its parameter partition differs: leave the parameter out"):
         msgspec.structs.replace(made, partition="vertical")
-    with pytest.raises(PeerError, match="its parameter partition is another"):
+    with pytest.raises(PeerError, match="its parameter partition differs"):
         Job.from_bytes(made.canonical().replace(b'"partition":"horizontal","', b'"partition":"vertical","'))
     assert readers_of(made) == made.parties
     assert readers_of(job()) == ("north",)

@@ -299,7 +299,7 @@ def test_a_refusal_over_records_says_what_would_be_accepted(register, admit):
     part, ids = table(drop=(3,))
     close, _ = register.objection(job(number=1), OWN, "north", register.rows_of(part, ids), 5)
     assert close.of_records
-    assert close.remedy == "offer the very records of that one, or wait until 5 have changed, come or gone"
+    assert close.remedy == "offer exactly the records of that job, or wait until 5 have changed, come or gone"
 
 
 # Records that come, go or are corrected between two jobs by rows
@@ -368,7 +368,7 @@ def test_a_refusal_by_rows_says_what_would_be_accepted(register, by_patients):
     part = part_of(np.arange(118.0).reshape(59, 2), np.arange(59) % 2, None, OWN)
     close, _ = register.objection(by_rows(9, OWN), OWN, "north", register.rows_of(part, range(59)), 5)
     every = "5 of every class that changes have changed, come or gone"
-    assert close.remedy == f"offer the very records of that one, or wait until {every}"
+    assert close.remedy == f"offer exactly the records of that job, or wait until {every}"
 
 
 def test_classes_that_version_0_1_did_not_write_down_are_made_up_for_by_many_records(register, by_patients):
@@ -440,7 +440,9 @@ def test_a_register_that_is_put_back_while_the_site_runs_is_not_passed_over(regi
     as_version_0_1(other, "cohort")
     for file in tmp_path.joinpath("backup").iterdir():
         file.rename(register.path.parent / file.name)
-    with pytest.raises(LocalError, match=r"cohort.register came while this site was running: start the site again"):
+    with pytest.raises(
+        LocalError, match=r"cohort.register was added while this site was running: start the site again"
+    ):
         register.admit(job(number=1), OWN, "north", marked, 5, NOW)
 
 

@@ -393,7 +393,7 @@ def test_a_server_that_cannot_start_says_why(tmp_path, monkeypatch):
         server_module, "write_config", lambda *_: made.settings.config_file.write_text("max_payload: many")
     )
     with (
-        pytest.raises(LocalError, match=r"nats-server ended and did not start: .*; the whole story is in .*nats.log"),
+        pytest.raises(LocalError, match=r"nats-server ended and did not start: .*; the full log is .*nats.log"),
         start_server(made.members, made.settings),
     ):
         pytest.fail("started")

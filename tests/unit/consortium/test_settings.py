@@ -122,7 +122,10 @@ def test_a_dataset_may_be_a_query_or_a_folder(folder, party):
         (f"path = 'cohort.csv'\n{QUERY}", "needs a path or a query, and not both: write path"),
         (QUERY, "needs connection_env or connection_file: say where the connection is"),
         (f"{QUERY}\nconnection_env = 'A'\nconnection_file = 'b'", "needs connection_env or connection_file"),
-        ("path = 'cohort.csv'\nconnection_env = 'A'", ".connection_env belongs to a query: write one, or remove it"),
+        (
+            "path = 'cohort.csv'\nconnection_env = 'A'",
+            ".connection_env is for a query: add query = 'select ...', or remove it",
+        ),
         ("query = 'drop table cohort'\nconnection_env = 'A'", ".query does not begin with select or with: write one"),
         (f"{QUERY}\nconnection_env = 'A'\nmaximum_rows = 0", "maximum_rows: Expected int >= 1; correct the value"),
     ],

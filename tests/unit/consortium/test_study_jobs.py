@@ -129,7 +129,7 @@ def test_a_study_cannot_hold_a_shift_in_the_words_in_which_it_is_refused_by_itse
 
 
 def test_answers_of_a_study_over_columns_are_the_labellers():
-    with pytest.raises(LocalError, match="the answers of a model are the labeller's: leave asker out"):
+    with pytest.raises(LocalError, match="only the labeller gets the answers of a model: leave asker out"):
         study(SCALE, GRAM, terms={**COLUMNS, "asker": "south"})
 
 

@@ -156,7 +156,7 @@ def test_a_database_that_is_not_there_is_one_line_without_the_connection(connect
     said = refused(connection)
     name = connection.database.name
     assert said.startswith(f"the query of [datasets.cohort]: {name} cannot be opened (")
-    assert said.endswith(f": correct {PLACE}, or look after the database")
+    assert said.endswith(f": correct {PLACE}, or check the database")
 
 
 @pytest.mark.parametrize("kind", list(DATABASES))

@@ -177,7 +177,7 @@ def test_the_same_plan_runs_here(table):
             Left(Holder, Request("gram_weights")),
             "input 'data' is what another request leaves: run both in one plan, that one first",
         ),
-        (Ids(), "input 'data' is the ids of records, which this federation has not"),
+        (Ids(), "input 'data' is the ids of records, which this federation does not have"),
     ],
 )
 def test_what_is_not_here_is_refused_in_one_line(federation, brought, words):

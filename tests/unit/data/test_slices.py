@@ -100,7 +100,7 @@ def test_a_federation_is_nothing_to_loop_over(table):
 @pytest.mark.parametrize("cut", [lambda fed: fed[:5], lambda fed: fed[["a"]], tacit.train_test_split])
 def test_records_that_are_elsewhere_are_not_chosen_from_here(cut):
     fed = Federation.described(("a", "b", "c"), partition="horizontal", coordinator="site", backend=Described())
-    with pytest.raises(LocalError, match="let each site set its own aside first"):
+    with pytest.raises(LocalError, match="let each site set aside its own first"):
         cut(fed)
 
 

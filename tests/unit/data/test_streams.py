@@ -238,7 +238,7 @@ def test_features_are_made_again_in_each_pass_where_the_disk_has_no_room_for_the
 
 def test_more_rows_than_the_memory_allows_are_refused_before_they_are_read(tmp_path: Path) -> None:
     folders = write(tmp_path)
-    with pytest.raises(LocalError, match=re.escape("memory='100MB' is less: raise memory, or share the rows out")):
+    with pytest.raises(LocalError, match=re.escape("memory='100MB' is less: raise memory, or split the rows")):
         tacit.from_files(folders, **BY_ROWS, stream=True, memory="100MB")
     with pytest.raises(LocalError, match=re.escape("'memory' parameter of Federation must be a number of bytes")):
         tacit.from_files(folders, **BY_ROWS, stream=True, memory="much")
@@ -255,7 +255,7 @@ def test_what_cannot_be_streamed_says_so(tmp_path: Path) -> None:
         tacit.SecureELMClassifier(probability=True).fit(streamed)
     with pytest.raises(LocalError, match="this is a vertical split: leave it out"):
         tacit.from_files(folders, partition="vertical", stream=True)
-    with pytest.raises(LocalError, match="carries numbers only, and raw is for others"):
+    with pytest.raises(LocalError, match="reads numbers only, and raw is for other values"):
         tacit.from_files(folders, **BY_ROWS, raw=True, stream=True)
     text = tmp_path / "d.csv"
     text.write_text("f0,label\n1,0\n")
@@ -288,7 +288,7 @@ def test_a_full_disk_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "posix_fallocate", full, raising=False)
-    with pytest.raises(LocalError, match=r"No space left on device.*let TMPDIR name a folder of a larger disk"):
+    with pytest.raises(LocalError, match=r"No space left on device.*set TMPDIR to a folder on a larger disk"):
         scratch.make_array((10,), np.float64)
 
 
@@ -307,5 +307,5 @@ def test_a_disk_that_fills_up_meanwhile_is_one_line(monkeypatch: pytest.MonkeyPa
     monkeypatch.delattr(os, "posix_fallocate", raising=False)
     with Path("/dev/full").open("wb", buffering=0) as full:
         monkeypatch.setattr(tempfile, "TemporaryFile", lambda **_: full)
-        with pytest.raises(LocalError, match=r"No space left on device.*let TMPDIR name a folder of a larger disk"):
+        with pytest.raises(LocalError, match=r"No space left on device.*set TMPDIR to a folder on a larger disk"):
             scratch.make_array((10,), np.float64)

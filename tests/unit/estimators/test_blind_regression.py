@@ -80,7 +80,7 @@ def test_a_constant_in_the_targets_moves_the_answers_and_nothing_else():
         ({"target_range": 3.0}, "The 'target_range' parameter of GramSVR must be"),
         ({"epsilon": 40.0}, "epsilon=40 is not below 32, half the range of the targets, so that no error would count"),
         ({"kernel": "sigmoid"}, "view='blind' is for kernel='rbf', 'linear' or 'poly', not 'sigmoid'"),
-        ({"method": "algorithm1"}, "view='blind' knows method='product' only"),
+        ({"method": "algorithm1"}, "view='blind' needs method='product'"),
         ({"C": 1e-5}, "leaves no room in 64 bits: use a larger C, or fewer records"),
         ({"C": 1e9}, r"too large with 80 records|iterations in shares: lower C"),
     ],
@@ -101,5 +101,5 @@ def test_targets_that_are_no_numbers_are_refused():
 @pytest.mark.parametrize(("machine", "targets"), [(GramSVC, TARGETS.mean() < TARGETS), (GramSVR, TARGETS)])
 def test_sample_weights_are_refused_rather_than_left_out(machine, targets):
     weighted = split(targets=targets, sample_weight=np.linspace(0.5, 2.0, 80))
-    with pytest.raises(LocalError, match=r"brings sample weights, which view='blind' does not know: leave them out"):
+    with pytest.raises(LocalError, match=r"brings sample weights, which view='blind' does not support: leave them out"):
         machine(view="blind").fit(weighted)

@@ -185,7 +185,8 @@ def test_new_rows_of_too_few_are_refused(cancer):
     X, y = cancer
     model = SecureELMClassifier(n_hidden=20, min_rows=8).fit(X, y)
     with pytest.raises(
-        LocalError, match="6 rows and no class with min_rows=8 of them: their sums would open one holder's own; wait"
+        LocalError,
+        match="6 rows are too few: no class has min_rows=8 of them, and their sums could be of one holder alone; wait",
     ):
         model.partial_fit(X[:6], y[:6])
     with pytest.raises(LocalError, match="n_hidden=20 nodes are more than the 12 rows"):
@@ -193,7 +194,7 @@ def test_new_rows_of_too_few_are_refused(cancer):
     risky = SecureELMClassifier(n_hidden=20, min_rows=8, accept_risk=True).fit(X, y)
     risky.partial_fit(X[y == 1][:12], y[y == 1][:12])
     risky.partial_fit(X[:6], y[:6])  # of three holders
-    with pytest.raises(LocalError, match="6 rows and no class with min_rows=8"):
+    with pytest.raises(LocalError, match="6 rows are too few: no class has min_rows=8"):
         risky.partial_fit(Federation.from_parts([(X[:3], y[:3]), (X[3:6], y[3:6])], partition="horizontal",
                                                 allow_two_parties=True).rename_features(
             tuple(risky.federation_.features)))  # fmt: skip
@@ -204,7 +205,7 @@ def test_new_rows_are_refused_where_the_sums_are_not(cancer, tmp_path):
     with pytest.raises(LocalError, match="and there are none for partition='vertical': fit again"):
         vertical(SecureELMClassifier).partial_fit(X, y)
     stored = load(SecureELMClassifier().fit(X, y).save(tmp_path / "elm.tacit"))
-    with pytest.raises(LocalError, match="the coordinator's sums are not here to add to"):
+    with pytest.raises(LocalError, match="the coordinator's sums are not here, so no rows can be added"):
         stored.partial_fit(X, y)
     model = SecureELMClassifier(n_hidden=20).fit(X, y)
     with pytest.raises(
@@ -335,7 +336,7 @@ def test_new_records_stay_split_and_with_parts_missing_they_are_refused(iris):
     )
     new = Federation.from_parts([part[:9] for part in cut], names=names, partition="vertical")
     np.testing.assert_array_equal(model.predict(new), model.predict(X[:9]))
-    with pytest.raises(LocalError, match="must be between the same parties: north, south, east"):
+    with pytest.raises(LocalError, match="must be held by the same parties as in training: north, south, east"):
         model.predict(Federation.from_parts(cut[:2], names=names[:2], partition="vertical", allow_two_parties=True))
     with pytest.raises(LocalError, match="the new records are not split like the training records: 'south' must hold"):
         model.predict(Federation.from_parts([cut[0], cut[1][:, :1], X[:, 2:]], names=names, partition="vertical"))

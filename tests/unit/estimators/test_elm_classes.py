@@ -116,7 +116,7 @@ def test_without_a_number_of_nodes_there_are_half_as_many_as_rows_in_the_smalles
 
 
 def test_parts_of_a_fit_that_need_all_rows_are_refused_in_steps():
-    with pytest.raises(LocalError, match="probability=True needs all rows at once: fit again, or leave it off"):
+    with pytest.raises(LocalError, match="probability=True needs all rows at once: fit again, or leave that out"):
         SecureELMClassifier(probability=True).partial_fit(RARE, SICK)
     with pytest.raises(LocalError, match="class_weight 'balanced' is not supported for partial_fit"):
         SecureELMClassifier(class_weight="balanced").partial_fit(RARE, SICK)

@@ -194,7 +194,7 @@ def test_bad_input_is_refused_in_one_line(fitted, cancer):
             fed,
             {"per_site": ["north", "west"]},
         ),
-        "the new records must be between the same parties": (fitted, Federation.simulate(Z, z, parties=3), {}),
+        "the new records must be held by the same parties": (fitted, Federation.simulate(Z, z, parties=3), {}),
     }
     for words, (model, federation, settings) in cases.items():
         with pytest.raises(LocalError, match=words) as caught:

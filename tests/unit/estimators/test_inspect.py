@@ -98,7 +98,7 @@ def test_a_decision_plot_needs_nothing_but_a_public_model(fitted, tmp_path):
 def test_a_decision_plot_of_three_classes_shows_which_is_chosen():
     X, y = load_iris(return_X_y=True)
     model = tacit.SecureELMClassifier(n_hidden=12, random_state=0).fit(tacit.simulate(X, y, parties=3))
-    with pytest.raises(LocalError, match=r"does not tell the mean of column 'x0': say at="):
+    with pytest.raises(LocalError, match=r"does not contain the mean of column 'x0': say at="):
         tacit.inspect.decision_plot(model, (2, 3))
     at, ranges = {"x0": 5.8, "x1": 3.0}, {"x2": (1.0, 7.0), "x3": (0.0, 2.5)}
     with pytest.raises(LocalError, match=r"no range of column 'x2': say ranges="):

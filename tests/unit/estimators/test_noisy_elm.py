@@ -63,7 +63,7 @@ def test_the_report_has_the_bill_and_a_model_file_says_the_same(tmp_path) -> Non
         ({"class_weight": "balanced"}, "needs exact counts of classes"),
         ({"classes": [1]}, "the classes are declared, two or more"),
         ({"secure_sum": "threshold"}, "the noise of parties that stay away"),
-        ({"partition": "vertical", "accept_risk": True}, "no party has whole records"),
+        ({"partition": "vertical", "accept_risk": True}, "with partition='vertical' no party has any"),
     ],
 )
 def test_what_cannot_be_kept_is_refused_in_one_line(given, words) -> None:

@@ -143,7 +143,7 @@ def test_epsilon_does_not_cover_searches_or_comparisons() -> None:
 
 def test_other_programs_get_no_file_of_it_and_are_told_what_to_do(tmp_path: Any) -> None:
     fitted = PanSVC(epsilon=1.0, delta=1e-4).fit(*IRIS)
-    with pytest.raises(LocalError, match="keep tacit's own file \\(save\\)"):
+    with pytest.raises(LocalError, match="use tacit's own file \\(save\\)"):
         fitted.export(tmp_path / "m.onnx")
 
 

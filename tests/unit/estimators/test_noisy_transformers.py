@@ -78,7 +78,7 @@ def test_the_report_has_the_bill_and_another_fit_has_other_noise() -> None:
         (lambda: FederatedScaler(epsilon=1, delta=1e-4, honest=4).fit(X), "honest=4 of 3 data holders"),
         (lambda: FederatedScaler("minmax", epsilon=1).fit(X), "does not cover method='minmax'"),
         (lambda: FederatedScaler(epsilon=1, secure_sum="threshold").fit(X), "the noise of parties that stay away"),
-        (lambda: FederatedScaler(epsilon=1, partition="vertical").fit(X), "no party has whole records"),
+        (lambda: FederatedScaler(epsilon=1, partition="vertical").fit(X), "with partition='vertical' no party has any"),
         (
             lambda: FederatedImputer(epsilon=1, delta=1e-4, ranges={"x0": (0, 1)}).fit(X),
             "ranges name some columns and not 'x1'",

@@ -294,7 +294,7 @@ def test_too_few_rounds_are_said_so(small):
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_the_cap_of_landmarks_is_named():
     X = np.random.default_rng(0).normal(size=(7000, 2))
-    words = r"landmarks=0\.15 of 7000 rows are more than 1000: 1000 were taken; a number gives more"
+    words = r"landmarks=0\.15 of 7000 rows are more than 1000: 1000 were taken; give a whole number for more"
     with pytest.warns(UserWarning, match=words):
         model = PanSVC(landmark_source="fourier", landmarks=0.15, max_rounds=3, **EXACT).fit(X, X[:, 0] > 0)
     assert model.model_.map.size == 1000

@@ -215,10 +215,10 @@ def test_what_has_no_other_form_is_not_exported(tmp_path):
     )
     with pytest.raises(
         LocalError,
-        match="step 'learn' is a GramSVC, which is not one public model: export a pipeline that ends in PanSVC",
+        match="step 'learn' is a GramSVC, which is not a public model: export a pipeline that ends in PanSVC",
     ):
         gram.export(tmp_path / "model.onnx")
-    with pytest.raises(LocalError, match="step 'learn' is a GramSVC, which is nothing that scikit-learn has"):
+    with pytest.raises(LocalError, match="step 'learn' is a GramSVC, which has no counterpart in scikit-learn"):
         gram.to_sklearn()
     native = Pipeline([("fill", SimpleImputer()), ("learn", PanSVC(kernel="linear", tol=0.1))], savable=False).fit(
         FRAME.to_numpy() / 1e4, Y

@@ -168,7 +168,7 @@ def test_sites_that_differ_in_how_rare_something_is_are_not_warned_about():
         ),
         (FederatedScaler("minmax", feature_range=(1, -1)), r"The 'feature_range' parameter .* Got \(1, -1\) instead"),
         (FederatedScaler("robust", quantile_range=(75, 125)), r"The 'quantile_range' parameter"),
-        (FederatedScaler(ranges=(0, 1)), r"FederatedScaler\(method='standard'\) has no use for ranges"),
+        (FederatedScaler(ranges=(0, 1)), r"FederatedScaler\(method='standard'\) does not use ranges"),
         (
             FederatedScaler("minmax", ranges={"x9": (0, 1)}),
             r"'ranges' parameter of FederatedScaler names a column 'x9' that does not exist",

@@ -144,7 +144,7 @@ def test_the_report_has_the_best_the_candidates_and_who_learnt_what(found):
     assert report.estimator == "FederatedGridSearch"
     assert report.figures["best C"] == found["pan"].best_params_["C"]
     assert report.figures["its accuracy"] == found["pan"].best_score_
-    assert any("for every candidate and fold how many rows" in opened.what for opened in report.opens)
+    assert any("for every candidate and fold, how many rows" in opened.what for opened in report.opens)
     assert any("candidates" in row for row in report.history)
 
 

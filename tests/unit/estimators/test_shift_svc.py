@@ -116,7 +116,7 @@ def test_the_report_counts_the_intervals_of_table_1_and_what_they_come_to(small)
     assert "interval of a value at 99.9 % confidence, gaussian shift" in report.to_text()
     rotated = shifted("vertical", "secret", rotation=True).fit(*small).report_.figures
     assert [name for name in rotated if "known" in name] == [
-        "interval of a value at any confidence once about as many records as columns are known"
+        "interval of a value at any confidence once about as many records as there are columns are known"
     ]
 
 
@@ -253,5 +253,7 @@ def test_new_records_without_a_party_s_part_are_refused(small):
     X, y = small
     model = shifted("vertical", "secret", n_parties=3).fit(X, y)
     new = Federation.simulate(X, parties=["party-1", "party-2"], partition="vertical")
-    with pytest.raises(LocalError, match="the new records must be between the same parties: party-1, party-2, party-3"):
+    with pytest.raises(
+        LocalError, match="the new records must be held by the same parties as in training: party-1, party-2, party-3"
+    ):
         model.predict(new)

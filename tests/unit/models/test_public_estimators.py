@@ -171,7 +171,7 @@ def test_a_model_that_parties_keep_in_parts_is_not_shown(made, partition, tmp_pa
     assert not hasattr(made, "coef_")
     assert not hasattr(made, "intercept_")
     for show in (lambda: made.export(tmp_path / "model.onnx"), made.to_sklearn):
-        with pytest.raises(LocalError, match=r"is not one public model, its parties keep parts of it: .*save"):
+        with pytest.raises(LocalError, match=r"is not public, its parties keep parts of it: .*save"):
             show()
     assert not list(tmp_path.iterdir())
     path = made.save(tmp_path / "model.tacit")  # the remedy

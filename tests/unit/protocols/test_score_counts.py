@@ -48,7 +48,8 @@ def test_a_score_that_is_no_number_is_refused_where_it_is_and_nothing_is_sent(va
 
 def test_too_few_records_are_refused_in_one_line():
     with pytest.raises(
-        LocalError, match="the evaluation has 6 records over all parties, of no class 5, and nothing is opened"
+        LocalError,
+        match="the evaluation has 6 records over all parties, fewer than 5 of each class, and nothing is opened",
     ) as caught:
         counted(by_sizes((1, 1), (1, 1), (1, 1)))
     assert "\n" not in str(caught.value)

@@ -177,7 +177,7 @@ def test_a_connected_model_is_saved_loaded_exported_and_asked_from_its_file(hous
 def test_a_step_a_stranger_and_other_sites_are_refused_in_one_line(house, data):
     sites = house()
     there = pipeline(LAST["elm"]()).fit(sites.connect())
-    with pytest.raises(LocalError, match="is a step of a study, whose others prepare the records: ask the whole"):
+    with pytest.raises(LocalError, match="is one step of a study, and other steps prepare the records: ask the whole"):
         there[-1].predict(sites.connect().on("new"))
     stranger = pipeline(LAST["elm"]()).fit(here(data, "cohort"))
     for ask in (stranger.predict, stranger.score, lambda X: tacit.evaluate(stranger, X)):
@@ -202,7 +202,7 @@ def test_a_coordinator_that_recalls_another_model_stops_the_run(house):
     told = dict(vars(last)["values"])
     wrong = dataclasses.replace(last, values={**told, "beta": told["beta"] + 1.0})
     kept.keep_public(PublicResult.of({**values, "ended": (*values["ended"][:-1], wrong)}))
-    with pytest.raises(PeerError, match="recalls another result than this site kept of the study: ask its people"):
+    with pytest.raises(PeerError, match="sent another result of the study than this site has kept: ask its people"):
         there.predict(sites.connect().on("new"))
 
 

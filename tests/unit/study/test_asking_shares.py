@@ -114,5 +114,5 @@ def test_a_file_of_four_lines_asks_a_study_over_columns_in_another_partys_name(c
     told = [float(line[lines[0].index("decision for 1")]) for line in lines[1:]]
     np.testing.assert_allclose(told, MODELS["rbf"]().fit(old).decision_function(new), atol=1e-9)
     file.write_text(f"{file.read_text()}[evaluate]\nmin_count = 5\n")
-    with pytest.raises(tacit.LocalError, match="the answers of a model are the labeller's: leave asker out"):
+    with pytest.raises(tacit.LocalError, match="only the labeller gets the answers of a model: leave asker out"):
         job_of_file(file, submitter="analyst", state=columns.sites.state("analyst"))

@@ -74,7 +74,7 @@ def test_the_handle_of_a_model_in_shares_is_a_model_file(table, learner, tmp_pat
         == fitted.report_.evaluations["held-out records"].accuracy
     )
     assert {name for name in found if name.startswith("1.")}, "parties hold their shares"
-    with pytest.raises(LocalError, match="is not one public model"):
+    with pytest.raises(LocalError, match="is not public, its parties keep"):
         loaded[1].to_sklearn()
 
 

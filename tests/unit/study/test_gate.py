@@ -147,7 +147,7 @@ def test_sites_with_too_few_records_measure_nothing_and_a_policy_says_whether_th
     few = {"rows": 120, "minimum_rows": "30"}
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
-    with pytest.raises(NotReleasedError, match="not measured, at fewer than 3 sites"):
+    with pytest.raises(NotReleasedError, match="not measured, fewer than 3 sites have"):
         PLAIN.fit(consortium(tmp_path / "a", **few).connect().gated())
     sites = consortium(tmp_path / "b", **few, required="false\nunmeasured = true")
     assert "not measured" in str(PLAIN.fit(sites.connect().gated()).report_.release)
@@ -175,7 +175,7 @@ def test_a_rehearsal_trains_no_twin(tmp_path, monkeypatch) -> None:
         (("twins = 5", "twins = 2"), r"The 'twins' parameter of \[release\] must be .* in the range"),
         (("twins = 5", "membership_auc = 0.9"), "it takes twins; limits are those of the sites' policies"),
         ((STEP, "[describe]\n"), "no model to release"),
-        ((STEP, '[[step]]\nuse = "FederatedScaler"\n'), "is none here"),
+        ((STEP, '[[step]]\nuse = "FederatedScaler"\n'), "is not one: leave"),
     ],
 )
 def test_a_gate_that_cannot_be_is_refused_before_anything_is_proposed(tmp_path, change, words) -> None:
@@ -186,12 +186,12 @@ def test_a_gate_that_cannot_be_is_refused_before_anything_is_proposed(tmp_path, 
 
 def test_a_model_in_shares_has_nothing_to_release(tmp_path) -> None:
     fed = consortium(tmp_path).connect("vertical", labeller="north").gated()
-    with pytest.raises(LocalError, match=r"\[release\] is for a public model of records that sites hold by rows"):
+    with pytest.raises(LocalError, match=r"\[release\] needs a public model of records that sites hold by rows"):
         fed.rehearse(tacit.GramSVC())
 
 
 def test_release_check_of_records_at_sites_says_when_the_gate_is(tmp_path) -> None:
     sites = consortium(tmp_path)
     model = PLAIN.fit(sites.connect())
-    with pytest.raises(LocalError, match=r"comes before the model is sent: fit\(federation.gated\(\)\)"):
+    with pytest.raises(LocalError, match=r"check a model before it is sent: use fit\(federation.gated\(\)\)"):
         model.release_check(sites.connect())

@@ -50,7 +50,7 @@ def attack(
     chosen = attack_of(name, estimator)
     check_targets({"--plot": plot}, [data] if data else [])
     if plot and plot.suffix.lower() not in FORMATS:
-        raise LocalError(f"--plot {plot} is neither {' nor '.join(FORMATS)}: name it so")
+        raise LocalError(f"--plot {plot} ends in neither {' nor '.join(FORMATS)}: rename it")
     with steps(2) as bar:
         with bar.doing("reading"):
             X, y = _read_records(data, label)

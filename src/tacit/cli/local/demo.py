@@ -54,7 +54,7 @@ def demo(
     """Compare every hospital alone, all together, and one that had everything."""
     check_targets({"--out": out}, [])
     if page and not network:
-        raise LocalError("--page is for --network: without it there are no sites, and no pages of theirs")
+        raise LocalError("--page needs --network: without it there are no sites that have pages")
     if page:
         demonstrate_pages(NAMES[: parties or 3], seed, keep)
         return
@@ -62,7 +62,7 @@ def demo(
         demonstrate(NAMES[: parties or 3], out, seed, keep)
         return
     if keep is not None:
-        raise LocalError("--keep is for --network: without it nothing but the report is written")
+        raise LocalError("--keep needs --network: without it only the report is written")
     known, new = draw_hospitals(NAMES[: parties or 4], seed)
     with steps(len(known.parts) + 2) as bar:
         report = compare(known, new, bar)

@@ -58,9 +58,7 @@ def describe(
     """Describe files, or the tables of the sites that an analyst's configuration names."""
     check_targets({"--report": report}, data or ())
     if data and config is not None:
-        raise LocalError(
-            "files are described here, and --config is of sites that have their own: leave one of both out"
-        )
+        raise LocalError("files are described here, and --config asks sites to describe theirs: give one of the two")
     if data:
         read: dict[str, Any] = {"partition": partition, "raw": True}
         federation = _read(data, label, drop or (), parties, allow_two_parties=allow_two_parties, **read)
@@ -83,7 +81,9 @@ def _read(
         whole = read(files[0], label, drop, raw=True, sparse=False)
         return Federation.simulate(whole, parties=parties or PARTIES, **split)
     if parties not in {None, len(files)}:
-        raise LocalError(f"{len(files)} files are as many parties, but --parties says {parties}: leave it out")
+        raise LocalError(
+            f"{len(files)} files make {len(files)} parties, but --parties says {parties}: leave --parties out"
+        )
     return Federation.from_files(
         files, label=label, drop=drop, allow_two_parties=allow_two_parties, sparse=False, **split
     )

@@ -92,14 +92,16 @@ def check_ways(data: Sequence[Path], on: str | None, out: Path | None) -> None:
     if (on is None) == (not data):
         raise LocalError("give files of records, or --on DATASET for records of the sites that trained the model")
     if on is not None and out is not None:
-        raise LocalError("--on leaves the answers at the sites, which read them there: leave --out out")
+        raise LocalError("with --on the answers stay at the sites, and are read there: leave --out out")
 
 
 def refuse_handle(trained: Any, model: Path) -> None:
     """Refuse files of records where the model is in shares: its sites answer about records that they have."""
     handle = getattr(trained, "handle_", None)
     if handle is not None:
-        raise LocalError(f"{model} is {handle}: ask these sites about theirs, tacit predict {model} --on DATASET")
+        raise LocalError(
+            f"{model} is {handle}: ask these sites about their own records, tacit predict {model} --on DATASET"
+        )
 
 
 def read_counts(rows: Sequence[str]) -> dict[str, int]:
@@ -239,7 +241,7 @@ def name_records(said: Predictions, ids: Array | None, id_column: str | None) ->
     if ids is None or id_column is None:
         return columns
     if id_column in columns:
-        raise LocalError(f"--id {id_column} has the name of a column of the predictions: rename it in the file")
+        raise LocalError(f"--id {id_column} is also a column of the predictions: rename it in the file")
     return {id_column: ids, **columns}
 
 
@@ -254,7 +256,7 @@ def check_names(names: Sequence[str], features: Sequence[str], file: str) -> Non
     if surplus:
         options = " ".join(f"--drop {name}" for name in surplus[:FEW])
         unknown = f"{file} has {count(len(surplus), 'column')} that the model does not know"
-        raise LocalError(f"{unknown}: leave out with {options}")
+        raise LocalError(f"{unknown}: leave them out with {options}")
 
 
 def match_columns(table: Table, features: tuple[str, ...]) -> Table:

@@ -53,7 +53,9 @@ def release(
 ) -> None:
     """Check, tell, and write what may be released."""
     if others is not None and data is None:
-        raise LocalError(f"--others {others} names records that were not in the training: name those that were, too")
+        raise LocalError(
+            f"--others {others} has records that were not in the training: give those that were in it, too"
+        )
     check_targets({"--export": export, "--report": report}, [each for each in (model, data, others) if each])
     limits = _read_limits(policy)
     with steps(2) as bar:

@@ -159,9 +159,11 @@ def _check_files(files: Sequence[Path], parties: int | None, id_column: str | No
     """Raise if options for several files come with one file, or the other way round."""
     if len(files) == 1 and id_column is not None:
         several = f"--id {id_column} aligns the files of several parties"
-        raise LocalError(f"{several}, and there is one: --drop the column instead")
+        raise LocalError(f"{several}, and there is one file: use --drop {id_column} instead")
     if len(files) > 1 and parties not in {None, len(files)}:
-        raise LocalError(f"{len(files)} files are as many parties, but --parties says {parties}: leave it out")
+        raise LocalError(
+            f"{len(files)} files make {len(files)} parties, but --parties says {parties}: leave --parties out"
+        )
 
 
 def _records_of(model: Any) -> dict[str, str]:

@@ -62,4 +62,4 @@ def _warn_of_revoked(reading: Reading, listed: Members) -> str:
     if entry is None or not entry.revoked:
         return ""
     since = f", signed by key {entry.fingerprint}, which was revoked since"
-    return f"{since}: ask {entry.name} whether this file is of before"
+    return f"{since}: ask {entry.name} whether this file is from before that"

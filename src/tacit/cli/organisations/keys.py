@@ -137,7 +137,7 @@ def _compare(asked: Request, typed: str | None, *, yes: bool) -> None:
         equal = yes or confirm(f"Does {asked.name} read out the same fingerprint by phone?")
     if not equal:
         why = f"nobody confirmed that its site reads out {asked.fingerprint}"
-        remedy = "call the site, and if they differ ask for the request again by another way"
+        remedy = "call the site; if the fingerprints differ, ask for the request again by another way"
         raise LocalError(f"{asked.name} is not signed: {why}; {remedy}")
 
 

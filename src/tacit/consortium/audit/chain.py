@@ -185,7 +185,9 @@ def _is_signed(path: Path, begin: Begin, lines: list[bytes]) -> bool:
     walked = before[: reading.lines - signed]
     for row, (old, new) in enumerate(zip_longest(walked, lines if signed else lines[: len(walked)])):
         if old != new:
-            raise LocalError(f"row {row} of the audit {path} was another one before: a replay must walk the same run")
+            raise LocalError(
+                f"row {row} of the audit {path} differs from the one written before: a replay must repeat the same run"
+            )
     return signed
 
 

@@ -123,14 +123,14 @@ class Control:
 
     def _refuse_unfit(self, receiver: str, size: int) -> None:
         if self._members.member(receiver).kind not in names.LETTERED:
-            raise LocalError(f"{receiver} gets no letters: an analyst asks")
+            raise LocalError(f"{receiver} is an analyst and gets no letters: wait until it asks")
         largest = self._largest(self._me)
         if size > largest:
             remedy = f"no more than {largest} may be sent, so shorten the job"
             raise LocalError(f"a letter of {size} bytes to {receiver} is too large: {remedy}")
         waiting = [n for (other, *_), (_, n) in self._sending.items() if other == receiver]
         if len(waiting) >= LETTERS_WAITING or sum(waiting) + size > WAITING * largest:
-            raise LocalError(f"too many letters to {receiver} wait: it takes none; see whether it runs")
+            raise LocalError(f"too many letters to {receiver} are waiting, and it reads none: see whether it runs")
 
     def _note_delivery(self, key: tuple[str, str, bytes], done: Future[None]) -> None:
         with self._sending_lock:
@@ -159,7 +159,9 @@ class Control:
                 raise
             except Exception as error:  # noqa: BLE001 - whatever the network does, go on trying
                 if (refusal := _refusal(error)) and pause >= LONGEST_RETRY:
-                    self.notices.once(about, refusal, f"letters to {receiver} wait ({refusal}): does it run, and hear?")
+                    self.notices.once(
+                        about, refusal, f"letters to {receiver} wait ({refusal}): does it run, and read them?"
+                    )
                 if refusal and time.monotonic() - began > GIVE_UP:
                     late = f"{receiver} took no letters for {GIVE_UP:.0f} s ({refusal})"
                     raise PeerError(f"{late}: see whether it runs") from None

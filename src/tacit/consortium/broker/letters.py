@@ -66,7 +66,7 @@ class Desk:
         """
         (kind, letter, i, of), body = unframe(plain, sender)
         if not _possible(kind, letter, i, of, len(body), largest):
-            raise PeerError(f"{sender} sent a piece of a letter that cannot be: do both sites run the same version?")
+            raise PeerError(f"{sender} sent a piece of a letter that is not valid: do both sites run the same version?")
         self._forget()
         if of == 1:
             return kind, bytes(body)

@@ -135,7 +135,7 @@ class Server:
             time.sleep(0.02)
         ended = "did not" if self.alive else "ended and did not"
         log = self.settings.log_file
-        raise LocalError(f"nats-server {ended} {what}: {_reason(self._log(since))}; the whole story is in {log}")
+        raise LocalError(f"nats-server {ended} {what}: {_reason(self._log(since))}; the full log is {log}")
 
     def _has_reloaded(self, since: int) -> bool:
         said = self._log(since)

@@ -44,7 +44,9 @@ class Approvers:
         """Register a person, who chose this passphrase."""
         file = self._file(name)
         if file.exists():
-            raise LocalError(f"{name} has a passphrase already: remove {file} first, which voids what {name} said")
+            raise LocalError(
+                f"{name} has a passphrase already: remove {file} first, which makes the votes of {name} void"
+            )
         if len(passphrase) < SHORTEST:
             raise LocalError(f"the passphrase of {name} has fewer than {SHORTEST} characters: choose a longer one")
         salt = secrets.token_bytes(16)

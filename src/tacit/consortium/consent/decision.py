@@ -163,7 +163,7 @@ def _lists(c: Case) -> Iterator[Problem]:
 def _absence(c: Case) -> Iterator[Problem]:
     for way in () if c.policy.left_out else sums_of_some(c.job):
         rule = f"policy {c.policy.file}: left_out = false"
-        sums = f"{way} sums go on without a site that is away, so that its own may follow"
+        sums = f"{way} sums go on without a site that is away, so that its own sums may be worked out"
         yield Problem("left_out", f"{rule}, and {sums}: propose 'pairwise', or ask that party")
 
 
@@ -255,7 +255,7 @@ def _columns(c: Case) -> Iterator[Problem]:
         return
     wanted = named_columns(c.job, c.party, c.holdings)
     if not wanted:
-        none = f"dataset {dataset!r} has no column to bring, and who brings none hides nobody"
+        none = f"dataset {dataset!r} has no column to bring, and a party that brings none hides nobody"
         yield Problem("columns", f"{none}: leave that party out")
     for column in wanted:
         if column not in c.holdings.columns or (offered != "all" and column not in offered):

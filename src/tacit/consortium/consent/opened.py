@@ -133,7 +133,7 @@ class Opened:
         except PeerError as error:
             raise LocalError(f"{self.path} is damaged: restore it from a backup") from error
         if not isinstance(found, OpenedRecords):
-            raise LocalError(f"{self.path} is something else: restore it from a backup")
+            raise LocalError(f"{self.path} does not hold the records that were opened: restore it from a backup")
         return _complete(found)
 
     def _write(self, kept: OpenedRecords) -> None:

@@ -198,7 +198,7 @@ class Register:
         """Return the records as marked under the salt of a file."""
         found = rows if file.name == SITE else rows.earlier.get(file.name)
         if found is None:
-            raise LocalError(f"the register {file.path} came while this site was running: start the site again")
+            raise LocalError(f"the register {file.path} was added while this site was running: start the site again")
         return found
 
     def _find_related(self, dataset: str) -> set[str]:
@@ -216,7 +216,7 @@ class Register:
 
 def _differ_by_few(least: int, *, by_class: bool) -> Closeness:
     of, every = (" of one class", " of every class that changes") if by_class else ("", "")
-    remedy = f"offer the very records of that one, or wait until {least}{every} have changed, come or gone"
+    remedy = f"offer exactly the records of that job, or wait until {least}{every} have changed, come or gone"
     return Closeness(f"by fewer than {least} of this party's records{of}", of_records=True, remedy=remedy)
 
 

@@ -30,10 +30,10 @@ def _risk(job: Job) -> Lines:
     if job.aligned and job.partition != "horizontal":
         yield (
             "not compared",
-            "aligned = true: the author says that row k is the same record everywhere, and nobody looks",
+            "aligned = true: the author says that row k is the same record everywhere, and nobody checks it",
         )
     if job.on_absence == "leave":
-        leaves = "a site that stays away is left out, and the result is of the records of the others"
+        leaves = "a site that stays away is left out, and the result is made from the records of the others"
         yield "absence", f"on_absence = leave: {leaves}"
     for way in sums_of_some(job):
         differ = "sums before and after that differ by its own part"

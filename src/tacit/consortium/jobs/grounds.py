@@ -97,7 +97,9 @@ def grounds_of(state: Path, job: Job, now: datetime | None = None) -> Grounds:
 def _find_usable(state: Path, name: str, job: Job, now: datetime | None) -> Folder:
     folder = folder_of(state, name)
     if folder.proposal is None:
-        raise GroundsError(f"job {name} is not here: it was purged, or never was; build on one that every site has")
+        raise GroundsError(
+            f"job {name} is not here: it was purged, or never was here; build on one that every site has"
+        )
     earlier, standing = folder.job, state_of(folder)
     if standing not in {"through", "finished"}:
         raise GroundsError(f"job {name} is {standing} at this site: build on one that has finished")
@@ -122,7 +124,7 @@ def _check_alike(earlier: Job, job: Job) -> None:
     for name, value in PROTOCOLS[earlier.protocol].unless.items():
         if earlier.params.get(name) is value:
             why = f"it has {name} = {str(value).lower()}"
-            raise GroundsError(f"job {earlier.id} left nothing to build on, since {why}: run it without")
+            raise GroundsError(f"job {earlier.id} left nothing to build on, since {why}: run it again without that")
 
 
 def sites_of(job: Job) -> dict[str, Any]:

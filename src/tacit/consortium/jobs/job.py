@@ -260,7 +260,7 @@ def _check_parameters(job: Job) -> None:
         raise LocalError(f"no job may name the protocol {job.protocol!r}: use one of {', '.join(job_protocols())}")
     twice = [name for name in Protection.__struct_fields__ if name in job.params]
     if twice:
-        raise LocalError(f"the job has {', '.join(twice)} among its parameters: it belongs to protection")
+        raise LocalError(f"the job has {', '.join(twice)} among its parameters: set that under protection")
     check_params(job.protocol, job.params)
     known = takes(job.protocol)
     for name, value in job.params.items():
@@ -275,7 +275,7 @@ def _refuse(fault: str | None) -> None:
 def _check_split(job: Job) -> None:
     split = f"the job's partition is {job.partition!r}"
     if job.params.get("partition", job.partition) != job.partition:
-        raise LocalError(f"{split} and its parameter partition is another: leave the parameter out")
+        raise LocalError(f"{split} and its parameter partition differs: leave the parameter out")
     if job.protocol in PROTOCOLS and PROTOCOLS[job.protocol].columns_only and job.partition != "vertical":
         raise LocalError(f"{job.protocol} is for columns of the same records, and {split}: correct one of them")
 

@@ -53,13 +53,13 @@ DATA: dict[str, tuple[str, str]] = {
     CLASSES: ("has labels other than the job's classes", "correct classes in the job, or the label column"),
     CELLS: (UNFIT_CELLS, "correct the table, or its [datasets.NAME]"),
 }
-LOG_SAYS = "ask that party: its log says whether records, classes, gaps or ranges are the matter"
+LOG_SAYS = "ask that party: its log says whether records, classes, gaps or ranges are the problem"
 CODES: dict[str, tuple[str, str]] = {
     "version": ("runs another version of tacit than the job", "install the job's version at every party"),
     "source": ("has other protocol source files than the job", "install the same release everywhere, unaltered"),
     "clock": ("has a clock more than 60 s off", "set it by network time (NTP)"),
-    "certificate": ("has a certificate that expires within a day", "renew it: tacit keys new, then tacit keys sign"),
-    "features": ("has not the columns the job names", "correct [columns] of the job, or the dataset at that party"),
+    "certificate": ("has a certificate that expires within a day", "let the registrar renew it: tacit keys renew"),
+    "features": ("lacks columns that the job names", "correct [columns] of the job, or the dataset at that party"),
     "order": (
         "has the same columns in another order",
         "list them in [columns] of the job, for every party alike: that order is used",
@@ -280,7 +280,7 @@ def _features(job: Job, party: str, part: Part) -> Iterator[tuple[str, str]]:
         yield "features", f"no {', '.join(lacking)}"
     gaps = np.isnan(part.X) if PROTOCOLS[job.protocol].takes_gaps else False
     if part.X.dtype != np.float64 or not (np.isfinite(part.X) | gaps).all():
-        yield CELLS, "values that are no finite numbers"
+        yield CELLS, "values that are not finite numbers"
 
 
 def _rows(job: Job, party: str, part: Part, held_out: Part | None) -> Iterator[tuple[str, str]]:

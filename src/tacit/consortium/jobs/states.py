@@ -18,7 +18,7 @@ STATES: dict[JobState, str] = {
     "pending": "no check failed anywhere; this site's people, or its policy, have to answer",
     "accepted": "this site said yes; it waits for the others",
     "running": "everybody said yes; the run goes on",
-    "stopped": "the run stopped; it can be taken up again",
+    "stopped": "the run stopped; it can be resumed",
     "through": "this site is through with the run; others are not",
     "finished": "everybody is through",
     "refused": "a check failed, or a site said no; the job is over everywhere",

@@ -36,7 +36,7 @@ def identity_of(settings: Settings) -> tuple[Identity, Members]:
         raise LocalError(f"{other}: ask the registrar for both files again")
     if identity.certificate is not None and not _is_issued(identity.certificate, members):
         other = f"{settings.certificate} was not signed by the registrar of {members.consortium}"
-        raise LocalError(f"{other}: ask that one for the certificate again")
+        raise LocalError(f"{other}: ask the registrar for the certificate again")
     remember(settings.state, members)
     return identity, members
 

@@ -82,7 +82,7 @@ class Registrar:
         """Refuse a request that `sign` would refuse, before a person is asked about it."""
         if request.kind != kind:
             wish = f"{request.name} asks to join as {request.kind}, not as {kind}"
-            raise LocalError(f"{wish}: ask the site which it is, then sign it with --kind")
+            raise LocalError(f"{wish}: ask the site which it is, then sign with that --kind")
         if self.members.find(request.name):
             remedy = "choose another; for a new key of the same site use tacit keys rotate"
             raise LocalError(f"two members would have the name {request.name}: {remedy}")
@@ -122,7 +122,9 @@ class Registrar:
         until = self.now() + timedelta(days=days)
         if days < 1 or until > self.certificate.not_valid_after_utc:
             last = f"the registrar's own ({self.certificate.not_valid_after_utc:%Y-%m-%d})"
-            raise LocalError(f"a certificate of {days} days is not possible: use at least 1, and none beyond {last}")
+            raise LocalError(
+                f"a certificate of {days} days is not possible: use at least 1, and do not go beyond {last}"
+            )
         certificate = self._issue(request, until)
         self._publish(*others, _entry(request, certificate))
         write_whole(self.folder / f"{request.name}.crt", certificate.public_bytes(Encoding.PEM), "the certificate")

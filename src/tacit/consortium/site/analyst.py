@@ -288,7 +288,7 @@ class Connected(Federation):
     def resume(self, job: str) -> Any:
         """Return what `fit` would have returned: the model of a job of this analyst, once that has ended.
 
-        A run that stopped is taken up again. `job` is the id, or the beginning of it, as in "3fa2". The process that
+        A run that stopped is resumed. `job` is the id, or the beginning of it, as in "3fa2". The process that
         proposed it may be gone: a study comes back as a fitted `Pipeline`, a training as its estimator.
         """
         return self.backend.resume(self, job)

@@ -85,10 +85,14 @@ def find_job(remote: Remote, federation: Federation, model: Any) -> Folder:
     last = best_of(model[-1] if isinstance(model, Pipeline) else model)
     job = str(getattr(last, "job_", "")).partition(".")[0]  # of a study, the number of the request follows
     if not job:
-        raise LocalError("the model was not fitted by a job of these sites: fit it over tacit.connect, and ask that")
+        raise LocalError(
+            "the model was not fitted by a job of these sites: fit it over tacit.connect, then ask that model"
+        )
     folder = known_job(remote.analyst.settings.state, job)
     if not isinstance(model, Pipeline) and len(folder.job.arguments.get("steps", ())) > 1:
-        raise LocalError("the model is a step of a study, whose others prepare the records: ask the whole pipeline")
+        raise LocalError(
+            "the model is one step of a study, and other steps prepare the records: ask the whole pipeline"
+        )
     mine = {
         "parties": tuple(federation.parts),
         "coordinator": federation.coordinator,

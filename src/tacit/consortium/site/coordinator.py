@@ -234,7 +234,7 @@ class Clearing(Site):
             absence = None if refused else start.absence
             folder.start = msgspec.structs.replace(start, attempt=start.attempt + 1, absence=absence)
             self.wake(folder.id)
-            log.info("job %s is taken up again (attempt %d)", folder.id[:8], start.attempt + 1)
+            log.info("job %s is resumed (attempt %d)", folder.id[:8], start.attempt + 1)
 
     # The state machine
 

@@ -148,7 +148,7 @@ class Party(Site):
         with self._summing_lock:
             if self._summing not in ("", job.id) and self.is_playing(self._summing):
                 busy = f"job {self._summing[:8]} is summing records of this site"
-                raise BusyError(f"{busy}: take this one up again when that is through")
+                raise BusyError(f"{busy}: resume this job when that one is over")
             self._summing = job.id
 
     def keep(self, job: Job, value: Past) -> None:

@@ -104,7 +104,7 @@ class Dataset(Table, frozen=True, kw_only=True):
             raise LocalError(f"{where} needs {wanted}: write path = 'cohort.csv', or query = 'select ...'")
         connections = [key for key in ("connection_env", "connection_file") if getattr(self, key) is not None]
         if self.query is None and connections:
-            raise LocalError(f"{where}.{connections[0]} belongs to a query: write one, or remove it")
+            raise LocalError(f"{where}.{connections[0]} is for a query: add query = 'select ...', or remove it")
         if self.query is not None:
             from tacit.federation.databases.statement import check_query  # noqa: PLC0415 - for who has a query only
 
@@ -172,7 +172,7 @@ class Settings(Table, frozen=True, kw_only=True):
         # people copy colons, blanks and capitals
         if not re.fullmatch(r"[0-9a-f]{32}|[0-9a-f]{64}", re.sub(r"[:\s]", "", self.ca_fingerprint).lower()):
             needed = f"{file}: ca_fingerprint needs 32 or 64 hex digits"
-            raise LocalError(f"{needed}: copy it from the registrar, then phone")
+            raise LocalError(f"{needed}: copy it from the registrar, then compare it by phone")
 
     def required_files(self) -> dict[str, Path]:
         """Return the files that must be there."""

@@ -19,7 +19,7 @@ SESSION = {
 }
 WHY_NOT_OPENED = {
     "does not exist": "there is no such file",
-    "not a valid DuckDB": "the file is no DuckDB database",
+    "not a valid DuckDB": "the file is not a DuckDB database",
     "lock": "another program has the file open for writing",
     "ermission": "the file may not be read",
 }

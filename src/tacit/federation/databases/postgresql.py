@@ -79,7 +79,7 @@ def convert(field: Any, column: Any) -> Any:
     """Return a column of a type that Arrow does not have as numbers or texts; refuse amounts in an unknown unit."""
     kind = (field.metadata or {}).get(b"POSTGRESQL:type", b"").decode()
     if kind == "money":
-        told = f"column '{field.name}' of a query is of type money, whose unit is not told"
+        told = f"column '{field.name}' of a query is of type money, whose unit is not known"
         raise QueryError(f"{told}: select it as numeric")
     if kind == "numeric":
         return column.cast(pa.string()).cast(pa.float64())

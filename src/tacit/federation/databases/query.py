@@ -52,7 +52,7 @@ def _fetch(connection: Connection, query: str, limit: Limit, name: str) -> Any:
             raise
         except _failures() as error:
             why = str(error) if isinstance(error, QueryError) else database.explain_opening(str(error))
-            remedy = f"correct {connection.place}, or look after the database"
+            remedy = f"correct {connection.place}, or check the database"
             raise QueryError(f"{name}: {database.name} cannot be opened{_in_brackets(why)}: {remedy}") from None
         try:
             cursor.execute(bare(query))

@@ -16,7 +16,7 @@ BATCH = "adbc.sqlite.query.batch_rows"
 WHY_NOT_OPENED = {"failed to open": "there is no such file, or it may not be read"}
 WHY_NOT_READ = {
     "readonly database": "it would write, and may only read",
-    "file is not a database": "the file is no SQLite database",
+    "file is not a database": "the file is not a SQLite database",
     "locked": "another program is writing to the file",
 }
 

@@ -80,7 +80,8 @@ def out_of_fold(
     fewest = int(np.bincount(codes[kept]).min())
     if fewest < 2:  # noqa: PLR2004 - one to learn from and one to be judged
         raise LocalError(
-            "a class has a single record, and probability=True leaves records out in turn: bring more, or leave it off"
+            "a class has a single record, and probability=True leaves records out in turn: bring more, or say"
+            " probability=False"
         )
     fold = deal_folds(codes[kept], min(FOLDS, fewest), 0) if fold is None else fold[kept]
     values = []

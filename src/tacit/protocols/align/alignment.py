@@ -131,7 +131,7 @@ class Tokens(
             "holders",
             "count",
             "all",
-            "who has both lists of them learns how many are common to all, however few",
+            "whoever has both lists of tokens learns how many are common to all, however few",
         ),
     ),
 ):
@@ -210,7 +210,11 @@ class Opening(
             Fact("align.second_size", "holder", "size", "party", "how many ids the second holder has"),
         ),
         Holder: Fact(
-            "align.sizes_of_others", "holder", "size", "party", "the first: how many ids each of the others has"
+            "align.sizes_of_others",
+            "holder",
+            "size",
+            "party",
+            "the first holder learns how many ids each of the others has",
         ),
     }
 )
@@ -383,7 +387,9 @@ def count_common(marks: Mask, least: int) -> Count:
 def name_common(ids: U8, values: U64, told: Matched, key: bytes, common: int) -> Opening:
     """Return the matched ids behind their tokens, as hashes; their number must be the one that was published."""
     if told.marks.shape != (len(ids),) or int(told.marks.sum()) != common:
-        raise PeerError(f"the coordinator published {common} common ids and marked others: stop and ask it")
+        raise PeerError(
+            f"the coordinator published {common} common ids and marked another number of them: stop and ask it"
+        )
     rows = row_hash.order_of(hash_values(values))[told.marks]
     return Opening(key, row_hash.sorted_rows(names_of(ids[rows], key)))
 

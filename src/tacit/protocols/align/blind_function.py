@@ -74,7 +74,7 @@ class Masked(
         "nobody",
         "nothing",
         "none",
-        "nothing more: codes of the first holder's ids, under pads that the receiver lacks one of at each place",
+        "nothing more: codes of the first holder's ids; at each place the receiver lacks one of the two pads",
     ),
 ):
     """Some columns of U_k, (1b)."""

@@ -106,5 +106,6 @@ def check_unweighted(part: Held, me: str) -> None:
     """Refuse sample weights, which would otherwise be ignored."""
     if part.weight is not None:
         raise LocalError(
-            f"{me} brings sample weights, which view='blind' does not know: leave them out, or use view='coordinator'"
+            f"{me} brings sample weights, which view='blind' does not support: leave them out, or use"
+            " view='coordinator'"
         )

@@ -34,7 +34,7 @@ TARGET_RANGE = Fact(
     "holders",
     "aggregate",
     "all",
-    "of a regression the smallest power of two that no target exceeds in size, unless target_range was declared",
+    "in a regression the smallest power of two that no target exceeds in size, unless target_range was declared",
 )
 
 

@@ -30,8 +30,8 @@ DIAGONAL = Fact(
     "holders",
     "aggregate",
     "all",
-    "the mean of the kernel matrix's diagonal with the polynomial kernel, with the linear one of centred columns; one"
-    " number",
+    "one number: the mean of the kernel matrix's diagonal with the polynomial kernel, or with the"
+    " linear kernel of centred columns",
 )
 
 

@@ -279,7 +279,7 @@ def check_dealer(run: Run) -> None:
     """Refuse a dealer that holds data: with what it deals it would know all records."""
     if run.roster[Coordinator][0] in run.roster[Holder]:
         raise LocalError(
-            f"{run.roster[Coordinator][0]} holds data and would deal the randomness that hides everybody's: choose a"
+            f"{run.roster[Coordinator][0]} holds data and would deal the randomness that hides all other data: choose a"
             " coordinator without data"
         )
 
@@ -287,7 +287,9 @@ def check_dealer(run: Run) -> None:
 def check_trained(held: int, trained_on: int) -> None:
     """Refuse shares of another model."""
     if held != trained_on:
-        raise LocalError(f"the shares are of {held} records, and the model was trained on {trained_on}: ask its own")
+        raise LocalError(
+            f"the shares are of {held} records, and the model was trained on {trained_on}: bring its own shares"
+        )
 
 
 @choreography(opens={Holder: OPENED})

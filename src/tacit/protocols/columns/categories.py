@@ -85,8 +85,8 @@ class FullSlots(
         "holders",
         "membership",
         "column",
-        "which slots of a keyed hash hold min_count records or more; of a text that it guesses, a holder sees whether"
-        " so many records have it",
+        "which slots of a keyed hash hold min_count records or more; a holder that guesses a text sees"
+        " whether so many records have it",
     ),
 ):
     """Which slots are full, (4), of each column; `crowded` if a column has too many texts for categories."""

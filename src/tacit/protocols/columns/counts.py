@@ -166,8 +166,8 @@ def check_rows(part: Cells, min_rows: int, me: str) -> None:
     """Raise if a holder has a few rows only."""
     if 0 < len(part.X) < min_rows:
         raise LocalError(
-            f"{me} has {len(part.X)} records, fewer than min_rows={min_rows}: from every sum the others could subtract"
-            " all but these; let it join another site, or lower min_rows"
+            f"{me} has {len(part.X)} records, fewer than min_rows={min_rows}: the others could subtract all records but"
+            " these from every sum; let it join another site, or lower min_rows"
         )
 
 

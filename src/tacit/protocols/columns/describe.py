@@ -207,7 +207,7 @@ def count_table(run: Run, data: At[TextCells], *, names: Names, min_rows: int, b
             "holders",
             "membership",
             "column",
-            "in which columns of whole numbers some party has one twice",
+            "in which columns of whole numbers some party has a number twice",
         )
     }
 )
@@ -226,7 +226,7 @@ def find_ids(run: Run, data: At[TextCells], *, names: Names, min_rows: int, by: 
             "reader",
             "aggregate",
             "column",
-            "what is found of its own columns, and nothing of anybody else's",
+            "what is found about its own columns, and nothing about the columns of others",
         )
     }
 )

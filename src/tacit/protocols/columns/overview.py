@@ -88,7 +88,7 @@ class Shapes(
         "holders",
         "count",
         "column",
-        "a histogram of each column over all parties, in parts that hold no value or min_count of them",
+        "a histogram of each column over all parties, in parts that hold no value or at least min_count values",
     ),
 ):
     """Where the parts of (2) begin among those of (1), and how many values each holds; 0 elsewhere."""
@@ -119,7 +119,7 @@ class Unlike(
         "holder",
         "membership",
         "column",
-        "in which columns the sender's values are far larger or smaller than the others', or of other categories",
+        "in which columns the sender's values are far larger or smaller than the others', or have other categories",
     ),
 ):
     """What a holder finds of its own columns, (5): ALIKE, LARGER, SMALLER or CODED."""
@@ -267,7 +267,7 @@ class Measured:
                 "holder",
                 "membership",
                 "column",
-                "at which holder a column is far larger or smaller than at the others, or of other categories",
+                "at which holder a column is far larger or smaller than at the others, or has other categories",
             ),
         ),
     }
@@ -316,7 +316,8 @@ def describe_table(run: Run, data: At[Labelled], *, looked: Looked, fewest: Fewe
             "holders",
             "aggregate",
             "column",
-            "a histogram of each column in parts of no value or min_count, and in which cell each quartile lies",
+            "a histogram of each column in parts of no value or at least min_count values, and in which cell"
+            " each quartile lies",
         ),
     }
 )

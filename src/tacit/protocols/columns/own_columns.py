@@ -83,7 +83,7 @@ class AsDeclared(Result):
             "reader",
             "aggregate",
             "column",
-            "the statistics of its own columns, and nothing of anybody else's",
+            "the statistics of its own columns, and nothing about the columns of others",
         )
     }
 )

@@ -155,7 +155,7 @@ class Trained(Result):
                 "holders",
                 "aggregate",
                 "all",
-                "unless disclose='least' the summed loss of all rows there and the sum of all multipliers",
+                "unless disclose='least' the summed loss of all rows at that average and the sum of all multipliers",
             ),
             Fact(
                 "consensus.rho",

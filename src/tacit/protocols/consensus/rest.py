@@ -103,7 +103,7 @@ def consensus_predict(
             "record",
             "in every round the average of the parties' decision values at the public rows",
         ),
-        Everyone: Fact("consensus.right_answers", "holders", "count", "all", "how many are right"),
+        Everyone: Fact("consensus.right_answers", "holders", "count", "all", "how many answers are right"),
     }
 )
 def consensus_watch(

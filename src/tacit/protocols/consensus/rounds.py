@@ -58,14 +58,20 @@ class Agreed(
     Message,
     tells=(
         Fact("consensus.average", "holders", "model", "all", "the average of the parties' weights"),
-        Fact("consensus.distance", "holders", "aggregate", "all", "how far apart they were around the average before"),
+        Fact(
+            "consensus.distance",
+            "holders",
+            "aggregate",
+            "all",
+            "how far apart the weights were around the previous average",
+        ),
         Fact(
             "consensus.summed_loss",
             "holders",
             "aggregate",
             "all",
-            "unless disclose='least' the summed loss of all rows at that one, a bound on it, and rho, which follows"
-            " from sums over the parties",
+            "unless disclose='least' the summed loss of all rows at the previous average, a bound on it, and rho,"
+            " which follows from sums over the parties",
         ),
     ),
 ):

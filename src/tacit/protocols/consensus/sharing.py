@@ -99,10 +99,10 @@ class Sharing(State):
                 "holders",
                 "answer",
                 "record",
-                "the decision value of those within the margin",
+                "the decision values of the records within the margin",
             ),
             Fact("consensus.residuals", "holders", "aggregate", "all", "residuals"),
-            Fact("consensus.weights_of_own", "reader", "model", "party", "own weights"),
+            Fact("consensus.weights_of_own", "reader", "model", "party", "the reader's own weights"),
         ),
     }
 )

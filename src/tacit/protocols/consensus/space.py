@@ -97,8 +97,8 @@ class Space(State):
                 "holders",
                 "aggregate",
                 "column",
-                "without one, unless disclose='least', mean and covariance of the columns, if there are more records"
-                " than columns",
+                "without a kernel, unless disclose='least', mean and covariance of the columns, if there are more"
+                " records than columns",
             ),
         )
     }

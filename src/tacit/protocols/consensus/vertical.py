@@ -116,7 +116,8 @@ class Trained(Result):
                 "holder",
                 "record",
                 "record",
-                "with a number, from twice as many rounds, the dot products of every single party's columns",
+                "if rho is a number, after twice as many rounds as columns, the dot products of every single"
+                " party's columns",
             ),
         ),
         Holder: (
@@ -128,8 +129,8 @@ class Trained(Result):
                 "holders",
                 "membership",
                 "record",
-                "at every round its multiplier, from which with a number as rho the decision values of the records"
-                " within the margin follow",
+                "the multiplier of every record in every round; if rho is a number, this gives the decision"
+                " values of the records within the margin",
             ),
             OWN_WEIGHTS,
         ),
@@ -208,16 +209,14 @@ def consensus_vertical_predict(
             "holders",
             "record",
             "record",
-            "as for every problem, so for the same without each of five folds of the records: one more sum in every"
-            " round",
+            "one more sum in every round, for each problem without each of five folds of the records",
         ),
         Holder: Fact(
             "consensus.fold_multipliers",
             "holders",
             "label",
             "record",
-            "as for every problem, so for the same without each of five folds: the multiplier of every record in every"
-            " round",
+            "the multiplier of every record in every round, also for each problem without each of five folds",
         ),
         Everyone: SIGMOIDS,
     }
@@ -265,7 +264,8 @@ def check_classes(part: Records) -> None:
     labels = np.asarray(part.y)[mark_counting(part)]
     if np.unique(labels, return_counts=True)[1].min(initial=2) < 2:  # noqa: PLR2004 - these two
         raise LocalError(
-            "a class has a single record, and probability=True leaves records out in turn: bring more, or leave it off"
+            "a class has a single record, and probability=True leaves records out in turn: bring more, or say"
+            " probability=False"
         )
 
 

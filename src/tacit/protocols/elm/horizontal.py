@@ -289,8 +289,8 @@ def choose_classes(sizes: F64, classes: Names, min_rows: int, *, first: bool) ->
         )
     if not used.any():
         raise LocalError(
-            f"{int(sizes.sum())} rows and no class with min_rows={min_rows} of them: their sums would open one holder's"
-            " own; wait for more"
+            f"{int(sizes.sum())} rows are too few: no class has min_rows={min_rows} of them, and their sums could be of"
+            " one holder alone; wait for more rows"
         )
     return used
 
@@ -310,7 +310,7 @@ def nodes_of(n_hidden: int | None, rows: int, *, accept_risk: bool, of: str = ""
     nodes = max(1, min(NODES, rows // 2)) if n_hidden is None else n_hidden
     if nodes > rows and not accept_risk:
         raise LocalError(
-            f"n_hidden={nodes} nodes are more than the {rows} rows{of}: whoever opens the sums could check of any"
+            f"n_hidden={nodes} nodes are more than the {rows} rows{of}: whoever opens the sums could check for any"
             f" record whether it is among them; use at most {rows} nodes, bring more rows, or say accept_risk=True"
         )
     return nodes
@@ -357,9 +357,9 @@ def count_nodes(part: Summed, layer: Layer, pieces: Pieces, holders: int, me: st
     if share > 1.0 and not accept_risk:
         before = round((share - known[name]) * rows)
         raise LocalError(
-            f"{layer.nodes} nodes, after {before} of other hidden layers that were opened of the rows of {me}, are more"
-            f" than {rows} rows: together they say of any record whether it is among them; use the layer of before (the"
-            " same random_state), fewer nodes, or accept_risk=True"
+            f"{layer.nodes} nodes, with {before} of other hidden layers that were opened before, are more than the"
+            f" {rows} rows of {me}: together they show for any record whether it is among them; use the earlier layer"
+            " (the same random_state), fewer nodes, or accept_risk=True"
         )
     seen, told = fingerprint(part, past.label), np.array(list(known.values()))
     return dataclasses.replace(past, maps=tuple(known), told=told, seen=seen, layered=True)

@@ -84,7 +84,7 @@ def cut_rows(sizes: F64, holders: int, least: int, asked: Choices) -> Pieces:
     raise LocalError(
         f"probability=True opens sums of each of two folds or more, and with {holders} holders one would have fewer"
         f" than min_rows={least} records of a class, or than the {asked.nodes} nodes: bring more records, take fewer"
-        " nodes, or leave it off"
+        " nodes, or leave that out"
     )
 
 

@@ -137,7 +137,7 @@ class Trained(Result):
                 "holders",
                 "record",
                 "record",
-                "with weights='private' every record to whoever knows as many as there are columns",
+                "with weights='private' every record, to somebody who knows as many records as there are columns",
             ),
             Fact("elm.every_target", "labeller", "label", "record", "every target"),
         ),

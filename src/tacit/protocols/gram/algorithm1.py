@@ -57,8 +57,8 @@ class EncryptedCells(
         "nobody",
         "nothing",
         "none",
-        "nothing to who lacks the coordinator's key: the sender's cells of the columns in which the receiver owns"
-        " cells too",
+        "nothing to anybody without the coordinator's key: the sender's cells of the columns in which the"
+        " receiver owns cells too",
     ),
     ragged=True,
 ):
@@ -75,7 +75,7 @@ class RunningProducts(
         "nobody",
         "nothing",
         "none",
-        "nothing to who lacks the coordinator's key: a ciphertext for every pair of records",
+        "nothing to anybody without the coordinator's key: a ciphertext for every pair of records",
     ),
 ):
     """The products of (3) on their way from party to party, authenticated."""
@@ -102,7 +102,7 @@ class DotProducts(
                 "holder",
                 "record",
                 "cell",
-                "together with any holder also the cells that this one was sent",
+                "together with any holder, also the cells that were sent to that holder",
             ),
         )
     }

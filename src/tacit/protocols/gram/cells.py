@@ -29,7 +29,7 @@ from tacit.protocols.sums.secure_sum import Protection
 
 OWNERSHIP = Fact("gram.ownership", "holder", "membership", "cell", "who owns which cells")
 ANSWERS_OF_OWN = Fact(
-    "gram.answers_of_own", "reader", "answer", "record", "by rows every holder those of its own records"
+    "gram.answers_of_own", "reader", "answer", "record", "over rows each holder learns the values of its own records"
 )
 
 HOWS = ("product", "algorithm1", "intersection")

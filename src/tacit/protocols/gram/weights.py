@@ -83,7 +83,7 @@ class DealtWeights(
         "holders",
         "aggregate",
         "all",
-        "nothing of w but the power of two next to its size: a uniform part of w under the masks of all holders",
+        "nothing about w except the power of two next to its size: a uniform part of w under the masks of all holders",
     ),
 ):
     """The part U_p of (5) for a holder, and the number f of fraction bits."""

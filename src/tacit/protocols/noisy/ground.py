@@ -40,7 +40,11 @@ class Size(
 class Magnitudes(
     Message,
     tells=Fact(
-        "noisy.magnitudes", "holders", "aggregate", "column", "about how large values of each column are: of noisy sums"
+        "noisy.magnitudes",
+        "holders",
+        "aggregate",
+        "column",
+        "about how large the values of each column are, from noisy sums",
     ),
 ):
     """The bound of every column's values, a power of two."""

@@ -53,7 +53,7 @@ class NoisyMoments(
         "holders",
         "aggregate",
         "column",
-        "about how many values each column has, their mean and their variance: of noisy sums",
+        "about how many values each column has, their mean and their variance, from noisy sums",
     ),
 ):
     """What follows from (2)."""
@@ -66,7 +66,7 @@ class NoisyMoments(
 class NoisyHistograms(
     Message,
     tells=Fact(
-        "noisy.histograms", "holders", "count", "group", "about how many values lie in which bin: of noisy sums"
+        "noisy.histograms", "holders", "count", "group", "about how many values lie in each bin, from noisy sums"
     ),
 ):
     """The counts (3), a row per column."""
@@ -77,7 +77,7 @@ class NoisyHistograms(
 class NoisyValues(
     Message,
     tells=Fact(
-        "noisy.value_counts", "holders", "count", "group", "about how many records have which value: of noisy sums"
+        "noisy.value_counts", "holders", "count", "group", "about how many records have each value, from noisy sums"
     ),
 ):
     """The counts (4), a row per column."""
@@ -178,8 +178,8 @@ class Purse:
                 "holders",
                 "aggregate",
                 "column",
-                "bounds, means, variances, histograms and counts of declared values, as far as they are asked for: of"
-                " noisy sums, so differentially private with the epsilon and delta that the parameters say",
+                "bounds, means, variances, histograms and counts of declared values, as far as they are asked"
+                " for: from noisy sums, so differentially private with the epsilon and delta of the parameters",
             ),
         )
     }

@@ -59,7 +59,7 @@ SIZES = 0.1  # of the budget, for how large targets are
 
 class NoisyOutput(
     Message,
-    tells=Fact("noisy.output_weights", "holders", "model", "all", "the output weights and the ridge: of a noisy sum"),
+    tells=Fact("noisy.output_weights", "holders", "model", "all", "the output weights and the ridge, from a noisy sum"),
 ):
     """The output weights (3), and the ridge they were made with."""
 
@@ -91,8 +91,8 @@ class NoisyMachine(Result):
                 "holders",
                 "model",
                 "all",
-                "the output weights of the machine, and in a regression about how large targets are: of noisy sums, so"
-                " differentially private with the epsilon and delta that the parameters say",
+                "the output weights of the machine, and in a regression about how large targets are: from noisy"
+                " sums, so differentially private with the epsilon and delta of the parameters",
             ),
         )
     }

@@ -42,16 +42,16 @@ SCORES = Fact(
     "holders",
     "count",
     "group",
-    "about which classes were taken for which, and how scores lie in bins: of a noisy sum, so differentially private"
-    " with the epsilon and delta that the parameters say",
+    "about how many records of each class were given each class, and how scores lie in bins: from a"
+    " noisy sum, so differentially private with the epsilon and delta of the parameters",
 )
 ERRORS = Fact(
     "noisy.errors",
     "holders",
     "aggregate",
     "group",
-    "about how large the model's errors are, and how they lie in bins: of a noisy sum, so differentially private with"
-    " the epsilon and delta that the parameters say",
+    "about how large the model's errors are, and how they lie in bins: from a noisy sum, so"
+    " differentially private with the epsilon and delta of the parameters",
 )
 
 

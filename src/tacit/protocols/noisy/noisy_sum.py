@@ -77,8 +77,8 @@ def agree_on_budget(epsilon: float, delta: float, honest: int | None, *, holders
         )
     if delta * rows > 1:
         raise LocalError(
-            f"delta={delta:g} is more than one in {rows} records: a run could publish a whole record and keep to it;"
-            f" use {10.0 ** -math.ceil(math.log10(rows)):g}"
+            f"delta={delta:g} is more than one in {rows} records: a run could publish a whole record and still satisfy"
+            f" it; use {10.0 ** -math.ceil(math.log10(rows)):g}"
         )
     return Budget(mu_of(epsilon, delta), honest or (holders + 1) // 2, holders)
 

@@ -54,7 +54,9 @@ SCALING, DECLARED, PRODUCTS = 0.1, 0.05, 0.1  # shares of the budget; gradients 
 
 class Scaled(
     Message,
-    tells=Fact("noisy.scale", "holders", "aggregate", "column", "about mean and spread of each column: of noisy sums"),
+    tells=Fact(
+        "noisy.scale", "holders", "aggregate", "column", "about the mean and the spread of each column, from noisy sums"
+    ),
 ):
     """Centre and width of every column."""
 
@@ -63,7 +65,7 @@ class Scaled(
 
 
 class Iterate(
-    Message, tells=Fact("noisy.iterate", "holders", "model", "all", "an iterate of the model: of noisy sums")
+    Message, tells=Fact("noisy.iterate", "holders", "model", "all", "an iterate of the model, from noisy sums")
 ):
     """A model in whole numbers, a column per problem."""
 
@@ -118,8 +120,8 @@ class NoisyTrained(Result):
                 "holders",
                 "model",
                 "all",
-                "scale of the columns, every iterate and the model: of noisy sums, so differentially private with the"
-                " epsilon and delta that the parameters say",
+                "scale of the columns, every iterate and the model: from noisy sums, so differentially private"
+                " with the epsilon and delta of the parameters",
             ),
         ),
     }

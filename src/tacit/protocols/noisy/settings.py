@@ -24,7 +24,7 @@ Ranges = tuple[tuple[float, float], ...]
 SPENDING = (
     Parameter("privacy_epsilon", EPSILON, "how far one record may move the logarithm of the odds of any outcome",
               opens=True),
-    Parameter("privacy_delta", DELTA, "of which probability the events are that epsilon does not bound", opens=True),
+    Parameter("privacy_delta", DELTA, "the probability of the events that epsilon does not bound", opens=True),
     Parameter("honest", HONEST, "how many data holders keep their noise to themselves", opens=True),
 )  # fmt: skip
 NOISE = (
@@ -107,7 +107,8 @@ def check_noisy(svm: NoisySvm) -> None:
     """Raise if the parameters ask for what noise cannot protect, or name too few classes."""
     if svm.kernel not in KERNELS:
         raise LocalError(
-            f"kernel={svm.kernel!r} has no map that says nothing of the data: with epsilon use 'linear' or 'rbf'"
+            f"kernel={svm.kernel!r} has no feature map that is independent of the data: with epsilon use 'linear'"
+            " or 'rbf'"
         )
     check_classes(svm.names, svm.class_weight)
 

@@ -148,8 +148,8 @@ class Side(State):
             "holders",
             "aggregate",
             "group",
-            "of every cell, and of cells that were tried, size, sum, and sum of squares by column: each a sum over"
-            " whole groups of rows of each holder",
+            "for every cell, also those that were only tried: size, sum, and sum of squares by column, each"
+            " over whole groups of rows of each holder",
         ),
         Everyone: (
             Fact(

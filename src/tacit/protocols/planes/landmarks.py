@@ -179,9 +179,9 @@ def local_landmarks(
     if not total:
         raise LocalError(
             f"no party has the min_cluster={min_cluster} records, or the min_count of a class, that one landmark stands"
-            " for: bring more rows; after earlier runs on these records take their columns, gamma and hold-out, since"
-            " another map needs larger groups; or use landmarks of no record, landmark_source='fourier' (PanSVC) or"
-            " 'ranges' (ConsensusSVC)"
+            " for: bring more rows; after earlier runs on these records use the same columns, gamma and hold-out, since"
+            " another map needs larger groups; or use landmarks that are no records, landmark_source='fourier' (PanSVC)"
+            " or 'ranges' (ConsensusSVC)"
         )
     s = run.carry(slot=run.local(Holder, no_slots, own), kept=np.empty(0, dtype=np.int64))
     for _ in run.rounds(DRAWS, s):

@@ -40,7 +40,7 @@ class Within(
         "holders",
         "count",
         "class",
-        "of which problems there are groups within the margin on both sides",
+        "which problems have groups within the margin on both sides",
     ),
 ):
     """1 for every problem that has groups within the margin on both sides, else 0."""

@@ -144,7 +144,7 @@ class Tried:
                 "holders",
                 "count",
                 "class",
-                "for every candidate and fold how many rows of each class are taken for which",
+                "for every candidate and fold, how many rows of each class were given each class",
             ),
             Fact(
                 "search.cut_sums",
@@ -245,7 +245,7 @@ def deal_out(
             "holders",
             "count",
             "class",
-            "for every candidate and fold, how many rows of each class are taken for which",
+            "for every candidate tried and every fold, how many rows of each class were given each class",
         ),
         Everyone: Fact(
             "search.scores_and_models",

@@ -184,7 +184,7 @@ class Counts(
             "holders",
             "count",
             "group",
-            "a histogram of the scores, in bins of no record or of min_count records of a class",
+            "how the scores are distributed, in bins of no record or of at least min_count records of a class",
         ),
         AREAS,
         Fact("scores.probabilities", "holders", "aggregate", "group", "probabilities in bins of min_count records"),
@@ -325,7 +325,7 @@ def score_counts(
                 "labeller",
                 "count",
                 "class",
-                "of the records that the labeller has decision values of: how many each class has",
+                "how many records each class has, among those for which the labeller has decision values",
             ),
             CONFUSION,
             BINS,
@@ -361,8 +361,8 @@ def choose_classes(sizes: I64, least: int) -> Flags:
     used: Flags = sizes >= least
     if not used.any():
         raise LocalError(
-            f"the evaluation has {sizes.sum()} records over all parties, of no class {least}, and nothing is opened"
-            f" over fewer than min_count={least}: bring more, or lower min_count"
+            f"the evaluation has {sizes.sum()} records over all parties, fewer than {least} of each class, and nothing"
+            f" is opened over fewer than min_count={least}: bring more, or lower min_count"
         )
     return used
 

@@ -112,8 +112,8 @@ class MovedRows(
                 "holder",
                 "record",
                 "record",
-                "all rows in clear once one record or the minimum of the columns is known, with rotation about as many"
-                " records as columns",
+                "all rows in clear once one record or the minimum of the columns is known; with rotation once"
+                " about as many records are known as there are columns",
             ),
             EVERY_LABEL,
             Fact("shift.row_counts", "holder", "size", "party", "how many rows each holder has"),
@@ -179,8 +179,8 @@ def shift_secret_rows_predict(run: Run, data: At[Table], model: At[ShiftedSVM], 
                 "holder",
                 "record",
                 "record",
-                "a column once one value or the minimum is known, with rotation a holder's columns once about as many"
-                " records as it has columns are",
+                "a column, once one value or the minimum is known; with rotation a holder's columns, once about"
+                " as many records are known as it has columns",
             ),
             EVERY_LABEL,
         ),

@@ -30,7 +30,7 @@ Parties = tuple[str, ...]
 Seed = tuple[str, str]  # the dealer, and the name of the seed
 
 SURVIVORS = Fact("sums.survivors", "holder", "membership", "party", "who survived and who confirmed it")
-SEED_SHARE = Fact("sums.seed_share", "nobody", "key", "party", "of the t shares that open a seed of this sum, one")
+SEED_SHARE = Fact("sums.seed_share", "nobody", "key", "party", "one of the t shares that open a seed of this sum")
 OF_SURVIVORS = Fact(
     "sums.of_survivors", "holders", "aggregate", "all", "the sum over the holders that answered in time"
 )

@@ -116,7 +116,11 @@ class Masked(
 class Passed(
     Message,
     tells=Fact(
-        "sums.passed", "nobody", "nothing", "none", "nothing alone: a running sum under the pad of the one who started"
+        "sums.passed",
+        "nobody",
+        "nothing",
+        "none",
+        "nothing alone: a running sum under the pad of the holder that started it",
     ),
 ):
     """The running sum v_k of (1), with the shape of the array behind it."""

@@ -350,7 +350,7 @@ def refuse_passing(kind: str) -> LocalError:
 def name_fault(party: str, kind: str, place: str) -> LocalError | PeerError:
     """Return the error that names the party; its class tells whose fault it is."""
     words = (
-        f"{party} stopped at {place} ({kind}): the error text stays on the cluster, since they can contain data;"
-        " take its rows alone to runtime='together' to read them"
+        f"{party} stopped at {place} ({kind}): the error text stays on the cluster, since it can contain data;"
+        " run its rows alone with runtime='together' to read it"
     )
     return LocalError(words) if kind in {LocalError.__name__, TooLargeError.__name__} else PeerError(words)
