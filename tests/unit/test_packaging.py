@@ -239,10 +239,18 @@ def test_a_wheel_trains_in_an_empty_environment_of_every_python_that_is_here(dis
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.skipif(sys.version_info[:2] != (3, 11), reason="the lowest versions are those of the lowest Python")
-def test_a_wheel_trains_with_the_lowest_versions_that_it_allows(dist, tmp_path):
-    lowest = [each.replace(">=", "==") for each in PROJECT["dependencies"]]
-    told = try_wheel(sys.executable, dist[1], tmp_path, *lowest)
+def test_a_wheel_trains_and_its_commands_work_with_the_lowest_versions_that_it_allows(dist, tmp_path):
+    extras = PROJECT["optional-dependencies"]
+    party = Requirement(extras["party"][0]).extras
+    asked = [*PROJECT["dependencies"], *(each for extra in sorted(party) for each in extras[extra])]
+    lowest = [each.replace(">=", "==") for each in asked if ">=" in each]
+    told = try_wheel(sys.executable, f"{dist[1]}[party]", tmp_path, *lowest, "pytest", "pytest-timeout", "hypothesis")
     assert "trained, saved, loaded" in told
+    old = "-Wdefault::DeprecationWarning"  # what these versions use of newer parts
+    command = [tmp_path / "empty" / "bin" / "python", "-m", "pytest", old, "-p", "no:cacheprovider", "-m", "not slow"]
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHONPATH", "PYTEST_"))}
+    ended = call(*command, "tests/unit/cli", env=clean)
+    assert ended.returncode == 0, ended.stdout[-4000:]
 
 
 @pytest.mark.slow

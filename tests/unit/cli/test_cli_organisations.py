@@ -361,6 +361,13 @@ def test_a_log_has_a_line_for_every_step_of_a_study(tacit, machine, told):
     assert result.err.splitlines() == ["running: step 1 of 2 (scale)", "running: step 2 of 2 (svm)"]
 
 
+def test_a_log_gets_nothing_of_a_bar_that_is_not_shown(tacit, machine, told, monkeypatch):
+    monkeypatch.setattr("rich.progress.Progress.stop", lambda bar: bar.console.print())  # as rich before 14.3 did
+    told(news("running"), news("finished", rounds=15))
+    result = tacit("submit", machine.folder("analyst") / "job.toml", "--config", machine.config("analyst"))
+    assert result.err == "running\n"
+
+
 def test_who_stops_waiting_is_told_that_the_job_goes_on_and_how_to_come_back(tacit, machine, told):
     def leave(job):
         raise KeyboardInterrupt(job.id)
