@@ -6,6 +6,7 @@
         MADE_FOR          the system and the Python that the wheels are for
         SHA256SUMS        of every other file
         site/             the documentation
+        deploy/           configurations to start from, units of systemd, rules of a firewall
         install.py        checks the sums, then installs from wheels/ alone
 
 It is made for the platform and the Python that make it: make it on a machine like the clinic's.
@@ -41,6 +42,7 @@ def main() -> None:
         collect(kit / "wheels", chosen.extras)
         if chosen.site.is_dir():
             shutil.copytree(chosen.site, kit / "site", ignore=shutil.ignore_patterns(".doctrees", ".buildinfo"))
+        shutil.copytree(ROOT / "deploy", kit / "deploy")
         shutil.copy(Path(__file__).with_name("kit_install.py"), kit / "install.py")
         (kit / "EXTRAS").write_text(f"{chosen.extras}\n", encoding="utf-8")
         (kit / "MADE_FOR").write_text(f"{platform.system()} {platform.machine()}, Python {PYTHON}\n", encoding="utf-8")

@@ -34,6 +34,7 @@ def main() -> None:
     print(f"installed; try it: {scripts / 'tacit'} demo")
     if SITE.exists():
         print(f"documentation, in a browser: {SITE}")
+    print(f"configurations to start from: {KIT / 'deploy' / 'examples'}")
 
 
 def check_machine() -> None:

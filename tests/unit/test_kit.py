@@ -80,8 +80,10 @@ def kit(tmp_path_factory):
     made = subprocess.run([*command, "--out", str(folder)], capture_output=True, text=True, check=False)  # noqa: S603
     if made.returncode:
         pytest.skip(f"the index of packages cannot be reached: {made.stderr[-200:]}")
-    with zipfile.ZipFile(made.stdout.splitlines()[0]) as packed:
+    archive, told = made.stdout.splitlines()
+    with zipfile.ZipFile(archive) as packed:
         packed.extractall(folder / "kit")
+    assert told.endswith(hashlib.sha256((folder / "kit" / "SHA256SUMS").read_bytes()).hexdigest())
     return folder / "kit"
 
 
@@ -90,7 +92,9 @@ def kit(tmp_path_factory):
 def test_a_kit_installs_without_a_network_and_trains(kit, tmp_path):
     nowhere = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "PIP_INDEX_URL": "http://127.0.0.1:9/"}
     command = [sys.executable, str(kit / "install.py"), str(tmp_path / "tacit")]
-    subprocess.run(command, check=True, env=nowhere)  # noqa: S603 - the kit's own
+    said = subprocess.run(command, check=True, env=nowhere, capture_output=True, text=True)  # noqa: S603 - the kit's own
+    examples = Path(said.stdout.partition("configurations to start from: ")[2].strip())
+    assert {"party.toml", "policy.toml", "coordinator.toml"} <= {path.name for path in examples.iterdir()}
     python = tmp_path / "tacit" / "bin" / "python"
     told = subprocess.run(  # noqa: S603 - what was just installed
         [str(python), str(ROOT / "tools" / "smoke.py")],

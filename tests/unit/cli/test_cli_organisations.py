@@ -14,6 +14,7 @@ import sys
 import threading
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import msgspec
 import numpy as np
@@ -230,6 +231,16 @@ def test_a_full_disk_is_one_line(refused, north, waiting, secret, monkeypatch):
     said = refused("party", "approve", waiting.id, "--as", "dpo", "--passphrase-file", secret, "--config", north)
     assert "the vote cannot be written to" in said
     assert "No space left on device; free some space" in said
+
+
+@pytest.mark.parametrize(
+    ("words", "example"), [(["party"], "party.toml"), (["page"], "analyst.toml"), (["status"], "")]
+)
+def test_without_a_configuration_an_example_of_one_is_named(refused, folder, monkeypatch, words, example):
+    monkeypatch.chdir(folder)
+    named = Path(re.search(r"or write one \(an example: (.*)\)", refused(*words))[1])
+    assert "ca_fingerprint" in (named if example else named / "party.toml").read_text(encoding="utf-8")
+    assert named.name == (example or "examples")
 
 
 def test_the_only_fitting_configuration_of_the_folder_is_the_default(tacit, refused, machine, monkeypatch, folder):
