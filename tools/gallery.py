@@ -1,10 +1,13 @@
 """`make gallery`: execute the notebooks of docs/gallery in place, and write the page that lists them.
 
-A notebook keeps its output and how long it took, so that the site shows it without running it.
+A notebook keeps its output and how long it took, so that the site shows it without running it. Its picture on the page
+is its first plot; a notebook without plots has the picture of how its first table is split.
 """
 
 from __future__ import annotations
 
+import base64
+import re
 import sys
 import time
 from collections.abc import Iterable, Iterator
@@ -15,6 +18,19 @@ from nbclient import NotebookClient
 
 GALLERY = Path(__file__).parent.parent / "docs" / "gallery"
 SECONDS = 600  # the longest that one cell may take
+SPLITS = {  # a federation as a notebook shows it, the picture of its split, and what that shows
+    "horizontal": ("rows", "A table split by rows"),
+    "vertical": ("columns", "A table split by columns"),
+    "arbitrary": ("cells", "A table split by cells"),
+}
+HEAD = """# Gallery
+
+Notebooks with their output, as `make gallery` left them. Download one and change it.
+
+::::{grid} 1 1 2 2
+:gutter: 3
+
+"""
 
 
 def main() -> None:
@@ -25,6 +41,9 @@ def main() -> None:
         notebook = execute(path)
         nbformat.write(notebook, path)
         print(f"{path.stem}: {notebook.metadata['seconds']} s")
+    for path in _listed():
+        if (plot := find_plot(path)) is not None:
+            path.with_suffix(".png").write_bytes(plot)
     (GALLERY / "index.md").write_text(list_all(), encoding="utf-8")
 
 
@@ -59,19 +78,55 @@ def _says_something(output: nbformat.NotebookNode) -> bool:
 
 
 def list_all() -> str:
-    """Return the page that lists all notebooks, with the sentence each begins with and its run time."""
-    names = sorted(GALLERY.glob("*.ipynb"), key=lambda path: (path.stem != "first_steps", path.stem))
-    rows = [_row(path) for path in names]
-    head = "# Gallery\n\nNotebooks with their output, as `make gallery` left them. Download one and change it.\n\n"
-    table = "| notebook | what it shows | run time |\n| --- | --- | --- |\n" + "".join(rows)
-    return head + table + "\n```{toctree}\n:hidden:\n\n" + "\n".join(path.stem for path in names) + "\n```\n"
+    """Return the page that lists all notebooks: of each a picture, the sentence it begins with, and its run time."""
+    cards = "".join(_card(path) for path in _listed())
+    return HEAD + cards + "::::\n\n```{toctree}\n:hidden:\n\n" + "\n".join(path.stem for path in _listed()) + "\n```\n"
 
 
-def _row(path: Path) -> str:
+def find_plot(path: Path) -> bytes | None:
+    """Return the first plot of a notebook, as PNG."""
+    plots = (data["image/png"] for data in _shown(path) if "image/png" in data)
+    return next(map(base64.b64decode, plots), None)
+
+
+def _listed() -> list[Path]:
+    return sorted(GALLERY.glob("*.ipynb"), key=lambda path: (path.stem != "first_steps", path.stem))
+
+
+def _shown(path: Path) -> Iterator[nbformat.NotebookNode]:
+    """Yield what the cells of a notebook show, in order: for each output its contents by media type."""
+    for cell in nbformat.read(path, as_version=4).cells:
+        yield from (output.data for output in cell.get("outputs", []) if "data" in output)
+
+
+def _card(path: Path) -> str:
     notebook = nbformat.read(path, as_version=4)
     title, _, text = notebook.cells[0].source.partition("\n\n")
     first = text.partition(". ")[0].rstrip(".")
-    return f"| [{title.removeprefix('# ')}]({path.name}) | {first} | {notebook.metadata['seconds']} s |\n"
+    picture, told = _picture(path)
+    return f""":::{{grid-item-card}} [{title.removeprefix("# ")}]({path.name})
+:class-item: example
+:img-top: {picture}
+:img-alt: {told}
+
+{first}.
+
+Runs in {notebook.metadata["seconds"]} s.
+:::
+
+"""
+
+
+def _picture(path: Path) -> tuple[str, str]:
+    """Return the picture of a notebook, relative to the page, and a text for those who do not see it."""
+    if find_plot(path) is not None:
+        return f"{path.stem}.png", "The first plot of this notebook"
+    shown = "".join(data.get("text/plain", "") for data in _shown(path))
+    split = re.search(r"<Federation: (\w+)", shown)
+    if split is None:
+        raise SystemExit(f"{path.name} shows neither a plot nor a federation: no picture can stand for it")
+    name, told = SPLITS[split[1]]
+    return f"../images/{name}.svg", told
 
 
 if __name__ == "__main__":

@@ -3,8 +3,10 @@
     tacit-kit-VERSION-PLATFORM-pyXY.zip
         wheels/           tacit and all it needs, with the extras of a party
         EXTRAS            which extras that is
+        MADE_FOR          the system and the Python that the wheels are for
         SHA256SUMS        of every other file
         site/             the documentation
+        deploy/           configurations to start from, units of systemd, rules of a firewall
         install.py        checks the sums, then installs from wheels/ alone
 
 It is made for the platform and the Python that make it: make it on a machine like the clinic's.
@@ -24,6 +26,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 EXTRAS = "party"  # Spark and GPUs are no matter of one site's desk
+PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
@@ -39,11 +42,14 @@ def main() -> None:
         collect(kit / "wheels", chosen.extras)
         if chosen.site.is_dir():
             shutil.copytree(chosen.site, kit / "site", ignore=shutil.ignore_patterns(".doctrees", ".buildinfo"))
+        shutil.copytree(ROOT / "deploy", kit / "deploy")
         shutil.copy(Path(__file__).with_name("kit_install.py"), kit / "install.py")
         (kit / "EXTRAS").write_text(f"{chosen.extras}\n", encoding="utf-8")
+        (kit / "MADE_FOR").write_text(f"{platform.system()} {platform.machine()}, Python {PYTHON}\n", encoding="utf-8")
         sums = "".join(f"{sum_of(path)}  {name}\n" for name, path in files(kit))
         (kit / "SHA256SUMS").write_text(sums, encoding="utf-8", newline="\n")
         print(pack(kit, chosen.out))
+        print(f"tell who installs it by another way: SHA256SUMS has {sum_of(kit / 'SHA256SUMS')}")
 
 
 def collect(wheels: Path, extras: str) -> None:
@@ -70,7 +76,7 @@ def sum_of(path: Path) -> str:
 def pack(kit: Path, out: Path) -> Path:
     """Write the archive; the same files give the same bytes."""
     version = next((kit / "wheels").glob("tacit-*.whl")).name.split("-")[1]
-    here = f"{platform.system()}-{platform.machine()}-py{sys.version_info.major}{sys.version_info.minor}".lower()
+    here = f"{platform.system()}-{platform.machine()}-py{PYTHON.replace('.', '')}".lower()
     out.mkdir(parents=True, exist_ok=True)
     archive = out / f"tacit-kit-{version}-{here}.zip"
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as packed:

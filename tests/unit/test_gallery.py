@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import re
 import sys
 from pathlib import Path
 
@@ -32,6 +34,32 @@ def test_a_notebook_shows_its_output_without_being_run(path):
 def test_the_page_lists_every_notebook(gallery):
     assert len(NOTEBOOKS) >= 4
     assert (ROOT / "docs" / "gallery" / "index.md").read_text(encoding="utf-8") == gallery.list_all()
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_notebook_is_listed_with_its_first_plot_or_with_how_its_table_is_split(path, gallery):
+    card = gallery.list_all().partition(f"({path.name})")[2].partition("\n:::\n")[0]
+    picture = path.parent / re.search(r":img-top: (.*)", card)[1]
+    plots = [each for data in contents(path) for kind, each in data.items() if kind == "image/png"]
+    if plots:
+        assert picture.read_bytes() == base64.b64decode(plots[0])
+    else:
+        assert picture.name == {"first_steps": "rows.svg", "bank_and_insurers": "columns.svg"}[path.stem]
+        assert picture.exists()
+
+
+def contents(path):
+    """Return what a notebook shows, by media type."""
+    cells = nbformat.read(path, as_version=4).cells
+    return [output.data for cell in cells for output in cell.get("outputs", []) if "data" in output]
+
+
+def test_a_notebook_that_shows_nothing_to_draw_is_named(gallery, tmp_path):
+    words = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell("# Words")], metadata={"seconds": 1})
+    nbformat.write(words, tmp_path / "words.ipynb")
+    gallery.GALLERY = tmp_path
+    with pytest.raises(SystemExit, match=r"words\.ipynb shows neither a plot nor a federation"):
+        gallery.list_all()
 
 
 @pytest.mark.slow

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -78,7 +79,8 @@ def _show_news(all_news: Iterable[News], *, quiet: bool) -> News | None:
     """
     err, news, said = Console(stderr=True, highlight=False), None, ""
     columns = (TextColumn("{task.fields[state]:<8}"), BarColumn(), TextColumn("{task.description}"))
-    with Progress(*columns, console=err, transient=True, disable=quiet or not err.is_terminal) as bar:
+    bar = Progress(*columns, console=err, transient=True, disable=quiet or not err.is_terminal)
+    with nullcontext() if bar.disable else bar:  # rich before 14.3 ends a bar that it did not show with an empty line
         task = bar.add_task("", total=1, state="proposed")
         for news in all_news:
             told, last = describe_progress(news), said

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import resources
 from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -66,10 +67,20 @@ def _only_one(kind: type[Settings]) -> Path:
     found = [path for path, said in contents.items() if "ca_fingerprint" in said and issubclass(_kind_of(said), kind)]
     if len(found) == 1:
         return found[0]
-    have = f"no configuration of {WORDS.get(kind, 'a site')}"
     if found:
-        have = f"several configurations ({', '.join(map(str, found))})"
-    raise LocalError(f"this folder has {have}: name one with --config")
+        raise LocalError(
+            f"this folder has several configurations ({', '.join(map(str, found))}): name one with --config"
+        )
+    whose = WORDS.get(kind, "a site")
+    remedy = f"name one with --config, or write one (an example: {_example_of(whose)})"
+    raise LocalError(f"this folder has no configuration of {whose}: {remedy}")
+
+
+def _example_of(whose: str) -> str:
+    """Return a configuration file to start from; for any site, the folder of them all."""
+    examples = resources.files("tacit.consortium.site") / "examples"
+    named = examples / f"{whose.rpartition(' ')[2]}.toml"
+    return str(named if named.is_file() else examples)
 
 
 def _content(path: Path) -> dict[str, Any]:

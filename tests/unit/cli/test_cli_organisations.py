@@ -14,6 +14,7 @@ import sys
 import threading
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import msgspec
 import numpy as np
@@ -232,6 +233,16 @@ def test_a_full_disk_is_one_line(refused, north, waiting, secret, monkeypatch):
     assert "No space left on device; free some space" in said
 
 
+@pytest.mark.parametrize(
+    ("words", "example"), [(["party"], "party.toml"), (["page"], "analyst.toml"), (["status"], "")]
+)
+def test_without_a_configuration_an_example_of_one_is_named(refused, folder, monkeypatch, words, example):
+    monkeypatch.chdir(folder)
+    named = Path(re.search(r"or write one \(an example: (.*)\)", refused(*words))[1])
+    assert "ca_fingerprint" in (named if example else named / "party.toml").read_text(encoding="utf-8")
+    assert named.name == (example or "examples")
+
+
 def test_the_only_fitting_configuration_of_the_folder_is_the_default(tacit, refused, machine, monkeypatch, folder):
     monkeypatch.chdir(machine.folder("north"))
     assert tacit("party", "pending").code == 0
@@ -359,6 +370,13 @@ def test_a_log_has_a_line_for_every_step_of_a_study(tacit, machine, told):
          news("finished", rounds=15))  # fmt: skip
     result = tacit("submit", machine.folder("analyst") / "job.toml", "--config", machine.config("analyst"))
     assert result.err.splitlines() == ["running: step 1 of 2 (scale)", "running: step 2 of 2 (svm)"]
+
+
+def test_a_log_gets_nothing_of_a_bar_that_is_not_shown(tacit, machine, told, monkeypatch):
+    monkeypatch.setattr("rich.progress.Progress.stop", lambda bar: bar.console.print())  # as rich before 14.3 did
+    told(news("running"), news("finished", rounds=15))
+    result = tacit("submit", machine.folder("analyst") / "job.toml", "--config", machine.config("analyst"))
+    assert result.err == "running\n"
 
 
 def test_who_stops_waiting_is_told_that_the_job_goes_on_and_how_to_come_back(tacit, machine, told):
