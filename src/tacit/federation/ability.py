@@ -22,7 +22,7 @@ class Lacking(NamedTuple):
     demands: Callable[[Declaration], Params | None]
     found: str
     needs: str
-    undo: str
+    undo: tuple[str, ...]
     others: str
 
 
@@ -30,14 +30,14 @@ STREAMED = Lacking(
     attrgetter("streams"),
     found="These records were read with stream=True",
     needs="all records in memory",
-    undo="leave stream=True out",
+    undo=("leave stream=True out",),
     others="what reads blocks of them",
 )
 SPARSE = Lacking(
     attrgetter("sparse"),
     found="Sparse data was passed",  # the words by which scikit-learn knows such a refusal
     needs="all cells of records",
-    undo="give X.toarray(), or read files with sparse=False",
+    undo=("give X.toarray()", "read files with sparse=False"),
     others="what takes sparse records",
 )
 
@@ -51,7 +51,13 @@ def check_able(request: Request, lacking: Lacking) -> None:
     begin = f"{lacking.found}, and {request.name} needs {lacking.needs}"
     if demands is None:
         able = ", ".join(name for name, each in PROTOCOLS.items() if lacking.demands(each) is not None)
-        raise LocalError(f"{begin}: {lacking.undo}, or use {lacking.others} ({able})")
+        raise LocalError(f"{begin}: {_list_remedies(*lacking.undo, f'use {lacking.others} ({able})')}")
     for name, value in demands.items():
         if request.params.get(name, value) != value:
-            raise LocalError(f"{begin} with {name}={request.params[name]!r}: set {name}={value!r}, or {lacking.undo}")
+            remedies = _list_remedies(f"set {name}={value!r}", *lacking.undo)
+            raise LocalError(f"{begin} with {name}={request.params[name]!r}: {remedies}")
+
+
+def _list_remedies(*remedies: str) -> str:
+    *first, last = remedies
+    return f"{', '.join(first)}, or {last}"

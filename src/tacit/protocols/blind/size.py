@@ -22,11 +22,11 @@ def describe_size(records: int, holders: int, asked: Mapping[str, Any]) -> str |
 
     With the linear kernel no matrix of records is squared.
     """
+    price = asked["C"] / half_of(asked.get("target_range"))  # which refuses a range without a width
     if records <= MANY:
         return None
     linear = asked["kernel"] == LINEAR
     loss = HINGE if asked.get("epsilon") is None else INSENSITIVE
-    price = asked["C"] / half_of(asked.get("target_range"))
     squares = 0 if linear else plan_dual(records, 1, price, loss=loss).squares.levels
     rounds = choose_rounds(records, price, describe_linear(records, 1.0) if linear else RBF)
     seconds = squares * (holders + 1) * SECONDS * records**3 + rounds * (2 * holders + 1) * APPLIED * records**2
