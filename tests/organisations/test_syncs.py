@@ -17,6 +17,7 @@ from tacit.choreo import Coordinator, Fact, Holder, Message, Roster, encode
 from tacit.consortium.journal.store import Store
 from tacit.errors import LocalError
 from tacit.runtimes.nats import courier
+from tacit.runtimes.nats.courier import NatsCourier
 from tacit.runtimes.nats.durable import Limits
 from tacit.runtimes.nats.network import PENDING
 
@@ -160,4 +161,25 @@ def test_all_leaves_that_is_committed_before_the_network_thread_gets_to_any_of_i
                 sender.publish()
         wait_until(lambda: all(receiver._mailbox.incoming(place, "p1") for place in places), 5)
         assert [place for place in places if receiver._mailbox.incoming(place, "p1")] == list(places)
+    meeting.close()
+
+
+def test_a_letter_is_acknowledged_that_a_run_was_still_writing_down_when_the_others_were(relay, monkeypatch):
+    """The run sends nothing, and no letter comes that would remind anybody of that one."""
+    meeting, here = Meeting(relay, ROSTER), threading.current_thread()
+
+    def write_late(self, arrivals, write=NatsCourier._write_down):
+        if threading.current_thread() is here:  # which plays p2
+            time.sleep(5 * courier.LINGER)
+        write(self, arrivals)
+
+    monkeypatch.setattr(courier, "BEAT", 60.0)
+    with meeting.seat(COORDINATOR), meeting.seat("p1") as (_, sender, _), meeting.seat("p2") as (_, receiver, _):
+        wait_until(lambda: not receiver.ungreeted and not letters_for("p2", meeting).num_ack_pending, 30)
+        receiver.wait("/nothing", ["p1"], 0)  # so that the next wait is for what comes then
+        monkeypatch.setattr(NatsCourier, "_write_down", write_late)
+        sender.want("/nowhere", "p2")
+        receiver.wait("/nothing", ["p1"], 5)
+        wait_until(lambda: not letters_for("p2", meeting).num_ack_pending, 5)  # it would come again after ten seconds
+        assert letters_for("p2", meeting).num_ack_pending == 0
     meeting.close()

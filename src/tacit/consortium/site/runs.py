@@ -195,8 +195,9 @@ class Runs:
         return hashlib.sha256(b"".join(found)).hexdigest()
 
     def _play(self, folder: Folder) -> None:
-        start = folder.start
-        if start is not None:
+        start, finished = folder.start, folder.finished
+        # who asked for it may have looked before the attempt ended
+        if start is not None and (finished is None or finished.attempt < start.attempt):
             with contextlib.suppress(InterruptedRunError):  # the files say what is due at the next start
                 folder.finished = self._outcome(folder, folder.job, start)
                 self.after_run(folder.id)

@@ -95,6 +95,7 @@ class NatsCourier:
         self._reached, self._drawing = 0, threading.Lock()  # the number of the last chunk that was drawn
         self._post = Post(broker.client)
         self._unacknowledged: deque[tuple[int, Sequence[Msg]]] = deque()  # letters, and the batch that holds them
+        self._owed = 0  # letters that are to be acknowledged, also those that somebody is writing down
         self._arrived = asyncio.Event()
         # the journal must not hold up heartbeats: one for what arrived, one for what is sent again, one for the rest
         self._workers = ThreadPoolExecutor(3, thread_name_prefix="tacit-journal")
@@ -250,6 +251,7 @@ class NatsCourier:
 
     def _take(self, letters: Sequence[Msg]) -> None:
         """Open letters; one of a party of the run that cannot be opened ends the run."""
+        self._owed += len(letters)
         arrivals = []
         for letter in letters:
             try:
@@ -270,7 +272,7 @@ class NatsCourier:
             self._arrived.clear()
             await self._work(self._settle, before)
             await self._acknowledge_synced()
-            if self._unacknowledged:
+            if self._owed:
                 self._arrived.set()
 
     def _settle(self, before: int) -> None:
@@ -284,7 +286,9 @@ class NatsCourier:
         """Acknowledge what is on the disk."""
         synced = self._mailbox.synced
         while self._unacknowledged and self._unacknowledged[0][0] <= synced:
-            for letter in self._unacknowledged.popleft()[1]:
+            letters = self._unacknowledged.popleft()[1]
+            self._owed -= len(letters)
+            for letter in letters:
                 with contextlib.suppress(Exception):  # it comes again, which is harmless
                     await letter.ack()
 
