@@ -74,10 +74,10 @@ class Store:
     def close(self) -> None:
         """Let go of the file; closing twice does nothing."""
         with self._lock, self._syncing, self._explained:
-            self._db.close()
-            if self._log is not None:
+            if self._log is not None:  # first, since SQLite removes its log, and Windows no file that is open
                 os.close(self._log)
                 self._log = None
+            self._db.close()
 
     @property
     def written(self) -> int:
