@@ -1,6 +1,7 @@
 # make demo     the main job, on a fresh machine with Python 3.11 or newer
 # make demo-network  a whole study between processes of this machine, one of which is killed
-# make test     lint, types, layers, and the tests that take seconds
+# make test     the tests that take seconds
+# make lint     style, types, layers
 # make test-all those tests, then the others: servers, clusters, disturbed runs
 # make bench    the figures; make bench QUICK=1 for under five minutes
 # make docs     the documentation as a site, into build/site
@@ -9,8 +10,9 @@
 # make lock     the versions that the tests run with, into requirements-dev.lock
 # make sample   the dossier that the documentation shows, of a study between processes of this machine
 # make gallery  the notebooks of docs/gallery, executed anew
+# make house    counts lines, files, facts and names
 # make results  measures what the pages of the papers show, into docs/results; QUICK=1 for less, ONLY="gram elm" for some
-# make figures  drawings of papers 000, 003 and 004, into build/figures; QUICK=1 for fewer points
+# make figures  drawings of paper 003, into build/figures; QUICK=1 for fewer points
 
 PYTHON ?= python3
 VENV   := .venv
@@ -20,7 +22,7 @@ NETWORK := $(VENV)/.ready-network
 TESTS  := $(VENV)/.ready-tests
 QUICK  ?=
 
-.PHONY: demo demo-network test test-all lint bench results figures ledgers docs generated gallery sample dist kit lock clean
+.PHONY: demo demo-network test test-all lint bench house results figures ledgers docs generated gallery sample dist kit lock clean
 
 demo: $(READY)
 	$(BIN)/tacit demo
@@ -28,13 +30,13 @@ demo: $(READY)
 demo-network: $(NETWORK)
 	$(BIN)/tacit demo --network
 
-test: $(TESTS) lint
-	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder -m "not slow"
+test: $(TESTS)
+	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal -m "not slow"
 
 # types as on the other systems, then the slow tests
 test-all: test
 	for system in darwin win32; do $(BIN)/mypy --platform $$system --cache-dir .mypy_cache/$$system || exit 1; done
-	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder -m slow
+	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal -m slow
 
 lint: $(TESTS)
 	$(BIN)/ruff check .
@@ -45,12 +47,16 @@ lint: $(TESTS)
 bench: $(TESTS)
 	$(BIN)/python benchmarks/run.py $(if $(QUICK),--quick)
 
+# width is a cost: the same counts before and after a change
+house: $(READY)
+	$(BIN)/python tools/house.py
+
 # hours in full; a page is drawn from what was measured last, and says how
 results: $(TESTS)
 	$(BIN)/python benchmarks/run.py $(if $(QUICK),--quick) --results docs/results --only $(or $(ONLY),$$($(BIN)/python docs/measured.py))
 
 figures: $(TESTS)
-	$(BIN)/python benchmarks/run.py $(if $(QUICK),--quick) --results build/figures --only drawings elm_drawing consensus_drawing
+	$(BIN)/python benchmarks/run.py $(if $(QUICK),--quick) --results build/figures --only elm_drawing
 
 # the documentation as a site, into build/site; every warning is an error
 docs: $(TESTS)

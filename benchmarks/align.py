@@ -1,7 +1,4 @@
-"""Alignment of records by private set intersection: seconds and bytes, all parties in one process.
-
-And set intersections of binary data.
-"""
+"""Alignment of records by private set intersection: seconds and bytes, all parties in one process."""
 
 from __future__ import annotations
 
@@ -16,8 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from figures import Figure, MissingDataError, Step, dataset
-from tacit.attacks.token_frequency import token_frequency
+from figures import Figure, Step
 from tacit.choreo import Coordinator, Holder, Roster
 from tacit.crypto.sets import oprf
 from tacit.registry import Outcome, execute_together
@@ -49,7 +45,6 @@ def figures(quick: bool) -> Iterator[Figure | Step]:  # noqa: FBT001 - the one s
         yield Figure(f"{name}: seconds", f"{wall:.1f} s")
     if not quick:
         yield from _million()
-    yield from _order_of_columns()
 
 
 def _million() -> Iterator[Figure]:
@@ -79,18 +74,6 @@ def _time_points(parties: int) -> float:
     for _ in range(2 * (parties - 1)):  # answered, and taken off again
         oprf.raise_points(points, SCALAR)
     return time.process_time() - cpu
-
-
-def _order_of_columns() -> Iterator[Figure]:
-    """Measure what the coordinator of method='intersection' finds out."""
-    try:
-        adult = dataset("a9a").sample(6000).X
-    except MissingDataError:
-        return
-    table, sample = adult[:1000], adult[1000:]
-    seen = table[:, np.random.default_rng(0).permutation(table.shape[1])]
-    found = token_frequency(seen, sample, table).ones
-    yield Figure("token_frequency, 1000 records of Adult, a public sample of 5000: share of the ones", f"{found:.3f}")
 
 
 def _watch(name: str, held: Held) -> Iterator[Step]:

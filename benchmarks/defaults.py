@@ -1,4 +1,4 @@
-"""Every classifier with its defaults on twelve datasets beside SVC with its own: what defaults were chosen by."""
+"""Every classifier with its defaults on twelve datasets beside a pooled SVC: what defaults were chosen by."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from threadpoolctl import threadpool_limits
 
 import tacit
 from figures import Data, Figure, Step, Table, dataset
-from tacit.numeric.groups.least_count import advise_size
-from tacit.svm.pan import FEW
 from trial import Results, Trial, central, folds, measured, percent
 
 # by rows; constants were chosen on every second of them and judged on the others
 BY_ROWS = ("heart", "liver-disorders", "ionosphere", "wdbc", "australian", "diabetes",
            "fourclass", "vowel", "german", "splice", "dna", "optdigits")  # fmt: skip
 JUDGING, CHOOSING = BY_ROWS[::2], BY_ROWS[1::2]
-NEAR, WORST = 1.5, 3.0  # points below SVC: on average, and on one set
+NEAR, WORST = 1.5, 3.0  # points below the pooled SVC: on average, and on one set
+FEW = 1000  # rows
 FOLDS = 5
 SAMPLE = 1500  # rows at most, with --quick
 SEED = 0
-THEIRS, PAN, GRAM, ELM, CONSENSUS = "SVC", "PanSVC", "GramSVC", "SecureELM", "ConsensusSVC"
+THEIRS = "pooled"  # scikit-learn's SVC() on all records
+MACHINE, LAYER = "SVC", "ELMClassifier"
 
 Make = Callable[[Data], Any]  # a classifier, that may depend on how many rows and columns there are
 
@@ -47,52 +47,16 @@ def _fixed(kind: type, **params: Any) -> Make:
     return lambda _: kind(random_state=SEED, verbose=False, **params)
 
 
-def _more_landmarks(data: Data) -> tacit.PanSVC:
-    number = 2 * advise_size(*data.X.shape, landmarks=True)
-    return tacit.PanSVC(random_state=SEED, verbose=False, landmarks=number)
-
-
-def _single_rows(data: Data) -> tacit.PanSVC:
-    """Return a PanSVC with as many landmarks as by default, on sums of single rows, which nothing protects."""
-    number = advise_size(*data.X.shape, landmarks=True)
-    unprotected = {"min_count": 1, "accept_risk": True}
-    return tacit.PanSVC(random_state=SEED, verbose=False, landmarks=number, **unprotected)
-
-
-def _half_the_rows(data: Data) -> tacit.SecureELMClassifier:
-    return tacit.SecureELMClassifier(random_state=SEED, verbose=False, n_hidden=min(500, len(data.X) // 2))
-
-
-DEFAULTS: dict[str, Make] = {
-    PAN: _fixed(tacit.PanSVC),
-    GRAM: _fixed(tacit.GramSVC, partition="vertical"),
-    ELM: _fixed(tacit.SecureELMClassifier),
-    CONSENSUS: _fixed(tacit.ConsensusSVC),
-}
-LIMITS: dict[str, Make] = {
-    "PanSVC": DEFAULTS[PAN],
-    "sums of single rows": _single_rows,
-    "C = 3": _fixed(tacit.PanSVC, C=3.0),
-    "C = 10": _fixed(tacit.PanSVC, C=10.0),
-    "linear kernel": _fixed(tacit.PanSVC, kernel="linear"),
-    "Fourier features": _fixed(tacit.PanSVC, landmark_source="fourier"),
-    "twice the landmarks": _more_landmarks,
-}
+DEFAULTS: dict[str, Make] = {MACHINE: _fixed(tacit.SVC), LAYER: _fixed(tacit.ELMClassifier)}
 CANDIDATES = (
-    Candidate("PanSVC", "C=1, ovo, local, auto", DEFAULTS[PAN], held=True),
-    Candidate("PanSVC: multi_class", "ovr", _fixed(tacit.PanSVC, multi_class="ovr")),
-    Candidate("PanSVC: C", "3", _fixed(tacit.PanSVC, C=3.0)),
-    Candidate("PanSVC: C", "10", _fixed(tacit.PanSVC, C=10.0)),
-    Candidate("PanSVC: landmark_source", "fourier", _fixed(tacit.PanSVC, landmark_source="fourier")),
-    Candidate("PanSVC: landmarks", "twice as many", _more_landmarks),
-    Candidate("GramSVC: multi_class", "ovo", DEFAULTS[GRAM], held=True),
-    Candidate("GramSVC: multi_class", "ovr", _fixed(tacit.GramSVC, partition="vertical", multi_class="ovr")),
-    Candidate("SecureELM: n_hidden", "200 or half the rows", DEFAULTS[ELM], held=True),
-    Candidate("SecureELM: n_hidden", "50", _fixed(tacit.SecureELMClassifier, n_hidden=50)),
-    Candidate("SecureELM: n_hidden", "100", _fixed(tacit.SecureELMClassifier, n_hidden=100)),
-    Candidate("SecureELM: n_hidden", "500 or half the rows", _half_the_rows),
-    Candidate("ConsensusSVC: kernel", "linear", DEFAULTS[CONSENSUS], held=True),
-    Candidate("ConsensusSVC: kernel", "rbf", _fixed(tacit.ConsensusSVC, kernel="rbf")),
+    Candidate("SVC", "least squares, C found in shares", DEFAULTS[MACHINE], held=True),
+    Candidate("SVC: loss", "hinge", _fixed(tacit.SVC, loss="hinge")),
+    Candidate("SVC: kernel", "linear", _fixed(tacit.SVC, kernel="linear")),
+    Candidate("SVC: features", "100", _fixed(tacit.SVC, features=100)),
+    Candidate("SVC: features", "400", _fixed(tacit.SVC, features=400)),
+    Candidate("ELMClassifier", "nodes by rows", DEFAULTS[LAYER], held=True),
+    Candidate("ELMClassifier: n_hidden", "50", _fixed(tacit.ELMClassifier, n_hidden=50)),
+    Candidate("ELMClassifier: n_hidden", "400", _fixed(tacit.ELMClassifier, n_hidden=400)),
 )
 
 
@@ -103,7 +67,6 @@ def figures(quick: bool) -> Iterator[Figure | Step | Table]:  # noqa: FBT001 - t
         warnings.simplefilter("ignore")  # that rows are few is what is measured
         yield from _defaults(data, number=1 if quick else FOLDS)
         if not quick:
-            yield from _limits({name: each for name, each in data.items() if len(each.X) >= FEW}, number=FOLDS)
             yield from _candidates(data, number=3)
 
 
@@ -117,7 +80,7 @@ def _defaults(data: dict[str, Data], number: int) -> Iterator[Figure | Step | Ta
     })  # fmt: skip
     title = (
         f"Accuracy in % with all defaults, {number} of {FOLDS} folds, three parties; columns standardised, by"
-        " StandardScaler for SVC and by FederatedScaler for the others; GramSVC over columns, the others over rows"
+        " StandardScaler for the pooled SVC, by FederatedScaler for others, over rows"
     )
     rows = tuple(_row(name, data[name], found) for name in BY_ROWS)
     yield Table(title, ("dataset", "rows x columns", "classes", "for", THEIRS, *DEFAULTS), rows)
@@ -126,20 +89,20 @@ def _defaults(data: dict[str, Data], number: int) -> Iterator[Figure | Step | Ta
     yield from _bars(found, large, judged=number == FOLDS)
     for method in DEFAULTS:
         told = f"{_lost(found, method, small):.2f}, {_lost(found, method, large):.2f} points"
-        yield Figure(f"{method}: below SVC on the sets under {FEW} rows, on the larger ones, mean", told)
+        yield Figure(f"{method}: below the pooled SVC on the sets under {FEW} rows, on the larger ones, mean", told)
 
 
 def _bars(found: Results, large: list[str], *, judged: bool) -> Iterator[Figure]:
-    mean, each = _lost(found, PAN, large), {name: _lost(found, PAN, [name]) for name in large}
+    mean, each = _lost(found, MACHINE, large), {name: _lost(found, MACHINE, [name]) for name in large}
     worst = max(each, key=lambda name: each[name])
     yield Figure(
-        f"PanSVC: below SVC on the sets of {FEW} rows or more, mean",
+        f"SVC: below the pooled SVC on the sets of {FEW} rows or more, mean",
         f"{mean:.2f} points",
         f"at most {NEAR}" if judged else "",
         mean <= NEAR if judged else None,
     )
     yield Figure(
-        "PanSVC: below SVC on one of them, most",
+        "SVC: below the pooled SVC on one of them, most",
         f"{each[worst]:.2f} points ({worst})",
         f"at most {WORST}" if judged else "",
         each[worst] <= WORST if judged else None,
@@ -154,26 +117,8 @@ def _row(name: str, data: Data, found: Results) -> tuple[str, ...]:
 
 
 def _lost(found: Results, method: str, names: list[str]) -> float:
-    """Return by how many points a method is below SVC on these sets, on average."""
+    """Return by how many points a method is below the pooled SVC on these sets, on average."""
     return float(np.mean([percent(found[name, THEIRS]) - percent(found[name, method]) for name in names]))
-
-
-# What keeps PanSVC below SVC
-
-
-def _limits(data: dict[str, Data], number: int) -> Iterator[Step | Table]:
-    found = yield from measured("limits", {
-        (name, way): partial(_trials, each, make, number)
-        for name, each in data.items() for way, make in {THEIRS: None, **LIMITS}.items()
-    })  # fmt: skip
-    rows = [(name, *(f"{percent(found[name, way]):.1f}" for way in (THEIRS, *LIMITS))) for name in data]
-    lost = [
-        np.mean([percent(found[name, THEIRS]) - percent(found[name, way]) for name in data])
-        for way in (THEIRS, *LIMITS)
-    ]
-    rows.append(("points below SVC, mean", *(f"{points:.2f}" for points in lost)))
-    title = f"Accuracy in % of PanSVC on the sets of {FEW} rows or more, {number} of {FOLDS} folds: one thing changed"
-    yield Table(title, ("dataset", THEIRS, *LIMITS), tuple(rows))
 
 
 # What they were chosen among
@@ -197,7 +142,7 @@ def _candidates(data: dict[str, Data], number: int) -> Iterator[Step | Table]:
 
 
 def _trials(data: Data, make: Make | None, number: int) -> list[Trial]:
-    """Return trials on so many of five folds; of SVC, where no other classifier is given."""
+    """Return trials on so many of five folds; of the pooled SVC, where no other classifier is given."""
     learn = central(lambda: make_pipeline(StandardScaler(), SVC())) if make is None else partial(_across, make)
     return [learn(fold, SEED) for fold, _ in zip(folds(data, SEED, FOLDS), range(number), strict=False)]
 

@@ -19,16 +19,13 @@ from typing import Any
 import numpy as np
 
 from tacit.federation.part import Part
-from tacit.numeric.privacy import columns, descent, scaling, scores
+from tacit.numeric.privacy import columns, scaling, scores
 from tacit.numeric.privacy.accountant import cost_of, variance_for
-from tacit.numeric.privacy.features import R
-from tacit.protocols.elm.shape import Layer
-from tacit.protocols.noisy import noisy_columns, noisy_elm, noisy_scores
+from tacit.protocols.noisy import noisy_columns, noisy_scores
 from tacit.protocols.noisy.noisy_sum import add_noise
-from tacit.protocols.scores.error_sums import Answered
-from tacit.protocols.scores.score_counts import Scored
+from tacit.protocols.noisy.tallies import Answered, Scored
 
-NAMES, CLASSES, NODES, BINS = ("a", "b", "c"), ("no", "yes"), 5, 8
+NAMES, BINS = ("a", "b", "c"), 8
 ODD = ((1e300, -1e300, 1e-300), (0.0, 0.0, 0.0), (4.0, -4.0, 4.0), (np.inf, 0.0, 0.0), (-0.1, 77.0, 1e9))
 BLOCK = 1 << 22  # draws at a time
 
@@ -47,7 +44,7 @@ class Neighbours:
 
 
 def list_neighbours() -> Iterator[Neighbours]:
-    """Yield the sums of `noisy_columns`, `noisy_elm` and `noisy_scores`, each with the record that shows most."""
+    """Yield the sums of `noisy_columns` and `noisy_scores`, each with the record that shows most."""
     part = _table()
     low, high = np.array([-4.0, 0.0, -1.0]), np.array([4.0, 1e9, 1e-3])
     middle, half, count = (low + high) / 2, (high - low) / 2, columns.count_sensitivity(len(NAMES))
@@ -61,17 +58,13 @@ def list_neighbours() -> Iterator[Neighbours]:
     )
     for name, step, most in of_columns:
         yield _worst(f"noisy_columns: {name}", step, [_blank(part, i) for i in range(len(part.X))], part, most)
-    layer, diagonal = Layer("sigmoid", len(NAMES), NODES, 2.0, 3), descent.find_diagonal(1 + NODES + 1)
-    given = (layer, CLASSES, None, 2.0, None)
-    blanks = [_blank(part, i) for i in range(len(part.X))]
-    yield _worst("noisy_elm", lambda p: noisy_elm.multiply(p, *given), blanks, part, R**4 // 2, diagonal)
     yield from _list_scores()
 
 
 def _list_scores() -> Iterator[Neighbours]:
     rng = np.random.default_rng(1)
     codes, chosen = rng.integers(-1, 2, 30), rng.integers(0, 2, 30)
-    scored = Scored(rng.normal(size=(30, 1)), np.empty((30, 0)), codes, chosen)
+    scored = Scored(rng.normal(size=(30, 1)), codes, chosen)
     blanks: list[Any] = [dataclasses.replace(scored, codes=np.where(np.arange(30) == i, -1, codes)) for i in range(30)]
     most = scores.score_sensitivity(1)
     yield _worst("noisy_scores", lambda s: noisy_scores.count_scored(s, 2, BINS), blanks, scored, most)
@@ -141,7 +134,7 @@ class _Key:
 
 def _table() -> Part:
     X = np.concatenate([np.random.default_rng(5).normal(size=(40, len(NAMES))), ODD])
-    return Part(X, np.resize(np.array([*CLASSES, "rare"]), len(X)), None, NAMES, None)
+    return Part(X, np.resize(np.array(["a", "b", "c", "rare"]), len(X)), None, NAMES, None)
 
 
 def _blank(part: Part, i: int) -> Part:

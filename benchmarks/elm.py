@@ -1,7 +1,4 @@
-"""Extreme learning machines: paper 003's six datasets by columns, from 2 parties up to one per column.
-
-Adult by rows.
-"""
+"""Extreme learning machines: paper 003's six datasets by columns, from 2 parties up to one per column."""
 
 from __future__ import annotations
 
@@ -11,31 +8,26 @@ from collections.abc import Callable, Iterator
 from statistics import median
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
 import tacit
 from figures import Data, Figure, Step, Table, dataset
-from tacit.numeric.features.elm import blockwise, hidden, layer_of, moments, size_of, solve, targets_of, words_needed
-from tacit.numeric.ring.draws import public_words
-from tacit.request import Records
+from tacit.numeric.features.elm import hidden, moments, solve, targets_of
+from tacit.papers.elm import SecureELMClassifier
 
 SETS = ("australian", "colon", "diabetes", "duke", "heart", "ionosphere")  # Table 1
 MOST = 64  # parties of colon and duke
 NODES = 1000  # the paper names no number; chosen after 100, 200 and 500, with which the time by parties is less flat
 FLAT = 4  # parties from which the time shall not grow
-ADULT = {"n_hidden": 500, "activation": "sigmoid", "ridge": 1.0}
-F64 = NDArray[np.float64]
 
 
 def figures(quick: bool) -> Iterator[Figure | Step | Table]:  # noqa: FBT001 - the one switch of all benchmarks
-    """Measure whether k parties learn what one does, what it costs them, and what the masks cost over rows."""
+    """Measure whether k parties learn what one does, and what it costs them."""
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # two parties; the pseudo-inverse of more nodes than rows
         yield from _by_columns(quick=quick)
-        yield from _by_rows(repeats=1 if quick else 5)
 
 
 def times(data: Data, parties: tuple[int, ...], repeats: int = 3) -> dict[int, float]:
@@ -87,15 +79,9 @@ def _by_columns(*, quick: bool) -> Iterator[Figure | Step | Table]:
     flat = "steady as k nears the number of columns (Fig. 2)"
     yield Figure(longest, told, "at most 1.5 each", all(r <= 1.5 for r in ratios.values()), paper=flat)
     data = prepared("colon")
-    for method in ("ring", "pairwise"):
-        spent = [
-            min(_cpu(lambda k=k, method=method: _over_columns(data, k, method)) for _ in range(3)) for k in (FLAT, MOST)
-        ]
-        told = ", ".join(f"{1e3 * s:.0f} ms" for s in spent)
-        yield Figure(
-            f"colon, CPU of all parties in one process: k = {FLAT}, {MOST}, {method} sums",
-            f"{told}, {spent[1] / spent[0]:.1f}",
-        )
+    spent = [min(_cpu(lambda k=k: _over_columns(data, k)) for _ in range(3)) for k in (FLAT, MOST)]
+    told = ", ".join(f"{1e3 * s:.0f} ms" for s in spent)
+    yield Figure(f"colon, CPU of all parties in one process: k = {FLAT}, {MOST}", f"{told}, {spent[1] / spent[0]:.1f}")
 
 
 def _accuracies(data: Data, parties: int) -> tuple[float, float, float]:
@@ -109,71 +95,17 @@ def _accuracies(data: Data, parties: int) -> tuple[float, float, float]:
     return score, reference, float(np.abs(mine - theirs).max())
 
 
-def _over_columns(data: Data, parties: int, method: str = "pairwise") -> tacit.SecureELMClassifier:
+def _over_columns(data: Data, parties: int) -> SecureELMClassifier:
     columns = np.array_split(np.arange(data.X.shape[1]), parties)  # as in the paper: the first get one more
     fed = tacit.Federation.from_parts(
         [data.X[:, c] for c in columns], y=data.y, partition="vertical", allow_two_parties=True
     )
-    asked = {
-        "partition": "vertical",
-        "activation": "sign",
-        "n_hidden": NODES,
-        "secure_sum": method,
-        "accept_risk": True,
-    }
-    return tacit.SecureELMClassifier(**asked).fit(fed)
+    return SecureELMClassifier(activation="sign", n_hidden=NODES, accept_risk=True).fit(fed)
 
 
-def _elapsed(model: tacit.SecureELMClassifier) -> float:
+def _elapsed(model: SecureELMClassifier) -> float:
     cpu = model.report_.cpu
     return max(s for p, s in cpu.items() if p != "coordinator") + cpu["coordinator"]
-
-
-def _by_rows(repeats: int) -> Iterator[Figure]:
-    """Measure the publisher's split of Adult, with 0 and 1 as they are."""
-    train, test = dataset("a9a", split="train"), dataset("a9a", split="test")
-    fed = tacit.Federation.simulate(train.X, train.y, parties=5, partition="horizontal")
-    model = tacit.SecureELMClassifier(**ADULT).fit(fed)
-    W, b = model.layer_weights()
-    beta = _fit_pooled(train, seed=model.model_.layer.seed)
-    gap = float(np.abs(model.decision_function(test.X) - (hidden(test.X, W, b, "sigmoid") @ beta)[:, 0]).max())
-    yield Figure(
-        "Adult by rows, 5 parties, L = 500: largest gap of predicted values", f"{gap:.1e}", "at most 1e-8", gap <= 1e-8
-    )
-    yield Figure("the same: accuracy on the test split", f"{model.score(test.X, test.y):.2%}")
-    spent = [
-        (_cpu(lambda: tacit.SecureELMClassifier(**ADULT).fit(fed)), _cpu(lambda: _fit_pooled(train, seed=0)))
-        for _ in range(repeats)
-    ]
-    shared, alone = (median(column) for column in zip(*spent, strict=True))
-    told = f"{shared:.2f} s, {alone:.2f} s, {shared / alone:.2f}"
-    yield Figure("the same: CPU of all parties over the pooled, unmasked computation", told, "at most 1.2",
-                 shared <= 1.2 * alone)  # fmt: skip
-    sums = _sums_of_layer(fed)
-    yield Figure(
-        "the same: sums of the hidden layer in training, rounds of messages in all",
-        f"{sums}, {model.report_.rounds}",
-        "one sum",
-        sums == 1,
-    )
-
-
-def _fit_pooled(data: Data, seed: int) -> F64:
-    """Compute what one owner of all rows computes."""
-    nodes, d = int(ADULT["n_hidden"]), data.X.shape[1]
-    W, b = layer_of(public_words(seed, words_needed(d, nodes)), nodes, "sigmoid", 1.0, d)
-    T = targets_of(np.unique(data.y, return_inverse=True)[1], 2)
-    return solve(
-        blockwise(data.X, T, None, lambda rows: hidden(rows, W, b, "sigmoid"), nodes), nodes, 1, ADULT["ridge"]
-    ).beta
-
-
-def _sums_of_layer(fed: tacit.Federation) -> int:
-    """Return how many vectors as long as H'H and H'T each party sends, in the two halves of a finer fixed point."""
-    settings = {"classify": True, "scale": 1.0, **ADULT}
-    ledger = fed.run("elm_horizontal", {"data": Records()}, **settings).ledger
-    length = 2 * size_of(ADULT["n_hidden"], 1) + 1
-    return sum(row.type == "Masked" and row.sender == "party-1" and row.shapes[0] == (length,) for row in ledger)
 
 
 def _cpu(work: Callable[[], object]) -> float:

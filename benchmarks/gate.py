@@ -10,34 +10,27 @@ import numpy as np
 from sklearn.datasets import load_breast_cancer
 from threadpoolctl import threadpool_limits
 
-import tacit
 from figures import Figure, Step, Table
+from tacit import SVC, ELMClassifier
+from tacit.papers.pan import PanSVC
 from tacit.report.release import Release
 
-OPEN: dict[str, Any] = {"min_count": 1, "accept_risk": True}
 PRIVATE: dict[str, Any] = {"delta": 1e-4, "classes": (0, 1)}
-OVERFITTED = {"landmark_source": "fourier", "landmarks": 300, "gamma": 0.7, "C": 1e4, **OPEN}
 LEAKY: dict[str, tuple[Any, int, int]] = {  # estimator, records, columns
-    "PanSVC(min_cluster=1), landmarks that are records": (
-        tacit.PanSVC(min_cluster=1, landmarks=20, tol=0.1, max_rounds=20, **OPEN), 160, 10
-    ),
-    "GramSVC, a file with records": (tacit.GramSVC(partition="vertical"), 60, 10),
-    "PanSVC(C=1e4, gamma=0.7), overfitted": (tacit.PanSVC(**OVERFITTED), 120, 10),
-}  # fmt: skip
+    "PanSVC(), landmarks that are records": (PanSVC(), 160, 10),
+    "SVC(alpha=1e-6, gamma=1, features=100), overfitted": (SVC(alpha=1e-6, gamma=1.0, features=100), 120, 10),
+}
 PLAIN: dict[str, tuple[Any, int, int]] = {
-    "PanSVC(kernel='linear')": (tacit.PanSVC(kernel="linear"), 400, 10),
-    "PanSVC(landmark_source='fourier')": (tacit.PanSVC(landmark_source="fourier"), 400, 10),
-    "PanSVC(), landmarks of 5 records or more": (tacit.PanSVC(), 400, 10),
-    "SecureELMClassifier(n_hidden=20)": (tacit.SecureELMClassifier(n_hidden=20), 400, 10),
+    "SVC(kernel='linear')": (SVC(kernel="linear"), 400, 10),
+    "SVC()": (SVC(), 400, 10),
+    "SVC(loss='hinge')": (SVC(loss="hinge"), 400, 10),
+    "ELMClassifier(n_hidden=20)": (ELMClassifier(n_hidden=20), 400, 10),
 }
 NOISY: dict[str, tuple[Any, int, int]] = {
-    "PanSVC(kernel='linear', epsilon=2)": (tacit.PanSVC(kernel="linear", epsilon=2.0, **PRIVATE), 400, 10),
-    "PanSVC(epsilon=1)": (tacit.PanSVC(epsilon=1.0, **PRIVATE), 400, 10),
-    "SecureELMClassifier(epsilon=2), default size": (tacit.SecureELMClassifier(epsilon=2.0, **PRIVATE), 400, 10),
-    "SecureELMClassifier(n_hidden=20, epsilon=0.5)": (
-        tacit.SecureELMClassifier(n_hidden=20, epsilon=0.5, **PRIVATE), 400, 10
-    ),
-}  # fmt: skip
+    "SVC(kernel='linear', epsilon=2)": (SVC(kernel="linear", epsilon=2.0, **PRIVATE), 400, 10),
+    "SVC(epsilon=1)": (SVC(epsilon=1.0, **PRIVATE), 400, 10),
+    "ELMClassifier(epsilon=2)": (ELMClassifier(epsilon=2.0, **PRIVATE), 400, 10),
+}
 
 
 def figures(quick: bool) -> Iterator[Figure | Step | Table]:  # noqa: FBT001 - the one switch of all benchmarks

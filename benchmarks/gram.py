@@ -14,9 +14,9 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
 
-import tacit
 from figures import Figure, dataset
-from tacit.attacks.gram_inversion import gram_inversion
+from tacit.papers.gram import GramSVC
+from tacit.papers.gram.attacks.gram_inversion import gram_inversion
 
 SETTING = {"C": 100.0, "gamma": 0.1, "tol": 1e-8}
 
@@ -39,7 +39,7 @@ def _answers(X: np.ndarray, y: np.ndarray, parties: range | tuple[int, ...]) -> 
     theirs = 0.5 * a @ K[np.ix_(svc.support_, svc.support_)] @ a - np.abs(a).sum()
     same, gap = True, 0.0
     for n in parties:
-        model = tacit.GramSVC(kernel="rbf", n_parties=n, **SETTING).fit(X, y)
+        model = GramSVC(kernel="rbf", n_parties=n, **SETTING).fit(X, y)
         same &= bool(np.array_equal(model.predict(X), svc.predict(K)))
         gap = max(gap, abs(float(model.model_.dual.objective[0]) - theirs) / abs(theirs))
     yield Figure(
@@ -69,7 +69,7 @@ def _price(X: np.ndarray, y: np.ndarray, parties: range | tuple[int, ...], repea
 
 
 def _busiest(X: np.ndarray, y: np.ndarray, n: int) -> float:
-    report = tacit.GramSVC(kernel="rbf", n_parties=n, **SETTING).fit(X, y).report_
+    report = GramSVC(kernel="rbf", n_parties=n, **SETTING).fit(X, y).report_
     return max(s for p, s in report.cpu.items() if p != "coordinator") + report.cpu["coordinator"]
 
 
@@ -81,7 +81,7 @@ def _cpu(work: object) -> float:
 
 def _accuracy(X: np.ndarray, y: np.ndarray) -> Figure:
     """Return the accuracy; C and gamma were picked among 24 pairs on these very folds, so it is a little optimistic."""
-    model = tacit.GramSVC(kernel="rbf", **SETTING)
+    model = GramSVC(kernel="rbf", **SETTING)
     each = [
         cross_val_score(model, X, y, cv=StratifiedKFold(5, shuffle=True, random_state=seed)).mean() for seed in range(3)
     ]

@@ -17,16 +17,17 @@ import numpy as np
 from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
-import tacit
 from figures import Figure, Step, Table, dataset
-from tacit.choreo import Coordinator, Holder
+from tacit.choreo import Holder
 from tacit.crypto.pads.entropy import RootEntropy
 from tacit.federation import Federation
 from tacit.numeric.cells.ownership import gram_crossing
 from tacit.numeric.ring.words import Ring
-from tacit.protocols.gram.arbitrary import gram_products, sum_bands
-from tacit.protocols.gram.cells import Multiply, integers, ownership
-from tacit.protocols.products.cell_products import Scheme, encrypt_own, plan_of
+from tacit.papers.gram import GramSVC
+from tacit.papers.gram.arbitrary import gram_products, sum_bands
+from tacit.papers.gram.cell_products import Scheme, encrypt_own, plan_of
+from tacit.papers.gram.cells import Multiply, integers
+from tacit.protocols.blind.owners import ownership
 from tacit.protocols.sums.secure_sum import protect
 from tacit.runtimes.together import Together
 
@@ -72,7 +73,7 @@ def _exactness(names: tuple[str, ...]) -> Iterator[Figure]:
         X = StandardScaler().fit_transform(data.X) if name != "tic-tac-toe" else data.X
         for partition in PARTITIONS:
             most = 1e-6 if partition == "vertical" else 5e-6
-            told = tacit.GramSVC(C=10.0, tol=1e-8, partition=partition).fit(X, data.y, compare=True).report_.comparison
+            told = GramSVC(C=10.0, partition=partition).fit(X, data.y, compare=True).report_.comparison
             gap, other = told["relative gap of the dual objective"], told["training records labelled differently"]
             yield Figure(
                 f"{name}, {partition}: relative gap of the dual objective",
@@ -86,7 +87,7 @@ def _exactness(names: tuple[str, ...]) -> Iterator[Figure]:
 def _by_columns_and_rows() -> Iterator[Figure]:
     X, y = _table(1000, 30)
     start = time.perf_counter()
-    tacit.GramSVC(partition="vertical").fit(X, y)
+    GramSVC(partition="vertical").fit(X, y)
     seconds = time.perf_counter() - start
     yield Figure(
         "vertical, 1000 x 30, three parties, whole fit: wall time",
@@ -96,7 +97,7 @@ def _by_columns_and_rows() -> Iterator[Figure]:
         paper="about 10 s (section 5.2)",
     )
     start = time.process_time()
-    report = tacit.GramSVC(partition="horizontal").fit(X, y).report_
+    report = GramSVC(partition="horizontal").fit(X, y).report_
     cpu = time.process_time() - start
     told = f"{cpu:.1f} s, {report.bytes / 1e6:.0f} MB"
     yield Figure(
@@ -117,7 +118,7 @@ def _linear_answers(m: int, n: int) -> Table:
     X = rng.normal(size=(m, n))
     y = X @ rng.normal(size=n) + 3 * rng.normal(size=m) > 0
     for partition in PARTITIONS:
-        model = tacit.GramSVC(kernel="linear", partition=partition).fit(X, y)
+        model = GramSVC(kernel="linear", partition=partition).fit(X, y)
         start = time.process_time()
         model.predict(X[:1])
         made = time.process_time()
@@ -183,9 +184,7 @@ def _all_pairs(m: int, n: int, owners: int) -> Cost:
     run, data = _start(m, n, owners)
     with run:
         start = time.process_time()
-        gram_products(
-            run, data, owners=ownership(run, data, "arbitrary"), multiply=Multiply(), by=protect(run, to=Coordinator)
-        )
+        gram_products(run, data, owners=ownership(run, data, "arbitrary"), multiply=Multiply(), by=protect(run))
         return Cost(time.process_time() - start, run.ledger.bytes)
 
 
@@ -194,7 +193,7 @@ def _some_pairs(m: int, n: int, owners: int) -> Cost:
     run, data = _start(m, n, owners)
     with run:
         start = time.process_time()
-        held, by = ownership(run, data, "arbitrary"), protect(run, to=Coordinator)
+        held, by = ownership(run, data, "arbitrary"), protect(run)
         cells = Multiply().cells(4, n)
         table = run.local(Holder, integers, data, cells, run.who(Holder))
         nothing = run.local(Holder, np.zeros, (m, m), np.uint64)
@@ -234,5 +233,5 @@ def _memory() -> Figure:
 def _peak() -> float:
     m, n, parties = MEMORY
     X, _ = _table(m, n)
-    tacit.GramSVC(kernel="linear", C=1e-4, n_parties=parties).fit(X, X[:, 0] > 0)
+    GramSVC(kernel="linear", C=1e-4, n_parties=parties).fit(X, X[:, 0] > 0)
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20

@@ -1,4 +1,4 @@
-"""Attacks with noise off and on, and membership inference beside an independent implementation, sacroml.
+"""Membership inference beside an independent implementation, sacroml.
 
 sacroml needs an environment of its own: python -m venv sacro && sacro/bin/pip install sacroml, and then
 TACIT_SACROML=sacro/bin/python. The model is a logistic regression on a random hidden layer, whose decision value is the
@@ -18,8 +18,7 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_limits
 
-import membership_noise
-from figures import Figure, MissingDataError, Step, Table
+from figures import Figure, MissingDataError, Step
 from tacit.attacks.membership_inference import membership_inference
 from tacit.attacks.twins import target_model, train_here, train_twins
 
@@ -27,13 +26,7 @@ RECORDS, NODES, C = 240, 100, 10.0
 ASKED = 0.02
 
 
-def figures(quick: bool) -> Iterator[Figure | Step | Table]:  # noqa: FBT001 - the one switch of all benchmarks
-    """Measure what attacks find with noise off and on, and by how much the areas under two curves differ."""
-    yield from membership_noise.figures(quick)
-    yield from compare_with_peer(quick)
-
-
-def compare_with_peer(quick: bool) -> Iterator[Figure | Step]:  # noqa: FBT001 - as above
+def figures(quick: bool) -> Iterator[Figure | Step]:  # noqa: FBT001 - the one switch of all benchmarks
     """Measure by how much the areas under the two curves differ, as means over several models."""
     peer, models, twins = os.environ.get("TACIT_SACROML"), 2 if quick else 5, 100
     if peer is None:

@@ -38,7 +38,6 @@ from tacit.consortium.membership.members import Members
 from tacit.crypto.pads.agreement import public_key
 from tacit.crypto.pads.entropy import RootEntropy
 from tacit.crypto.pads.envelope import Sealer
-from tacit.models.pan import PanModel
 from tacit.runtimes.nats.courier import NatsCourier
 from tacit.runtimes.nats.durable import Durable
 from tacit.runtimes.nats.network import Broker
@@ -255,25 +254,24 @@ def _training(parties: int) -> Iterator[Figure]:
     X, y = load_breast_cancer(return_X_y=True)
     X = StandardScaler().fit_transform(X)
     columns = [np.ascontiguousarray(part) for part in np.array_split(X, parties, axis=1)]
-    gram = tacit.GramSVC(C=10)
-    local, far = yield from _beside(gram, [(columns[0], y), *columns[1:]], columns, y)
-    same = np.array_equal(far.support_, local.support_)
-    yield Figure("the same support vectors", "yes" if same else "no", "yes", same)
+    across = tacit.SVC(gamma=0.03, partition="vertical", random_state=0)
+    local, far = yield from _beside(across, [(columns[0], y), *columns[1:]], columns, y)
+    yield _same(far, local, X)
     rows = [np.arange(i, len(X), parties) for i in range(parties)]
     labels = {f"h{i + 1}": y[at] for i, at in enumerate(rows)}
-    pan = tacit.PanSVC(C=10, gamma=0.02, random_state=0)
-    local, far = yield from _beside(pan, [(X[at], y[at]) for at in rows], [X[at] for at in rows], labels)
-    same = all(np.array_equal(*each) for each in zip(_numbers(far.model_), _numbers(local.model_), strict=True))
-    yield Figure("the same model bit for bit", "yes" if same else "no", "yes", same)
+    down = tacit.SVC(gamma=0.03, random_state=0)
+    local, far = yield from _beside(down, [(X[at], y[at]) for at in rows], [X[at] for at in rows], labels)
+    yield _same(far, local, X)
 
 
-def _numbers(model: PanModel) -> tuple[np.ndarray, ...]:
-    """Return what a model is: decision values would differ in the last digit by how its arrays lie in memory."""
-    return model.map.centres, model.w, model.b
+def _same(far: tacit.SVC, local: tacit.SVC, X: np.ndarray) -> Figure:
+    """Return on how many records two models agree; noise of landmarks is a site's own, so they are not the same."""
+    agree = float(np.mean(far.predict(X) == local.predict(X)))
+    return Figure("records of which both say the same", f"{agree:.1%}", "97 % or more", agree >= 0.97)
 
 
 def _beside(
-    estimator: tacit.GramSVC | tacit.PanSVC,
+    estimator: tacit.SVC,
     parts: list[object],
     held: list[np.ndarray],
     y: np.ndarray | dict[str, np.ndarray],

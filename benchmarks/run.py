@@ -22,25 +22,17 @@ from results import Measured
 
 SUITES = (
     "light",
-    "secure_sum",
-    "secure_product",
     "gram",
     "gram_partitions",
     "blind",
     "blind_network",
-    "dp",
     "align",
-    "pan_tables",
-    "pan_classes",
-    "pan_speed",
-    "pan_scale",
+    "svc",
+    "svc_epsilon",
+    "pan",
     "streaming",
-    "sparse",
     "gpu",
-    "pan_selection",
-    "atoms",
-    "combinations",
-    "grid_search",
+    "chosen_studies",
     "shift",
     "elm",
     "consensus",
@@ -51,16 +43,13 @@ SUITES = (
     "letters",
     "spark",
     "preparing",
-    "metrics",
     "study",
-    "progress",
-    "estimates",
     "performance",
     "defaults",
     "gate",
     "membership",
 )
-DRAWINGS = ("drawings", "elm_drawing", "consensus_drawing")
+DRAWINGS = ("elm_drawing",)
 
 
 def main() -> int:

@@ -18,9 +18,10 @@ from threadpoolctl import threadpool_limits
 
 import tacit
 from figures import Data, Figure, Step, Table, dataset
-from tacit.attacks.ica import ica
-from tacit.attacks.shift_column_minimum import shift_column_minimum
-from tacit.attacks.shift_one_record import shift_one_record
+from tacit.papers.shift import ShiftSVC
+from tacit.papers.shift.attacks.column_minimum import shift_column_minimum
+from tacit.papers.shift.attacks.ica import ica
+from tacit.papers.shift.attacks.one_record import shift_one_record
 
 NAMES = ("wdbc", "ionosphere", "australian")  # each has ten columns or more
 SPLITS = ("horizontal", "vertical")
@@ -85,9 +86,9 @@ def _one(data: Data, q: int, split: str, gamma: float, central: Any) -> tuple[fl
     fed = tacit.Federation.simulate(data.X, data.y, parties=q, partition=split, seed=q)
     wrong, found = 0, central
     for shift, rotation in (("plain", False), ("secret", True)):
-        model = tacit.ShiftSVC(
-            partition=split, shift=shift, rotation=rotation, gamma=gamma, accept_risk=True, **SETTING
-        ).fit(fed)
+        model = ShiftSVC(partition=split, shift=shift, rotation=rotation, gamma=gamma, accept_risk=True, **SETTING).fit(
+            fed
+        )
         found = model.predict(data.Z)
         wrong += int(np.sum(found != central))
     alone = [_alone(data, fed.rows[p], fed.columns[p]) for p in fed.parts]
@@ -119,7 +120,7 @@ def _price(data: Data, entities: tuple[int, ...], repeats: int) -> Iterator[Figu
 
 def _seconds(data: Data, q: int, split: str, shift: str) -> float:
     fed = tacit.Federation.simulate(data.X, data.y, parties=q, partition=split, seed=q)
-    model = tacit.ShiftSVC(partition=split, shift=shift, accept_risk=True, **SETTING)
+    model = ShiftSVC(partition=split, shift=shift, accept_risk=True, **SETTING)
     start = time.process_time()
     model.fit(fed).predict(data.Z)
     return time.process_time() - start
@@ -133,7 +134,7 @@ def _attacks() -> Table:
     drawn = rng.exponential(size=(2000, d))
     rows = []
     for shift, rotation in (("plain", False), ("secret", False), ("secret", True)):
-        model = tacit.ShiftSVC(shift=shift, rotation=rotation, accept_risk=True, **SETTING).fit(X, data.y).model_
+        model = ShiftSVC(shift=shift, rotation=rotation, accept_risk=True, **SETTING).fit(X, data.y).model_
         kept = list(model.shifts.values())
         r = sum(s.r for s in kept) if shift == "plain" else kept[0].r
         turn = np.eye(d) if kept[0].turn is None else kept[0].turn

@@ -1,4 +1,4 @@
-"""Twenty hospitals with rows of one table, all on this machine: column statistics, and a training of PanSVC."""
+"""Twenty hospitals with rows of one table, all on this machine: column statistics, and a training of SVC."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def figures(quick: bool) -> Iterator[Figure | Step]:  # noqa: FBT001 - the one s
     """Run both as a study, and measure the memory of the coordinator and of its server."""
     X, y = make_classification(PARTIES * ROWS, 8, n_informative=5, flip_y=0.05, random_state=1)
     held = {f"h{k + 1}": slice(k, None, PARTIES) for k in range(PARTIES)}
-    svm = tacit.PanSVC(random_state=0, **({"landmarks": 10, "max_rounds": 5} if quick else {}))
+    svm = tacit.SVC(random_state=0, **({"features": 10} if quick else {}))
     pipeline = tacit.Pipeline([("columns", tacit.FederatedScaler()), ("svm", svm)])
     with (
         threadpool_limits(1),
@@ -45,7 +45,7 @@ def figures(quick: bool) -> Iterator[Figure | Step]:  # noqa: FBT001 - the one s
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             described, looking = _time(federation.describe)
-            yield Step("PanSVC", 2, 3)
+            yield Step("SVC", 2, 3)
             fitted, whole = _time(lambda: pipeline.fit(federation))
             right = f"accuracy {fitted.score(X, y):.3f}"
             finite = bool(np.isfinite(fitted.decision_function(X)).all())
@@ -53,7 +53,7 @@ def figures(quick: bool) -> Iterator[Figure | Step]:  # noqa: FBT001 - the one s
     told = f"{len(described.description.columns)} columns, {looking:.1f} s with consents"
     yield Figure(f"describe between {PARTIES} parties", told, "finish", len(described.description.columns) > X.shape[1])
     rounds, seconds = fitted.report_.rounds, fitted.report_.seconds
-    name = f"column_moments and PanSVC between {PARTIES} parties"
+    name = f"prepare_columns and SVC between {PARTIES} parties"
     told = f"{seconds:.1f} s in {rounds} rounds, {whole:.1f} s with consents, {right}"
     yield Figure(name, told, "finish", finite)
     memory = f"{own:.0f} MB, its server {server:.0f} MB"

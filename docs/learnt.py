@@ -15,11 +15,13 @@ import reference
 from reference import make_table, make_toctree, write_changed
 
 import tacit
+from tacit.base.by_name import estimators
 from tacit.choreo.fact import KINDS, Fact
 from tacit.consortium.advice import Advised, advise
 from tacit.consortium.advice.advising import GRAVITY, list_methods
 from tacit.consortium.advice.federations import invent
-from tacit.consortium.jobs.told import facts_by_role, find_attacks
+from tacit.consortium.jobs.attacked import find_attacks
+from tacit.consortium.jobs.told import facts_by_role
 from tacit.federation.plan import Partition
 
 PARTIES, RECORDS, COLUMNS = 4, 2000, 20
@@ -77,11 +79,13 @@ def _rows(name: str, splits: dict[str, Advised]) -> Iterator[tuple[str, str, str
 
 def _page(name: str, splits: dict[str, Advised], refused: str) -> str:
     kind = name.partition("(")[0]
-    parts = [f"# Who learns what: {name}", reference.summarise(kind)]
+    parts = [f"# Who learns what: {name}", reference.summarise(estimators(object)[kind])]
     parts += [f"Not between organisations: {refused}."] if refused else []
     for partition, each in splits.items():
         parts += [f"## {SPLIT[partition]}", *_section(each, partition)]
-    parts += ["## What you can change", _levers(kind)]
+    parts += (
+        ["## What you can change", _levers(kind)] if hasattr(tacit, kind) else []
+    )  # a paper's has no page in the API
     return "\n\n".join(parts) + "\n"
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
 from typing import get_args
 
+import tacit
 from tacit.consortium.advice import Advised, advise
 from tacit.consortium.advice.advising import GRAVITY
 from tacit.consortium.advice.federations import invent
@@ -49,8 +49,9 @@ def _section(partition: Partition) -> str:
     return f"{head}\n\n{_table(HEADS, [_cells(each, attacks=True) for each in _ask(partition)])}"
 
 
-def _ask(partition: Partition) -> Iterable[Advised]:
-    return advise(invent(partition, PARTIES, COLUMNS), records=RECORDS)
+def _ask(partition: Partition) -> list[Advised]:
+    found = advise(invent(partition, PARTIES, COLUMNS), records=RECORDS)
+    return [each for each in found if hasattr(tacit, each.name.partition("(")[0])]  # methods of papers are no advice
 
 
 def _table(heads: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:

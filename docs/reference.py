@@ -20,12 +20,11 @@ import tacit
 EFFECTS = Path(__file__).with_name("effects.toml")
 HEADS = ("parameter", "accuracy", "cost", "who learns what")
 OURS = {"save", "export", "to_sklearn", "release_check"}  # what a model has beside scikit-learn's methods
-ROOMS = {
+PACKAGES = {
     "federation": "Whose data",
     "preprocessing": "Preparing",
-    "svm": "Support vector machines",
-    "elm": "Extreme learning machines",
-    "model_selection": "Searching, selecting, splitting",
+    "svm": "Support vector and extreme learning machines",
+    "model_selection": "Searching, splitting",
     "metrics": "Judging",
     "pipeline": "Pipelines",
     "base": "Model files",
@@ -83,23 +82,27 @@ def is_shown(owner: type, name: str) -> bool:
 def write_pages(folder: Path) -> None:
     """Write a page for every public name, and one that lists them by what they are for."""
     folder.mkdir(exist_ok=True)
-    effects, rooms = read_effects(), dict[str, list[str]]()
+    effects, packages = read_effects(), dict[str, list[str]]()
     for name, found in list_public().items():
         write_changed(folder / f"{name}.md", _page(name, found, effects))
-        rooms.setdefault(found.__module__.split(".")[1], []).append(name)
-    ordered = [*(room for room in ROOMS if room in rooms), *(room for room in rooms if room not in ROOMS)]
-    write_changed(folder / "index.md", HEAD + "\n".join(_room(ROOMS.get(room, room), rooms[room]) for room in ordered))
+        packages.setdefault(found.__module__.split(".")[1], []).append(name)
+    ordered = [*(each for each in PACKAGES if each in packages), *(each for each in packages if each not in PACKAGES)]
+    write_changed(
+        folder / "index.md", HEAD + "\n".join(_package(PACKAGES.get(each, each), packages[each]) for each in ordered)
+    )
 
 
-def _room(title: str, names: Sequence[str]) -> str:
-    """Return the names of one room, each with the first sentence of its docstring."""
-    table = make_table(("name", "what it is"), ((f"[`{name}`]({name}.md)", summarise(name)) for name in names))
+def _package(title: str, names: Sequence[str]) -> str:
+    """Return the names of one package, each with the first sentence of its docstring."""
+    table = make_table(
+        ("name", "what it is"), ((f"[`{name}`]({name}.md)", summarise(getattr(tacit, name))) for name in names)
+    )
     return f"## {title}\n\n{table}\n{make_toctree(names)}"
 
 
-def summarise(name: str) -> str:
-    """Return the first paragraph of a public name's docstring, as one line of Markdown."""
-    return (inspect.getdoc(getattr(tacit, name)) or "").partition("\n\n")[0].replace("\n", " ").replace("|", "\\|")
+def summarise(found: object) -> str:
+    """Return the first paragraph of a docstring, as one line of Markdown."""
+    return (inspect.getdoc(found) or "").partition("\n\n")[0].replace("\n", " ").replace("|", "\\|")
 
 
 def _page(name: str, found: Any, effects: Mapping[str, Sequence[str]]) -> str:

@@ -10,7 +10,7 @@ import pyarrow as pa
 from pyarrow import csv
 from sklearn.datasets import make_classification
 
-from tacit import Federation, GramSVC, load
+from tacit import SVC, Federation, load
 
 COMPANIES = {
     "bank": ["income", "savings", "loans", "default"],  # only the bank knows who defaulted
@@ -37,7 +37,7 @@ with tempfile.TemporaryDirectory() as name:
     companies = Federation.from_files(files, partition="vertical", label="default")
     print(companies)
 
-    path = GramSVC(C=10).fit(companies).save(folder / "model.tacit")
+    path = SVC(random_state=0).fit(companies).save(folder / "model.tacit")
     print(path.read_bytes().split(b"\n")[1].decode())  # the header says whose records the file contains
 
     new_files = write(folder / "new", customers[300:].drop_columns("default"))

@@ -3,7 +3,7 @@
     spark-submit examples/05_spark_submit.py                                       # on records that it writes itself
     spark-submit examples/05_spark_submit.py hdfs:///records.parquet label site     # on yours
 
-Shows: a federation on Spark, paper 000's consensus SVM on it, and the model at work on a DataFrame.
+Shows: a federation on Spark, the PAN-SVM of paper 004 on it, and the model at work on a DataFrame.
 """
 
 import sys
@@ -17,7 +17,8 @@ from pyspark.sql import SparkSession
 from sklearn.datasets import load_breast_cancer
 from sklearn.preprocessing import scale
 
-from tacit import ConsensusSVC, Federation
+from tacit import Federation
+from tacit.papers.pan import PanSVC
 
 
 def written(folder: str) -> str:
@@ -35,7 +36,7 @@ def main(spark: SparkSession, path: str, label: str, site: str) -> None:
     """Train where the records are, then classify there too."""
     clinics = Federation.spark(path, label=label, site=site, session=spark)
     print(clinics)
-    model = ConsensusSVC(C=1.0, tol=0.01).fit(clinics)
+    model = PanSVC(C=1.0).fit(clinics)
     print(
         f"the learners agreed in {model.n_iter_} rounds; the driver saw {model.report_.bytes / 1e3:.0f} kB, all of it"
         " masked or public"

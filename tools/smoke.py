@@ -20,7 +20,7 @@ def main() -> None:
     """Train on three parties, keep the model, ask it again, and call commands."""
     X, y = load_breast_cancer(return_X_y=True)
     fed = tacit.simulate((X - X.mean(0)) / X.std(0), y, parties=3, partition="horizontal", seed=1)
-    model = tacit.PanSVC(random_state=1).fit(fed)
+    model = tacit.SVC(random_state=1).fit(fed)
     accuracy = model.score(fed)
     with tempfile.TemporaryDirectory() as folder:
         kept = Path(folder) / "model.tacit"

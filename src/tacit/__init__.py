@@ -11,16 +11,12 @@ from tacit.errors import LocalError, PeerError, TacitError
 if TYPE_CHECKING:
     from tacit import attacks, inspect
     from tacit.base.saved import load
-    from tacit.elm import SecureELMClassifier, SecureELMRegressor
     from tacit.federation import Federation
     from tacit.metrics import evaluate
     from tacit.model_selection import (
         FederatedGridSearch,
-        FederatedHalvingSearch,
         FederatedRandomizedSearch,
-        FilterWrapperSelector,
         Validation,
-        VotedWrapperSelector,
         cross_val_score,
         cross_validate,
         train_test_split,
@@ -29,7 +25,7 @@ if TYPE_CHECKING:
     from tacit.preprocessing import FederatedEncoder, FederatedImputer, FederatedScaler, TableVectorizer
     from tacit.report import Evaluation, Report
     from tacit.request import Records, Request, Values
-    from tacit.svm import ConsensusSVC, GramSVC, GramSVR, PanSVC, ShiftSVC
+    from tacit.svm import SVC, SVR, ELMClassifier, ELMRegressor
 
     __version__: str
     advise = Federation.advise
@@ -40,33 +36,27 @@ if TYPE_CHECKING:
     spark = Federation.spark
 
 __all__ = [
-    "ConsensusSVC",
+    "SVC",
+    "SVR",
+    "ELMClassifier",
+    "ELMRegressor",
     "Evaluation",
     "FederatedEncoder",
     "FederatedGridSearch",
-    "FederatedHalvingSearch",
     "FederatedImputer",
     "FederatedRandomizedSearch",
     "FederatedScaler",
     "Federation",
-    "FilterWrapperSelector",
-    "GramSVC",
-    "GramSVR",
     "LocalError",
-    "PanSVC",
     "PeerError",
     "Pipeline",
     "Records",
     "Report",
     "Request",
-    "SecureELMClassifier",
-    "SecureELMRegressor",
-    "ShiftSVC",
     "TableVectorizer",
     "TacitError",
     "Validation",
     "Values",
-    "VotedWrapperSelector",
     "__version__",
     "advise",
     "attacks",
@@ -90,7 +80,6 @@ _HOMES = (
     "tacit.report",
     "tacit.base.saved",
     "tacit.svm",
-    "tacit.elm",
     "tacit.preprocessing",
     "tacit.pipeline",
     "tacit.model_selection",

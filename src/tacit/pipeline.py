@@ -234,7 +234,7 @@ class Pipeline(Releasable, sklearn_pipeline.Pipeline):  # type: ignore[misc]  # 
         *before, (name, last) = self._steps()
         model = last.public_model() if hasattr(last, "public_model") else None
         if model is None:
-            raise _refuse(name, last, "is not a public model: export a pipeline that ends in PanSVC")
+            raise _refuse(name, last, "is not a public model: export a pipeline that ends in SVC with landmarks")
         self._check_export()
         made = self.to_sklearn() if Path(path).suffix.lower() == ".skops" else None
         names, classes = getattr(self, "feature_names_in_", None), getattr(last, "classes_", None)

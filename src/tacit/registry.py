@@ -6,7 +6,7 @@ import secrets
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
@@ -19,11 +19,11 @@ from tacit.choreo import At, Entropy, Holder, Ledger, Result, Roster, Run, entri
 from tacit.choreo import protocol as declarations
 from tacit.choreo.declaration import Parameter
 from tacit.choreo.progress import Listener
-from tacit.choreo.protocol import Declaration, ResultKind
+from tacit.choreo.protocol import PUBLIC_MODEL, Declaration, ResultKind
 from tacit.choreo.result import result_type
-from tacit.crypto.pads.entropy import RootEntropy
+from tacit.crypto.pads.entropy import RootEntropy, prf
 from tacit.errors import LocalError
-from tacit.protocols.parameters import PARAMETERS
+from tacit.protocols.parameters import PARAMETERS, fault
 from tacit.request import Protocol
 from tacit.runtimes.spark.cluster import Spark
 from tacit.runtimes.spark.layers import Partitions
@@ -34,7 +34,6 @@ GROUP = "tacit.protocols"  # entry points by which other packages bring protocol
 TEMPLATE = "tacit.protocols.template"  # a protocol to copy, which no job names
 
 Inputs = declarations.Inputs
-Keep = Callable[[str, Any], None]
 
 
 class Catalogue(Mapping[str, Declaration]):
@@ -135,6 +134,11 @@ def makers_of(protocol: str) -> tuple[str, ...]:
     return tuple(name for name, each in PROTOCOLS.items() if needed & set(each.leaves))
 
 
+def keeps_shares(protocol: str) -> bool:
+    """Return whether a protocol leaves something at each site that nobody has as a whole."""
+    return any(each != PUBLIC_MODEL for each in declared(protocol).leaves)
+
+
 def kind_of(protocol: str) -> ResultKind:
     """Return of what a job's results are made; "records", which are guarded best, if the protocol is no longer here."""
     return PROTOCOLS[protocol].kind if protocol in PROTOCOLS else "records"
@@ -160,6 +164,12 @@ def parameters_called(names: Iterable[str]) -> dict[str, Parameter]:
 def parameter_of(protocol: str, name: str) -> Parameter:
     """Return the declaration of a protocol's parameter: shared, or its own."""
     return {own.name: own for own in PROTOCOLS[protocol].own}.get(name) or PARAMETERS[name]
+
+
+def find_fault(protocol: str, name: str, value: Any) -> str | None:
+    """Return what is wrong with the value of a parameter in a job, by its kind or its menu; None if nothing is."""
+    asked, own = declared(protocol), parameter_of(protocol, name)
+    return fault(replace(own, kind=asked.menu.get(name, own.kind)), asked.takes[name].annotation, value)
 
 
 def is_declared(protocol: str, name: str) -> bool:
@@ -214,12 +224,17 @@ def execute_together(
     *,
     progress: Listener | None = None,
     entropy: Entropy | None = None,
-    keep: Keep = lambda _party, _value: None,
+    job: bytes | None = None,
 ) -> Outcome:
-    """Run a protocol with all parties in this process; `keep` gets what each of them keeps beyond it."""
-    start, job = time.perf_counter(), secrets.token_bytes(16)
-    entropy = entropy or RootEntropy(roster.parties, job)
-    with Together(roster, job=job, entropy=entropy, progress=progress, keep=keep) as run:
+    """Run a protocol with all parties in this process.
+
+    With a `job` of its own all randomness follows from it, so that a simulation can be repeated.
+    """
+    start = time.perf_counter()
+    roots = None if job is None else {party: prf(job, b"simulation", party.encode()) for party in roster.parties}
+    job = job or secrets.token_bytes(16)
+    entropy = entropy or RootEntropy(roster.parties, job, roots)
+    with Together(roster, job=job, entropy=entropy, progress=progress) as run:
         result = play(run, protocol, inputs, params)
         return Outcome(open_result(result), run.ledger, run.history, time.perf_counter() - start, dict(run.cpu))
 
@@ -232,17 +247,13 @@ def execute_spark(
     *,
     progress: Listener | None = None,
     spark: Any = None,
-    keep: Keep | None = None,
 ) -> Outcome:
     """Run a protocol with each holder at a partition and this process as its driver.
 
     What is on the cluster already stays there. Nothing outlives a run: whoever could combine two runs on Spark, which
     is one trust domain, has the rows anyway.
     """
-    del keep
     simulated = not any(isinstance(entries, Partitions) for _, entries in inputs.values())
-    if not simulated and params.get("method") == "ring":
-        raise LocalError("secure_sum='ring' shows values to the driver of a Spark cluster: use 'pairwise'")
     sc, start, job = session(spark).sparkContext, time.perf_counter(), secrets.token_bytes(16)
     with Spark(roster, roster[Holder], sc=sc, job=job, simulated=simulated, progress=progress) as run:
         result = play(run, protocol, inputs, params)

@@ -87,11 +87,14 @@ class Request:
     protocol: the name of a registered protocol, or a choreography.
     inputs: what is brought along, under the names that the protocol has for it.
     params: its other parameters.
+    seed: what the randomness of a simulation follows from, so that it can be repeated; None: fresh randomness. Runs
+    between organisations never look at it.
     """
 
     protocol: Protocol
     inputs: Mapping[str, Input] = field(default_factory=dict)
     params: Mapping[str, Any] = field(default_factory=dict)
+    seed: int | None = None
 
     @property
     def name(self) -> str:

@@ -204,7 +204,7 @@ class Sparse:
         return made
 
     def __array__(self, *_: Any, **__: Any) -> Array:
-        raise LocalError(f"{NEEDS_ALL}: make the records dense before (X.toarray()), or use a linear or rbf PanSVC")
+        raise LocalError(f"{NEEDS_ALL}: make the records dense before (X.toarray()), or use SVC over rows")
 
 
 @dataclass(frozen=True, eq=False, repr=False)

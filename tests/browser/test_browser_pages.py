@@ -217,7 +217,7 @@ def test_a_study_goes_its_whole_way_through_the_pages(machine, browser, pictures
     north = Desk(browser, machine, "north").log_in().read_proposal("a study that nobody wants")
     north.check()
     north.decide("refuse", passphrase="a wrong one, and long")  # noqa: S106 - of nobody
-    north.see("this is not your passphrase: nothing was decided")
+    north.see("this name and this passphrase do not belong together; nothing was decided")
     north.complaints.clear()  # Chromium counts the status 403 as an error
     north.decide("refuse", reason="no ethics vote")
     analyst.see("no ethics vote")

@@ -8,7 +8,7 @@ import subprocess
 import pytest
 from sklearn.datasets import load_iris
 
-from tacit import GramSVC
+from tacit import SVC
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 QUIET = (
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this ma
 @pytest.fixture(scope="module")
 def page(tmp_path_factory):
     folder = tmp_path_factory.mktemp("report")
-    return GramSVC(n_parties=4).fit(*load_iris(return_X_y=True), compare=True).report_.to_html(folder / "report.html")
+    return SVC(n_parties=4).fit(*load_iris(return_X_y=True), compare=True).report_.to_html(folder / "report.html")
 
 
 def chromium(page, tmp_path, *arguments):

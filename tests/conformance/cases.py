@@ -1,6 +1,6 @@
 """Every protocol as a case: its inputs, how it is played, and the plain centralised reference it must equal.
 
-A file `cases_*.py` for each family, found by its name.
+A file `cases_*.py` for each family of the core, and `cases.py` in the folder of each paper, found by their names.
 """
 
 from __future__ import annotations
@@ -8,8 +8,8 @@ from __future__ import annotations
 from importlib import import_module
 from pathlib import Path
 
-from conformance import cases_study_rows
-
-FAMILIES = [import_module(f"conformance.{file.stem}") for file in sorted(Path(__file__).parent.glob("cases_*.py"))]
+HERE = Path(__file__).parent
+OURS = [f"conformance.{file.stem}" for file in sorted(HERE.glob("cases_*.py"))]
+PAPERS = [f"papers.{file.parent.name}.cases" for file in sorted(HERE.parent.glob("papers/*/cases.py"))]
+FAMILIES = [import_module(name) for name in (*OURS, *PAPERS)]
 CASES = {case.name: case for family in FAMILIES for case in family.CASES}
-ON_SPARK = tuple(case.name for case in cases_study_rows.CASES)  # studies of few enough rounds for a cluster

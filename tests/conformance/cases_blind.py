@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.svm import SVC, SVR
 
-from conformance import cells_reference as cells
+from conformance import few_cells as cells
 from conformance.case import Case, Inputs, flat
 from tacit.choreo import At, Holder, Roster, Run
 from tacit.federation.part import Part
@@ -26,16 +26,16 @@ KINDS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "linear_rows": ("horizontal", "2", {"kernel": "linear", "C": 0.5}),
     "poly_columns": ("vertical", "3", {"kernel": "poly", "degree": 2, "coef0": 1.0}),
     "poly_cells": ("arbitrary", "2", {"kernel": "poly", "degree": 2, "coef0": 1.0}),
-    "number_columns": ("vertical", "number", {"epsilon": 0.05}),
-    "number_rows": ("horizontal", "number", {"epsilon": 0.05, "kernel": "linear", "target_range": (-16.0, 24.0)}),
-    "number_cells": ("arbitrary", "number", {"epsilon": 0.5}),
+    "number_columns": ("vertical", "number", {"tube": 0.05}),
+    "number_rows": ("horizontal", "number", {"tube": 0.05, "kernel": "linear", "target_range": (-16.0, 24.0)}),
+    "number_cells": ("arbitrary", "number", {"tube": 0.5}),
 }
 
 
 def play(run: Run, data: At[Any], *, partition: str, target: str, **other: Any) -> Any:
     model = flat(gram_blind)(run, data, partition=partition, **SETTING | other)
     problems = int(target) if target == "3" else 1
-    for name in ("class_weight", "epsilon"):
+    for name in ("class_weight", "tube"):
         other.pop(name, None)  # which is in the model
     known = {"problems": problems, "trained_on": model.records, "divisor": model.divisor}
     known["target_range"] = model.target_range
@@ -54,6 +54,7 @@ def check(result: Any, held: Mapping[str, Part], *, partition: str, target: str,
     values = np.concatenate([found[p] for p in held]) if partition == "horizontal" else found["p1"]
     if target == "number":
         span = other.pop("target_range", None)
+        other["epsilon"] = other.pop("tube")  # scikit-learn's name
         theirs = SVR(**SETTING | other, tol=1e-8).fit(given.X, given.y).predict(given.X)
         np.testing.assert_allclose(values[:, 0], theirs, atol=0.02)
         assert result["target_range"] == (span or (-8.0, 8.0))

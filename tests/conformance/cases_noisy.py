@@ -1,98 +1,25 @@
-"""Training with differential privacy as cases: with next to no noise it is the learner on pooled records."""
+"""Noisy sums, scores and statistics of columns as cases: with next to no noise they are those of pooled records."""
 
 from __future__ import annotations
 
-import dataclasses
 from functools import partial
 from typing import Any
 
 import numpy as np
 from sklearn.metrics import confusion_matrix, roc_auc_score
 
-from conformance import noisy_reference as plain
 from conformance.case import Case, Inputs, flat
-from conformance.pan_oracle import parts_at
 from tacit.base.estimator import choose_classes
 from tacit.choreo import At, Coordinator, Holder, Roster, Run, State
 from tacit.federation.part import Part
-from tacit.numeric.privacy import descent
-from tacit.protocols.elm.shape import Layer, layer_weights
 from tacit.protocols.noisy.noisy_columns import noisy_columns
-from tacit.protocols.noisy.noisy_elm import noisy_elm
 from tacit.protocols.noisy.noisy_scores import noisy_errors, noisy_scores
 from tacit.protocols.noisy.noisy_sum import Noise, noisy_sum
-from tacit.protocols.noisy.noisy_svm import NoisyMap, noisy_svm
-from tacit.protocols.scores.error_sums import Answered
-from tacit.protocols.scores.score_counts import Scored
+from tacit.protocols.noisy.tallies import Answered, Scored
 from tacit.protocols.sums.secure_sum import protect
 
 LOUD = 1e15  # an epsilon by which noise is a few units of the grid
 ENTRIES, VARIANCE = 2000, 10**8
-
-
-def noisy_case(name: str, *, classes: int = 2, **params: Any) -> Case:
-    def inputs(roster: Roster) -> Inputs:
-        return {"data": (Holder, parts_at(roster[Holder], classes))}
-
-    asked = {
-        "privacy_epsilon": LOUD, "privacy_delta": 1e-9, "classes": tuple(range(classes)), "landmarks": 12.0,
-        "kernel": "rbf", "seed": 3, **params,
-    }  # fmt: skip
-    return Case(f"noisy_svm_{name}", inputs, partial(play, **asked), partial(check, asked=asked))
-
-
-def play(run: Run, data: At[Any], **asked: Any) -> Any:
-    found = flat(noisy_svm)(run, data, **asked)
-    the_map = {name: getattr(found.map, name) for name in found.map.field_names()}
-    return {"map": the_map, "w": found.w, "rows": found.rows, "spent": found.spent}
-
-
-def check(result: Any, inputs: Inputs, *, asked: Any) -> None:
-    parts = inputs["data"][1].values()
-    X, y = np.concatenate([part.X for part in parts]), np.concatenate([part.y for part in parts])
-    classes, kernel = len(asked["classes"]), asked["kernel"]
-    F = plain.rows(plain.scale(X, asked.get("privacy_ranges")), kernel, 3, 6)
-    w = plain.train(F, y, classes, C=1.0, logistic=asked.get("probability", False))
-    found = descent.values_of(NoisyMap(**result["map"]).features.rows(X), result["w"])
-    np.testing.assert_allclose(found, F @ w, atol=0.05)  # the grid of rows has 1/4096, of scaled values 1/256
-    assert result["rows"] == len(X)
-    assert set(result["spent"]) == {"scaling", "products", "gradients"}
-
-
-def elm_case(name: str, *, classes: int, **params: Any) -> Case:
-    """One noisy sum of the hidden layer, equal to least squares on pooled rows that are shortened."""
-
-    def inputs(roster: Roster) -> Inputs:
-        parts = parts_at(roster[Holder], max(2, classes))
-        if not classes:
-            parts = {p: dataclasses.replace(part, y=3.0 * part.X[:, 0] + part.X[:, 1]) for p, part in parts.items()}
-        return {"data": (Holder, parts)}
-
-    spent = {"privacy_epsilon": LOUD, "privacy_delta": 1e-9, "classify": classes > 0}
-    asked = {"classes": tuple(range(classes)) or None, "n_hidden": 8, "ridge": 0.5, "seed": 3, **spent, **params}
-    return Case(f"noisy_elm_{name}", inputs, partial(play_elm, **asked), partial(check_elm, asked=asked))
-
-
-def play_elm(run: Run, data: At[Any], **asked: Any) -> Any:
-    found = flat(noisy_elm)(run, data, **asked)
-    return {
-        "beta": found.beta,
-        "ridge": found.ridge,
-        "rows": found.rows,
-        "spent": found.spent,
-        "seed": found.layer.seed,
-    }
-
-
-def check_elm(result: Any, inputs: Inputs, *, asked: Any) -> None:
-    parts = inputs["data"][1].values()
-    X, y = np.concatenate([part.X for part in parts]), np.concatenate([part.y for part in parts])
-    layer = layer_weights(Layer(asked.get("activation", "sigmoid"), X.shape[1], 8, 1.0, 3))
-    weights = asked.get("class_weight") or {}
-    H, beta = plain.machine(X, y, layer, asked, np.array([weights.get(label, 1.0) for label in y.tolist()]))
-    np.testing.assert_allclose(H @ result["beta"], H @ beta, atol=0.05 * np.abs(H @ beta).max())
-    assert result["ridge"] == 0.5
-    assert result["rows"] == len(X)
 
 
 BINS = 16
@@ -105,7 +32,7 @@ def scores_case(name: str, classes: int) -> Case:
         rng, held = np.random.default_rng(4), {}
         for i, party in enumerate(roster[Holder]):
             values, codes = rng.normal(size=(40 + i, 1 if classes == 2 else classes)), rng.integers(0, classes, 40 + i)
-            held[party] = Scored(values, np.empty((40 + i, 0)), codes, choose_classes(values))
+            held[party] = Scored(values, codes, choose_classes(values))
         return {"scored": (Holder, held)}
 
     def accepts(result: Any, given: Inputs) -> None:
@@ -197,14 +124,14 @@ def check_columns(result: Any, inputs: Inputs, *, asked: Any) -> None:
     assert set(result["spent"]) == {"means", "histograms", "declared values", *(() if ranges else ("bounds",))}
 
 
-def sum_case(name: str, **protection: Any) -> Case:
+def sum_case(name: str) -> Case:
     """A sum with noise, whose size is the one that was agreed on."""
 
     def inputs(roster: Roster) -> Inputs:
         return {"x": (Holder, {p: np.full(ENTRIES, i) for i, p in enumerate(roster[Holder])})}
 
     def play(run: Run, x: At[Any]) -> Any:
-        by = protect(run, to=Coordinator, **protection)
+        by = protect(run)
         noise = Noise(VARIANCE, 1.0, len(run.roster[Holder]))
         return noisy_sum(run, x, to=Coordinator, by=by, noise=noise, what="counts", doubled=np.arange(ENTRIES // 2))
 
@@ -220,19 +147,9 @@ def sum_case(name: str, **protection: Any) -> Case:
 
 CASES: tuple[Case, ...] = (
     sum_case(""),
-    sum_case("_ring", method="ring"),
-    elm_case("2_classes", classes=2),
-    elm_case("3_classes_ring", classes=3, activation="tanh", class_weight={0: 1.0, 1: 0.5, 2: 0.25}, method="ring"),
-    elm_case("numbers", classes=0),
-    elm_case("numbers_within", classes=0, privacy_targets=(-4.0, 2.0)),
     scores_case("2_classes", 2),
     scores_case("3_classes", 3),
     errors_case(),
     columns_case("bounds"),
-    columns_case("ranges_ring", ranges={"a": (-2.0, 2.0), "b": (0.0, 128.0), "c": (-1.0, 1.0)}, method="ring"),
-    noisy_case("linear", kernel="linear"),
-    noisy_case("ranges", kernel="linear", privacy_ranges=(-4.0, 4.0)),
-    noisy_case("rbf"),
-    noisy_case("probability", probability=True),
-    noisy_case("3_classes_ring", classes=3, method="ring"),
+    columns_case("ranges", ranges={"a": (-2.0, 2.0), "b": (0.0, 128.0), "c": (-1.0, 1.0)}),
 )

@@ -17,8 +17,8 @@ from tacit.study.steps import read_pipeline
 
 SEED, LEARNT, NEW = 5, 240, 90
 GAPS, SCALE = {"use": "FederatedImputer"}, {"use": "FederatedScaler"}
-PAN = {"use": "PanSVC", "landmarks": 6, "max_rounds": 10}
-GRAM = {"use": "GramSVC", "gamma": 0.2}
+SVC = {"use": "SVC", "features": 20, "alpha": 0.1}
+EXACT = {"use": "SVC", "features": "exact", "loss": "hinge", "gamma": 0.2}
 
 
 def federations(roster: Roster, partition: str, *, gaps: bool) -> tuple[Any, Any]:
@@ -68,7 +68,8 @@ def question_case(name: str, partition: str, question: Any, *steps: Any, gaps: b
 
 
 CASES: tuple[Case, ...] = (
-    question_case("answers", "horizontal", study_answers, GAPS, SCALE, {**PAN, "probability": True}),
-    question_case("answers_shares", "vertical", study_answers, GRAM, gaps=False),
-    question_case("scores", "horizontal", study_scores, GAPS, SCALE, PAN, evaluate={"bins": 16}),
+    question_case("answers", "horizontal", study_answers, GAPS, SCALE, {**SVC, "probability": True}),
+    question_case("answers_columns", "vertical", study_answers, SCALE, SVC, gaps=False),
+    question_case("answers_shares", "vertical", study_answers, EXACT, gaps=False),
+    question_case("scores", "horizontal", study_scores, GAPS, SCALE, SVC, evaluate={}),
 )

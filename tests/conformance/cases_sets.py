@@ -21,18 +21,6 @@ def align_case(name: str, **params: Any) -> Case:
     return Case(f"align{name}", inputs, partial(intersection.play_align, **params), accepts)
 
 
-def intersection_case(partition: str) -> Case:
-    def inputs(roster: Roster) -> Inputs:
-        return {"data": (Holder, intersection.binary(partition, roster[Holder]).parts)}
-
-    def accepts(result: Any, given: Inputs) -> None:
-        intersection.check_intersection(result, given["data"][1], partition=partition)
-
-    return Case(
-        f"gram_intersection_{partition}", inputs, partial(intersection.play_intersection, partition=partition), accepts
-    )
-
-
 def same_records_case() -> Case:
     def inputs(roster: Roster) -> Inputs:
         return {"ids": (Holder, dict.fromkeys(roster[Holder], bytes(range(32))))}
@@ -48,7 +36,4 @@ CASES: tuple[Case, ...] = (
     same_records_case(),
     align_case(""),
     align_case("_count", count_only=True),
-    intersection_case("horizontal"),
-    intersection_case("vertical"),
-    intersection_case("arbitrary"),
 )

@@ -1,4 +1,4 @@
-"""Sets in the clear: common ids by Python's own sets, gram matrices by a plain product."""
+"""Sets in the clear: common ids by Python's own sets."""
 
 from __future__ import annotations
 
@@ -8,10 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from tacit.choreo import At, Coordinator, Run
-from tacit.federation import Federation
+from tacit.choreo import At, Run
 from tacit.protocols.align.alignment import align
-from tacit.protocols.gram.intersection import gram_intersection
 
 
 def digested(names: Sequence[str]) -> Any:
@@ -41,19 +39,3 @@ def check_align(result: Any, ids: dict[str, Any], *, count_only: bool = False) -
         first = next(iter(found.values()))
         assert set(first) == common
         assert all(other == first for other in found.values())
-
-
-def binary(partition: str, parties: Sequence[str]) -> Federation:
-    X = (np.random.default_rng(6).random((12, 7)) < 0.4).astype(float)
-    return Federation.simulate(X, parties=parties, partition=partition, seed=2)  # type: ignore[arg-type]
-
-
-def play_intersection(run: Run, data: At[Any], *, partition: str) -> Any:
-    return gram_intersection(run, data, partition=partition)
-
-
-def check_intersection(result: Any, parts: dict[str, Any], *, partition: str) -> None:
-    tables = [part.X for part in parts.values()]
-    by_rows = partition == "horizontal"
-    whole = np.vstack(tables) if by_rows else np.hstack(tables) if partition == "vertical" else np.sum(tables, axis=0)
-    np.testing.assert_array_equal(result[Coordinator.name], whole @ whole.T)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tacit.protocols.scores.release_figures import BITS, DIGITS, FEWEST, Attacked
+from tacit.protocols.judge.release_figures import BITS, DIGITS, FEWEST, Attacked
 
 COLUMNS = 3
 
@@ -25,7 +25,7 @@ def found_by(parties: Sequence[str], *, idle: int) -> dict[str, Attacked]:
         shares = rng.random(4)
         found[party] = Attacked(
             measured=measured, direct=True, members=members * measured, others=others * measured,
-            shares=shares * measured, guesses=guesses * measured, landmarks=k,
+            shares=shares * measured, guesses=guesses * measured,
         )  # fmt: skip
     return found
 
@@ -36,7 +36,6 @@ def check_figures(result: Any, inputs: Any) -> None:
     assert result["sites"] == result["direct"] == len(found)
     assert result["members"] == sum(each.members for each in found)
     assert result["others"] == sum(each.others for each in found)
-    assert result["landmarks"] == sum(each.landmarks for each in inputs["attacked"][1].values())
     if len(found) < FEWEST:
         assert not result["shares"].any()
         assert (result["column"], result["advantage"]) == (-1, 0.0)

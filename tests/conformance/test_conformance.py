@@ -10,12 +10,9 @@ import pytest
 
 from conformance.case import Case, merged, of_party
 from conformance.cases import CASES
-from conformance.entry import carry
-from tacit.choreo import At, Ledger, Roster, Run, decode, encode
-from tacit.choreo.at import Scope
+from tacit.choreo import Ledger, Roster, Run
 from tacit.crypto.pads.entropy import RootEntropy
 from tacit.runtimes.apart import in_threads
-from tacit.runtimes.processes import in_processes
 from tacit.runtimes.together import Together
 
 LEDGERS = Path(__file__).parent.parent / "ledgers"
@@ -52,29 +49,6 @@ def apart_in_threads(case: Case, roster: Roster) -> tuple[Any, list[Ledger]]:
     return merged({p: result for p, (result, _) in done.items()}), [ledger for _, ledger in done.values()]
 
 
-@pytest.fixture(scope="module")
-def processes() -> dict[str, Any]:
-    """Every case that three parties can play, played once with each party in a process of its own."""
-    cases = [case for case in CASES.values() if case.least <= 3]
-    roster = cases[0].roster(3)
-    orders = {p: encode({c.name: _named(of_party(c.inputs(roster), p)) for c in cases}).join() for p in roster.parties}
-    answers = {
-        p: decode(a) for p, a in in_processes(roster, "conformance.entry:play", orders, job=b"conformance").items()
-    }
-    return {c.name: {p: answers[p][c.name] for p in roster.parties} for c in cases}
-
-
-def _named(inputs: Any) -> Any:
-    return {key: (role.name, {p: carry(v) for p, v in entries.items()}) for key, (role, entries) in inputs.items()}
-
-
-def _rebuilt(marked: Any) -> Any:
-    ((kind, value),) = marked.items()
-    if kind == "at":
-        return At(tuple(value), value, Scope(""))
-    return {k: _rebuilt(v) for k, v in value.items()} if kind == "dict" else value
-
-
 @pytest.mark.parametrize(("case", "n"), sizes(2, 3))
 def test_together_equals_the_centralised_reference(case, n):
     roster = case.roster(n)
@@ -94,14 +68,6 @@ def test_every_party_in_its_own_thread_equals_the_reference_and_writes_the_same_
     for rows in zip(*ledgers, strict=True):
         seen = {r.bytes for r in rows} - {None}
         assert len(seen) == 1, "sender and receiver saw the same bytes, nobody else saw any"
-
-
-@SLOW
-@pytest.mark.parametrize("case", [case for case in CASES.values() if case.least <= 3], ids=lambda case: case.name)
-def test_every_party_in_its_own_process_equals_the_reference(case, processes):
-    answers = processes[case.name]
-    case.check(merged({p: _rebuilt(result) for p, (result, _) in answers.items()}), case.inputs(case.roster(3)))
-    assert {template for _, template in answers.values()} == {(LEDGERS / f"{case.name}.txt").read_text()}
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=lambda case: case.name)

@@ -24,7 +24,7 @@ from tacit.protocols.sums import secure_sum as protocol
 from tacit.runtimes.together import Together
 
 ROUNDS = 2
-SEEN = {kind.__name__: kind for kind in (protocol.Masked, protocol.Passed)}
+SEEN = {kind.__name__: kind for kind in (protocol.Masked,)}
 
 
 class Digits:
@@ -113,7 +113,6 @@ class Enumerated:
     entropy: EnumeratedEntropy
     digits: Digits
     holders: tuple[str, ...]
-    rings: tuple[tuple[str, ...], ...]
     rounds: int = ROUNDS
 
     def input(self, party: str, t: int) -> Any:
@@ -166,11 +165,9 @@ def enumerate_sums(
     q: int,
     *,
     to: Role = Coordinator,
-    method: str,
     entropy: type[EnumeratedEntropy] = EnumeratedEntropy,
     right: bool = True,
     rounds: int = ROUNDS,
-    **protection: Any,
 ) -> Enumerated:
     """Two sums, or so many, over all inputs and all pads: a first run counts the pads, a second one enumerates them."""
     names = tuple(f"p{i + 1}" for i in range(holders))
@@ -179,10 +176,10 @@ def enumerate_sums(
     for _ in ("count", "enumerate"):
         source = entropy(roster.parties, digits)
         with Tapped(roster, job=b"leak test", entropy=source) as run:
-            rings = _sums(run, digits, names, to, Ring(q), {"method": method, **protection}, right=right, rounds=rounds)
+            _sums(run, digits, names, to, Ring(q), right=right, rounds=rounds)
         digits.pads = len(source.numbers)
         digits.freeze()
-    return Enumerated(run, source, digits, names, rings, rounds)
+    return Enumerated(run, source, digits, names, rounds)
 
 
 def _sums(
@@ -191,15 +188,13 @@ def _sums(
     names: Sequence[str],
     to: Role,
     ring: Ring,
-    protection: Mapping[str, Any],
     *,
     right: bool,
     rounds: int,
-) -> Any:
-    by = protocol.protect(run, to=to, **protection)
+) -> None:
+    by = protocol.protect(run)
     for t in range(rounds):
         x: At[Any] = run.hold(Holder, {p: digits.of(t * len(names) + i) for i, p in enumerate(names)})
         total = protocol.secure_sum(run, x, to=to, by=by, ring=ring)
         expected = sum(digits.of(t * len(names) + i) for i in range(len(names))) % np.uint64(ring.modulus)
         assert not right or all(np.array_equal(value, expected) for value in total._entries.values())
-    return by.rings

@@ -17,14 +17,12 @@ import pytest
 from tacit.choreo import Coordinator, Holder, Roster, decode_as, entries_of
 from tacit.crypto.pads.entropy import RootEntropy
 from tacit.numeric.ring.words import Ring
-from tacit.numeric.shares.clipping import Window
-from tacit.protocols.blind.iterate import apply_fixed, open_once
-from tacit.protocols.shares import clip as clip_gate
+from tacit.protocols.blind.iterate import apply_fixed
 from tacit.protocols.shares import gates, matrices
-from tacit.protocols.shares.clip import clip
 from tacit.protocols.shares.dealing import Dealt, agree_with_dealer
 from tacit.protocols.shares.gates import OpenedBits, Opening, multiply, share_anew, square_each, truncate
 from tacit.protocols.shares.matrices import Crossed, multiply_matrices
+from tacit.protocols.shares.opened import open_once
 from tacit.runtimes.together import Together
 
 Q, CUT = 16, 1
@@ -242,68 +240,6 @@ def test_of_a_matrix_that_serves_two_vectors_a_holder_sees_the_same_whatever_the
 def test_a_mask_that_is_on_two_vectors_is_noticed(monkeypatch):
     monkeypatch.setattr(f"{__name__}.PLACES", [(0, 1), (2,), (0, 4), (2,)])
     assert reused_view((1, 0), (2, 0), (3, 0))["p1"] != reused_view((1, 0), (2, 1), (3, 0))["p1"]
-
-
-# clipping
-
-WINDOWS = {"one digit": Window(4, 3, 0), "a fraction": Window(4, 2, 1), "two digits": Window(4, 3, 0, lower=1)}
-
-
-class Arranged(Digits):
-    """Of one holder every r and all masks of bits; the other's r is one word, and what else is drawn is zero.
-
-    What the first holder draws of what is made is a pad on what the second one is dealt.
-    """
-
-    def __init__(self, window, hidden, own) -> None:
-        self.r, self.bits = (each.ravel() for each in np.mgrid[0:Q, 0 : 1 << window.bits].astype(np.uint64))
-        super().__init__(self.r.size)
-        self.hidden, self.known = hidden, np.full(self.size, own, np.uint64)
-
-    def words(self, party, key, count):
-        del party
-        if key not in self.drawn:
-            name = PARTIES[len(self.drawn)]  # the dealer draws for all holders, in their order
-            own = [self.r, self.bits] if name == self.hidden else [self.known]
-            self.drawn[key] = np.concatenate([*own, np.zeros(count - sum(map(len, own)), np.uint64)])
-        return self.drawn[key]
-
-
-def clip_view(window, viewer, own, values):
-    """How many openings and bits a holder sees whose r is `own`, of all that the other one draws; what is clipped."""
-    hidden = PARTIES[viewer == PARTIES[0]]
-    entropy = Arranged(window, hidden, own)
-    with Tapped(Roster({Holder: PARTIES, Coordinator: ("dealer",)}), job=b"leak test", entropy=entropy) as run:
-        run.seen = {}
-        dealing, size = agree_with_dealer(run, ring=Ring(Q)), entropy.size
-        held = run.hold(Holder, {p: np.full(size, v, np.uint64) for p, v in zip(PARTIES, values, strict=True)})
-        clipped, _ = clip(run, dealing, held, window, size=size)
-        found = sum(entries_of(clipped).values()) % np.uint64(Q)
-    _, c, bits = run.seen[viewer]  # the first message is what is dealt
-    read = sum(part.astype(np.uint64) << np.uint64(8 * j) for j, part in enumerate(bits.reshape(-1, size)))
-    return np.unique(c + Q * read).size, size, set(np.unique(found).tolist())
-
-
-@pytest.mark.parametrize("digits", WINDOWS)
-@pytest.mark.parametrize("viewer", PARTIES)
-def test_of_clipping_a_holder_sees_uniform_words_and_bits_whatever_the_other_one_has(viewer, digits):
-    window = WINDOWS[digits]
-    most = Q // 4 - (1 << window.G)  # 2^(I-1) - 1, the largest v
-    for own, total in product((6, 13) if window.lower else range(Q), range(-most, most + 1)):
-        values = (3, (total - 3) % Q) if viewer == "p1" else ((total - 3) % Q, 3)
-        seen, size, left = clip_view(window, viewer, own, values)
-        assert left == {min(max(total, 0), 1 << window.G)}
-        assert seen == size == Q << window.bits
-
-
-def open_bits(c, dealt, window, first):
-    return clip_gate.look_up(c, dealt.tables[0], window, first=first).astype(np.uint8)
-
-
-def test_a_clip_that_opens_its_bits_without_their_masks_is_noticed(monkeypatch):
-    monkeypatch.setattr(clip_gate, "look_up_masked", open_bits)
-    seen, size, _ = clip_view(WINDOWS["one digit"], "p1", 6, (3, 14))
-    assert seen < size
 
 
 # coalitions: of three holders any two together, in rings that are small enough for what three of them draw

@@ -37,10 +37,8 @@ class Tapped(Together):
         return super()._exchange(place, outbox, wanted, missing)
 
 
-def played(
-    play: Callable[[Tapped], Any], holders: tuple[str, ...], keep: dict[str, Any] | None = None
-) -> tuple[Tapped, Any]:
-    """Run a choreography under observation; `keep` gets what each holder keeps."""
-    roster, kept = Roster({Holder: holders, Coordinator: (SITE,)}), {} if keep is None else keep
-    with Tapped(roster, job=b"job", entropy=RootEntropy(roster.parties, b"job"), keep=kept.__setitem__) as run:
+def played(play: Callable[[Tapped], Any], holders: tuple[str, ...]) -> tuple[Tapped, Any]:
+    """Run a choreography under observation."""
+    roster = Roster({Holder: holders, Coordinator: (SITE,)})
+    with Tapped(roster, job=b"job", entropy=RootEntropy(roster.parties, b"job")) as run:
         return run, play(run)

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-import tacit.protocols.gram.vertical as gram
+import tacit.papers.gram.vertical as gram
 from tacit.consortium.site.common import Site
 from tacit.consortium.site.daemon import run_coordinator, run_party, stop_on_signals
 from tacit.consortium.site.settings import CoordinatorSettings, PartySettings

@@ -25,11 +25,11 @@ from tacit.study.steps import read_pipeline
 
 COLUMNS, ROWS, SEED = 4, 120, 7  # of a hospital
 HELD_OUT = 0.25
-PAN = {"use": "PanSVC", "landmarks": 4, "max_rounds": 4}
+PAN = {"use": "SVC", "max_rounds": 4}
 STEPS = (
     {"use": "FederatedImputer"},
     {"use": "FederatedScaler"},
-    {"use": "FederatedGridSearch", "estimator": PAN, "grid": {"C": (0.5, 2.0)}, "cv": 2},
+    {"use": "FederatedGridSearch", "estimator": PAN, "grid": {"C": (0.5, 2.0)}},
 )
 
 
@@ -58,7 +58,7 @@ class StudySites(Sites):
 
     def study(self, k: int) -> Job:
         """The job of one of the studies."""
-        asked = {"steps": STEPS, "seed": SEED, "partition": "horizontal", "holdout": HELD_OUT, "evaluate": {}}
+        asked = {"steps": STEPS, "seed": SEED, "partition": "horizontal", "evaluate": {}}
         return propose(
             "study", asked, partition="horizontal", parties=self.hospitals, coordinator=CLEARING,
             dataset=self.studies[k], submitter=ANALYST, purpose="a test", legal_basis="none",

@@ -78,16 +78,16 @@ def of_three() -> tacit.Federation:
 def test_an_iterative_training_begins_again_without_a_hospital_that_was_killed_before_its_first_sum(tmp_path):
     asked = {"random_state": 3}
     with four(tmp_path, left_out=False) as made, losing(made, "h4", "clearing/state/jobs/*/answers/h4.json"):
-        there = tacit.PanSVC(**asked).fit(tacit.connect(made.config("analyst")))
-    here = tacit.PanSVC(**asked).fit(of_three())
+        there = tacit.SVC(**asked).fit(tacit.connect(made.config("analyst")))
+    here = tacit.SVC(**asked).fit(of_three())
     assert encode(there.model_).digest == encode(here.model_).digest
-    assert "PanSVC is without the records of h4, which stayed away" in there.report_.warnings
+    assert "SVC is without the records of h4, which stayed away" in there.report_.warnings
     assert there.report_.parties["h4"] == "nothing: it stayed away"
 
 
 def test_a_study_of_threshold_sums_ends_though_a_hospital_was_killed_on_the_way(tmp_path):
     sums = {"secure_sum": "threshold"}
-    elm = tacit.SecureELMClassifier(n_hidden=10, random_state=0, **sums)
+    elm = tacit.ELMClassifier(n_hidden=10, random_state=0, **sums)
     study = tacit.Pipeline([("scale", tacit.FederatedScaler(**sums)), ("elm", elm)])
     with (
         four(tmp_path, left_out=True) as made,
@@ -96,7 +96,7 @@ def test_a_study_of_threshold_sums_ends_though_a_hospital_was_killed_on_the_way(
     ):
         fitted = study.fit(tacit.connect(made.config("analyst")))
     named = [line for line in fitted.report_.warnings if "h4, which stayed away" in line]
-    assert "SecureELMClassifier is without the records of h4, which stayed away" in named
+    assert "ELMClassifier is without the records of h4, which stayed away" in named
     X, _ = rows_of_four()["h1"]
     if len(named) == 2:  # it was away from the first step on
         scaler = tacit.FederatedScaler().fit(of_three())

@@ -22,12 +22,10 @@ pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 NAMES, OLD, NEW = ("h1", "h2", "h3"), 240, 180
 COLUMNS = tuple(f"x{j}" for j in range(5))
 MODELS = {
-    "pan": lambda: tacit.PanSVC(landmarks=6, max_rounds=20, probability=True, random_state=3),
-    "elm": lambda: tacit.SecureELMClassifier(n_hidden=10, random_state=3),
-    "consensus": lambda: tacit.ConsensusSVC(kernel="linear", max_rounds=10),
-    "search": lambda: tacit.FederatedGridSearch(
-        tacit.PanSVC(landmarks=6, max_rounds=10, random_state=3), {"C": [0.5, 2.0]}, cv=2
-    ),
+    "pan": lambda: tacit.SVC(probability=True, random_state=3),
+    "elm": lambda: tacit.ELMClassifier(n_hidden=10, random_state=3),
+    "consensus": lambda: tacit.SVC(kernel="linear"),
+    "search": lambda: tacit.FederatedGridSearch(tacit.SVC(random_state=3), {"C": [0.5, 2.0]}),
 }
 
 
@@ -129,7 +127,7 @@ def test_every_kind_of_public_model_is_fitted_kept_asked_and_judged_bit_for_bit(
 
 
 def test_a_study_in_shares_leaves_a_handle_by_which_its_sites_are_asked(table, sites, tmp_path):
-    made = tacit.Pipeline([("gaps", tacit.FederatedImputer()), ("svm", tacit.GramSVC(gamma=0.01, tol=1e-8))])
+    made = tacit.Pipeline([("gaps", tacit.FederatedImputer()), ("svm", tacit.SVC(gamma=0.01))])
     new = here(table, slice(OLD, None))
     there = clone(made).fit(tacit.connect(sites.config("analyst")))
     model = there.save(tmp_path / "model.tacit")
@@ -145,7 +143,7 @@ def test_a_study_in_shares_leaves_a_handle_by_which_its_sites_are_asked(table, s
 
 
 def test_a_linear_model_in_shares_is_judged_and_asked_twice(table, sites):
-    svm = tacit.GramSVC(kernel="linear", tol=1e-8)
+    svm = tacit.SVC(kernel="linear")
     made = tacit.Pipeline([("gaps", tacit.FederatedImputer()), ("scale", tacit.FederatedScaler()), ("svm", svm)])
     old, new, fed = here(table, slice(0, OLD)), here(table, slice(OLD, None)), tacit.connect(sites.config("analyst"))
     alone, there = clone(made).fit(old), clone(made).fit(fed)

@@ -53,6 +53,33 @@ def test_a_threshold_sum_goes_on_without_a_party_that_is_gone(tmp_path):
     assert seconds < 20, "the dead are waited for once, not at every step"
 
 
+def give_and_leave(case, inputs, me, run):
+    """Play a case; p5 is killed as soon as it has given its shares, before anything is heard of the model."""
+    exchange = run._exchange
+
+    def leave(place, *given):
+        if me == "p5" and "/solve_ridge/" in place:
+            time.sleep(1.0)  # letters are posted in the background
+            raise GoneError
+        return exchange(place, *given)
+
+    run._exchange = leave
+    return case.run(run, of_party(inputs, me))
+
+
+def test_a_committee_goes_on_without_a_site_that_has_given_its_shares(tmp_path):
+    case = CASES["train_svm_rows_committee"]
+    roster = case.roster(5)
+    inputs = case.inputs(roster)
+    with Relay(tmp_path, roster[Holder]) as relay:
+        meeting = Meeting(relay, roster, limits=Limits(silence=5.0))
+        played = meeting.play(lambda me, run: give_and_leave(case, inputs, me, run), finish=3.0)
+        meeting.close()
+    assert list(meeting.errors) == ["p5"]
+    del played["p5"]
+    case.check(merged(played), inputs)  # with the records of all five
+
+
 def compute_for_long(rows):
     end = time.monotonic() + 5.0
     while time.monotonic() < end:

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:X does not have valid feature na
 def test_an_elm_between_organisations_is_the_simulated_one_bit_for_bit(tmp_path):
     X, y = make_classification(240, 6, n_informative=4, flip_y=0.1, random_state=3)
     rows = {f"h{i + 1}": (X[i::3], y[i::3]) for i in range(3)}
-    asked = tacit.SecureELMClassifier(n_hidden=30, random_state=0)
+    asked = tacit.ELMClassifier(n_hidden=30, random_state=0)
     here = clone(asked).fit(tacit.Federation.from_parts(list(rows.values()), names=list(rows), partition="horizontal"))
     with one_machine(
         tmp_path, {p: r[0] for p, r in rows.items()}, {p: r[1] for p, r in rows.items()}, keep=True

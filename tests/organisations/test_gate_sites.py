@@ -39,13 +39,13 @@ def test_the_strictest_hospital_decides_whether_the_analyst_gets_the_model(sites
     for hospital in NAMES:
         for limit in ("membership_auc", "true_positives", "attribute_advantage"):
             allow(sites, hospital, limit, "1.0")
-    model = tacit.SecureELMClassifier(n_hidden=8, random_state=0)
+    model = tacit.ELMClassifier(n_hidden=8, random_state=0)
     passed = model.fit(fed).report_.release
     assert not passed.refused
     assert [line.allowed for line in passed.lines[1:]] == [1.0, 1.0, 1.0]
     allow(sites, "h2", "membership_auc", "0.1")
     with pytest.raises(NotReleasedError, match=r"area under the curve: 0\.\d+, and 0.1 is allowed") as refused:
-        tacit.SecureELMClassifier(n_hidden=9, random_state=0).fit(fed)
+        tacit.ELMClassifier(n_hidden=9, random_state=0).fit(fed)
     assert "3 of 3 sites trained 4 twins each on their own records" in refused.value.release.how
     (job,) = [each for each in folders(sites.folder("clearing") / "state") if (each.path / SENT).exists()]
     assert len((job.path / SENT).read_bytes()) < 2000  # the table, and no model

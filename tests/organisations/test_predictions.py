@@ -122,11 +122,11 @@ def made(data, patients, tmp_path_factory):
 
 def test_new_records_are_answered_at_the_asker_only_until_the_quota_is_used_up(data, made):
     parts = [data.columns(i, slice(0, OLD)) for i in range(3)]
-    one = tacit.GramSVC(**SETTING, probability=True).fit(
+    one = tacit.SVC(**SETTING, probability=True).fit(
         tacit.Federation.from_parts(parts, names=list(SITES), y=data.y[:OLD], partition="vertical")
     )
     federation = connected(made, "columns")
-    model = tacit.GramSVC(**SETTING, probability=True).fit(federation)
+    model = tacit.SVC(**SETTING, probability=True).fit(federation)
     found = model.predict(federation.on("new"))
     assert str(found) == f"the answers are at north only, and read there: tacit party answers {found.job[:8]}"
 
@@ -162,9 +162,9 @@ def test_new_records_are_answered_at_the_asker_only_until_the_quota_is_used_up(d
 
 def test_records_of_overlapping_patients_are_aligned_trained_on_and_named_in_the_answers(patients, made):
     federation = connected(made, "clinic", dataset='dataset = "clinic"')
-    model = tacit.GramSVC(**SETTING).fit(federation.aligned(min_records=20))
+    model = tacit.SVC(**SETTING).fit(federation.aligned(min_records=20))
     common = sorted(set.intersection(*(set(order.tolist()) for order in patients.order.values())))
-    central = tacit.GramSVC(**SETTING, n_parties=1).fit(patients.X[common], patients.y[common])
+    central = tacit.SVC(**SETTING, n_parties=1).fit(patients.X[common], patients.y[common])
     assert len(model.support_) == len(central.support_)
 
     found = model.predict(federation.on("clinic-new").aligned(min_records=3))
@@ -177,11 +177,11 @@ def test_records_of_overlapping_patients_are_aligned_trained_on_and_named_in_the
 def test_rows_are_trained_on_and_every_hospital_is_answered_about_its_own(data, made):
     horizontal = {"partition": 'partition = "horizontal"', "labeller": ""}
     parts = [(data.X[:OLD][i::3], data.y[:OLD][i::3]) for i in range(3)]
-    one = tacit.GramSVC(**SETTING, partition="horizontal").fit(
+    one = tacit.SVC(**SETTING, partition="horizontal").fit(
         tacit.Federation.from_parts(parts, names=list(SITES), partition="horizontal")
     )
     federation = connected(made, "rows", dataset='dataset = "rows"', **horizontal)
-    model = tacit.GramSVC(**SETTING, partition="horizontal").fit(federation)
+    model = tacit.SVC(**SETTING, partition="horizontal").fit(federation)
     with pytest.raises(tacit.PeerError, match="does not say how many new records each party has: declare them in"):
         model.predict(federation.on("rows-new"))
     found = model.predict(federation.on("rows-new", rows={"north": 3, "south": 2, "east": 2}))
@@ -198,8 +198,8 @@ def test_rows_are_trained_on_and_every_hospital_is_answered_about_its_own(data, 
 
 def test_cells_are_trained_on_and_a_linear_model_is_asked_through_shares_of_its_weights_twice(data, made):
     federation = connected(made, "cells", dataset='dataset = "cells"', partition='partition = "arbitrary"')
-    model = tacit.GramSVC(C=2.0, kernel="linear", tol=1e-8, partition="arbitrary").fit(federation)
-    central = tacit.GramSVC(C=2.0, kernel="linear", tol=1e-8, n_parties=1).fit(data.X[:OLD], data.y[:OLD])
+    model = tacit.SVC(C=2.0, kernel="linear", partition="arbitrary").fit(federation)
+    central = tacit.SVC(C=2.0, kernel="linear", n_parties=1).fit(data.X[:OLD], data.y[:OLD])
     assert model.support_.tolist() == central.support_.tolist()
     for _ in range(2):
         found = model.predict(federation.on("cells-new"))

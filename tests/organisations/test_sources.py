@@ -63,7 +63,7 @@ def keep_in_folder(folder, X, y):
 
 
 def study():
-    svm = tacit.PanSVC(landmark_source="fourier", landmarks=12, random_state=3)
+    svm = tacit.SVC(random_state=3)
     return tacit.Pipeline([("scale", tacit.FederatedScaler()), ("svm", svm)])
 
 

@@ -27,7 +27,6 @@ parties = ["h1", "h2", "h3"]
 coordinator = "clearing"
 partition = "vertical"
 labeller = "h1"
-holdout = 0.25
 seed = 7
 
 [[step]]
@@ -41,7 +40,7 @@ use = "FederatedScaler"
 
 [[step]]
 name = "svm"
-use = "GramSVC"
+use = "SVC"
 probability = true
 
 [evaluate]
@@ -52,7 +51,7 @@ bins = 32
 def pipeline():
     """The steps of the study."""
     gaps, scale = tacit.FederatedImputer(add_indicator=True), tacit.FederatedScaler()
-    return tacit.Pipeline([("gaps", gaps), ("scale", scale), ("svm", tacit.GramSVC(probability=True))])
+    return tacit.Pipeline([("gaps", gaps), ("scale", scale), ("svm", tacit.SVC(probability=True))])
 
 
 @pytest.fixture(scope="module")
@@ -163,7 +162,7 @@ def test_a_study_builds_on_an_alignment_of_records_that_stand_in_different_order
     held = [X if y is None else (X, y) for X, _, y, _ in parts.values()]
     ids = [each for *_, each in parts.values()]
     here = tacit.from_parts(held, names=sites.hospitals, partition="vertical", coordinator="clearing", ids=ids)
-    steps = [("scale", tacit.FederatedScaler()), ("svm", tacit.GramSVC(tol=1e-8))]
+    steps = [("scale", tacit.FederatedScaler()), ("svm", tacit.SVC())]
     alone = tacit.Pipeline(steps).fit(here)
     there = tacit.connect(sites.home(ANALYST) / "site.toml").on("others").aligned(min_records=20)
     fitted = tacit.Pipeline([(name, clone(step)) for name, step in steps]).fit(there)

@@ -35,7 +35,7 @@ def noisy_sums(
     run: Run, x: At[Any], *, rounds: int, folder: str, victim: str, fatal: tuple[int, ...], whom: str
 ) -> list[F64]:
     """Each round adds 1 to what the holders keep, and sums it beside fresh noise."""
-    by, s, totals = protect(run, to=Coordinator), run.carry(x=x), []
+    by, s, totals = protect(run), run.carry(x=x), []
     for t in run.rounds(rounds, s):
         s.x = run.local(Holder, grown, s.x)
         noisy = run.local(Holder, disturbed, s.x)

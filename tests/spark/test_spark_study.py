@@ -57,13 +57,13 @@ def here():
 
 
 def searched():
-    search = tacit.FederatedGridSearch(tacit.PanSVC(**PAN), {"C": [0.5, 2.0]}, cv=2)
+    search = tacit.FederatedGridSearch(tacit.SVC(**PAN), {"C": [0.5, 2.0]})
     return Pipeline([("gaps", tacit.FederatedImputer("median")), ("scale", tacit.FederatedScaler()), ("svm", search)])
 
 
 def selected():
-    chosen = tacit.VotedWrapperSelector(tacit.PanSVC(**PAN), n_features_to_select=2, step=2, cv=2)
-    last = tacit.SecureELMClassifier(n_hidden=6, probability=True, random_state=0)
+    chosen = tacit.VotedWrapperSelector(tacit.SVC(**PAN), n_features_to_select=2, step=2, cv=2)
+    last = tacit.ELMClassifier(n_hidden=6, probability=True, random_state=0)
     return Pipeline([("gaps", tacit.FederatedImputer()), ("few", chosen), ("elm", last)])
 
 
@@ -83,13 +83,13 @@ def test_a_pipeline_fitted_on_spark_is_the_simulated_one_and_is_judged_alike(mak
 def test_a_step_alone_is_fitted_and_applied_where_the_records_are(there, here):
     filled, expected = (tacit.FederatedImputer().fit(f) for f in (there, here))
     np.testing.assert_allclose(filled.model_.values, expected.model_.values, rtol=1e-9)
-    model = tacit.PanSVC(**PAN)
+    model = tacit.SVC(**PAN)
     with pytest.raises(LocalError, match=r"Input X contains NaN: column '.' of party 'east' .*FederatedImputer first"):
         model.fit(there)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model.fit(filled.transform(there))
-        alone = tacit.PanSVC(**PAN).fit(expected.transform(here))
+        alone = tacit.SVC(**PAN).fit(expected.transform(here))
     np.testing.assert_allclose(model.model_.w, alone.model_.w, rtol=1e-9, atol=1e-12)
 
 
@@ -103,12 +103,12 @@ def test_texts_dates_and_gaps_go_to_a_vectorizer_as_they_are(spark, tmp_path):
     mine = [whole.filter(pa.array(records()[2] == name)) for name in SITES]
     held = [(part.drop_columns(["label", "site"]), part["label"].to_pylist()) for part in mine]
     here = tacit.from_parts(held, names=list(SITES), partition="horizontal", raw=True)
-    elm = ("elm", tacit.SecureELMClassifier(n_hidden=6, random_state=0))
+    elm = ("elm", tacit.ELMClassifier(n_hidden=6, random_state=0))
     with pytest.raises(LocalError, match=r"KeyShare goes from one holder to another.* categories that are declared"):
         Pipeline([("table", tacit.TableVectorizer()), elm]).fit(there)
     steps = [("table", tacit.TableVectorizer(categories={"shade": ["blue", "green", "red"]})), elm]
     on_spark, simulated = (Pipeline(steps).fit(each) for each in (there, here))
     X = whole.drop_columns(["label", "site"])
     np.testing.assert_allclose(on_spark.decision_function(X), simulated.decision_function(X), rtol=1e-9, atol=1e-9)
-    with pytest.raises(LocalError, match="column 'shade' holds texts, which PanSVC cannot use: put a TableVectorizer"):
-        tacit.PanSVC().fit(there)
+    with pytest.raises(LocalError, match="column 'shade' holds texts, which SVC cannot use: put a TableVectorizer"):
+        tacit.SVC().fit(there)

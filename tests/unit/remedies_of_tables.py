@@ -155,11 +155,6 @@ CASES = {
         "give X.toarray(), or use partition='horizontal'",
         lambda: tacit.simulate(csr_matrix(X).toarray(), Y, parties=3, partition="vertical"),
     ),
-    "sparse records for a gram matrix": Case(
-        lambda: tacit.GramSVC().fit(tacit.simulate(csr_matrix(X), Y, parties=3)),
-        "give X.toarray(), read files with sparse=False, or use what takes sparse records",
-        lambda: tacit.PanSVC(kernel="linear").fit(tacit.simulate(csr_matrix(X), Y, parties=3)),
-    ),
     "one dimension": Case(
         lambda: tacit.simulate(X[:, 0], Y, parties=3), "reshape", lambda: tacit.simulate(X[:, :1], Y, parties=3)
     ),
@@ -205,26 +200,14 @@ CASES = {
         lambda: lines("broken.svm", "1 1:2\n"),
     ),
     "new records of others": Case(
-        lambda: (
-            tacit.GramSVC().fit(by_columns()).predict(tacit.simulate(X, parties=["a", "b", "c"], partition="vertical"))
-        ),
+        lambda: tacit.SVC().fit(by_columns()).predict(tacit.simulate(X, parties=["a", "b", "c"], partition="vertical")),
         "must be held by the same parties as in training: party-1, party-2, party-3; coordinator coordinator",
-        lambda: tacit.GramSVC().fit(by_columns()).predict(by_columns()),
+        lambda: tacit.SVC().fit(by_columns()).predict(by_columns()),
     ),
     "a score without labels": Case(
-        lambda: tacit.PanSVC().fit(by_rows()).score(tacit.simulate(X, parties=3)),
+        lambda: tacit.SVC().fit(by_rows()).score(tacit.simulate(X, parties=3)),
         "give it labels",
-        lambda: tacit.PanSVC().fit(by_rows()).score(by_rows()),
-    ),
-    "more questions than the quota": Case(
-        lambda: tacit.GramSVC(quota=100).fit(X, Y).predict(X),
-        "ask about fewer",
-        lambda: tacit.GramSVC(quota=100).fit(X, Y).predict(X[:100]),
-    ),
-    "set intersections of records": Case(
-        lambda: tacit.GramSVC(method="intersection").fit((X > 0).astype(float), Y),
-        "use method='product', which shows the gram matrix only, or say accept_risk=True",
-        lambda: tacit.GramSVC(method="product").fit((X > 0).astype(float), Y),
+        lambda: tacit.SVC().fit(by_rows()).score(by_rows()),
     ),
     "a column that is not there": Case(
         lambda: tacit.FederatedImputer({"z": "median"}).fit(tacit.simulate(GAPS, parties=3, allow_missing=True)),
@@ -245,29 +228,15 @@ CASES = {
             tacit.simulate(FRAME, parties=3)
         ),
     ),
-    "criteria as a word": Case(
-        lambda: tacit.VotedWrapperSelector(tacit.PanSVC(), criteria="rfe").fit(X, Y),
-        "criteria must be a tuple, such as ('rfe',)",
-        lambda: tacit.VotedWrapperSelector(
-            tacit.PanSVC(kernel="linear", tol=0.1, min_count=1, accept_risk=True), criteria=("rfe",)
-        ).fit(X, Y),
-    ),
     "an evaluation of arrays": Case(
-        lambda: tacit.evaluate(tacit.PanSVC().fit(X, Y), X),
+        lambda: tacit.evaluate(tacit.SVC().fit(X, Y), X),
         "needs a Federation that holds labelled records",
-        lambda: tacit.evaluate(tacit.PanSVC().fit(by_rows()), by_rows()),
-    ),
-    "a class that the model does not know": Case(
-        lambda: tacit.evaluate(tacit.PanSVC().fit(by_rows()), tacit.simulate(X, Y + 1, parties=3)),
-        "leave them out, or train with them",
-        lambda: tacit.evaluate(
-            tacit.PanSVC().fit(tacit.simulate(X, Y + 1, parties=3)), tacit.simulate(X, Y + 1, parties=3)
-        ),
+        lambda: tacit.evaluate(tacit.SVC().fit(by_rows()), by_rows()),
     ),
     "something that is no model": Case(
         lambda: tacit.load(write_text("known.tacit")),
         "give a file that `tacit train --out` or save() wrote",
-        lambda: tacit.load(tacit.PanSVC().fit(X, Y).save("known.tacit")),
+        lambda: tacit.load(tacit.SVC().fit(X, Y).save("known.tacit")),
     ),
 }
 

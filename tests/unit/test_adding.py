@@ -62,27 +62,25 @@ def test_a_parameter_that_is_declared_where_it_stands_is_known_to_jobs_and_polic
 
 
 def test_an_estimator_has_a_signature_checks_and_a_search(recipes, federation):
-    assert inspect.signature(recipes.LinearPanSVC).parameters["kernel"].default == "linear"
-    assert clone(recipes.LinearPanSVC(C=3)).get_params()["C"] == 3
-    with pytest.raises(
-        LocalError, match=r"The 'kernel' parameter of LinearPanSVC must be among {'linear'}\. Got 'rbf'"
-    ):
-        recipes.LinearPanSVC(kernel="rbf").fit(federation)
-    search = tacit.FederatedGridSearch(recipes.LinearPanSVC(), {"C": [0.1, 1.0]}, cv=3).fit(federation)
-    assert type(search.best_estimator_) is recipes.LinearPanSVC
+    assert inspect.signature(recipes.LinearSVC).parameters["kernel"].default == "linear"
+    assert clone(recipes.LinearSVC(alpha=3.0)).get_params()["alpha"] == 3
+    with pytest.raises(LocalError, match=r"The 'kernel' parameter of LinearSVC must be among {'linear'}\. Got 'rbf'"):
+        recipes.LinearSVC(kernel="rbf").fit(federation)
+    search = tacit.FederatedGridSearch(recipes.LinearSVC(), {"alpha": [0.1, 1.0]}).fit(federation)
+    assert type(search.best_estimator_) is recipes.LinearSVC
     assert search.score(X, Y) > 0.8
 
 
 @parameterized
-class Patient(tacit.PanSVC):
-    """A PanSVC with one parameter more."""
+class Patient(tacit.SVC):
+    """A SVC with one parameter more."""
 
     _: KW_ONLY
     patience: int = parameter(3, Number(1, whole=True), "how many rounds it waits")
 
 
 def test_a_parameter_of_an_estimator_is_declared_where_it_stands():
-    assert list(inspect.signature(Patient).parameters)[:2] == ["patience", "C"]
+    assert list(inspect.signature(Patient).parameters)[:2] == ["patience", "class_weight"]
     assert clone(Patient(patience=5)).patience == 5
     words = r"The 'patience' parameter of Patient must be an int in the range \[1, inf\). Got 0 instead"
     with pytest.raises(LocalError, match=words):
@@ -90,7 +88,7 @@ def test_a_parameter_of_an_estimator_is_declared_where_it_stands():
 
 
 def test_an_estimator_that_is_no_subclass_of_ours_works_in_a_pipeline(recipes, federation):
-    steps = [("centred", recipes.Centred()), ("svm", recipes.LinearPanSVC())]
+    steps = [("centred", recipes.Centred()), ("svm", recipes.LinearSVC())]
     pipeline = tacit.Pipeline(steps, savable=False).fit(federation)
     np.testing.assert_allclose(pipeline[0].mean_, X.mean(axis=0), atol=1e-8)
     assert pipeline.score(federation) > 0.8
@@ -98,11 +96,11 @@ def test_an_estimator_that_is_no_subclass_of_ours_works_in_a_pipeline(recipes, f
 
 
 def test_a_runtime_is_taken_by_name_wherever_one_is(recipes):
-    assert "logged" in rules_of(tacit.GramSVC)["runtime"].named
+    assert "logged" in rules_of(tacit.SVC)["runtime"].named
     recipes.RUNS.clear()
-    tacit.PanSVC(kernel="linear", runtime="logged").fit(X, Y)
+    tacit.SVC(kernel="linear", runtime="logged").fit(X, Y)
     tacit.FederatedScaler().fit(tacit.simulate(X, Y, parties=3, runtime="logged"))
-    assert [name for name, _ in recipes.RUNS] == ["pan_svm", "column_moments"]
+    assert [name for name, _ in recipes.RUNS] == ["train_svm", "prepare_columns"]
     assert all(rounds > 0 for _, rounds in recipes.RUNS)
 
 

@@ -38,7 +38,7 @@ def test_who_does_what_an_error_says_gets_further(case):
 
 
 PREPARING = ("federation", "base", "preprocessing", "pipeline.py")
-TRAINING = ("svm", "elm.py", "model_selection", "metrics.py", "models", "protocols", "numeric")
+TRAINING = ("svm", "model_selection", "metrics.py", "models", "protocols", "numeric")
 NAMED = re.compile(r"(?<![\w.'-])([a-z_]{2,})=(?![=<>])")
 OTHERS = {"shape", "fixed", "symmetric", "threshold"}  # scikit-learn's words; arguments of who writes protocols
 

@@ -70,7 +70,7 @@ def test_a_party_trains_keeps_a_journal_and_locks_its_folder_without_what_window
     told = run("""
         X, y = sklearn.datasets.load_iris(return_X_y=True)
         fed = tacit.simulate(X, y, parties=3, partition="horizontal", seed=1)
-        print(tacit.SecureELMClassifier(random_state=1).fit(fed).score(fed) > 0.9)
+        print(tacit.ELMClassifier(random_state=1).fit(fed).score(fed) > 0.9)
 
         array = make_array((1000, 100), np.float64)
         array[:] = 1.0
@@ -94,7 +94,7 @@ def test_a_party_trains_keeps_a_journal_and_locks_its_folder_without_what_window
 
 def test_products_with_bfv_say_in_one_line_that_they_need_linux() -> None:
     told = run("""
-        from tacit.crypto.products.seal_bytes import Memory
+        from tacit.papers.gram.engines.seal_bytes import Memory
         try:
             Memory().__enter__()
         except LocalError as error:

@@ -89,39 +89,28 @@ def estimator_runs() -> dict[str, Callable[[], Any]]:
         ]
 
     risk = {"accept_risk": True}
-    exact = {"min_count": 1, **risk}
     runs: dict[str, Callable[[], Any]] = {
-        "PanSVC": lambda: fitted(tacit.PanSVC(), "horizontal", two),
-        "PanSVC exact, ovo": lambda: fitted(
-            tacit.PanSVC(landmarks=20, multi_class="ovo", **exact), "horizontal", three
+        "SVC rows": lambda: fitted(tacit.SVC(**risk), "horizontal", two),
+        "SVC rows, three classes": lambda: fitted(tacit.SVC(**risk), "horizontal", three),
+        "SVC rows, linear, probability": lambda: fitted(
+            tacit.SVC(kernel="linear", probability=True, **risk), "horizontal", three
         ),
-        "PanSVC fourier, witness": lambda: fitted(
-            tacit.PanSVC(landmark_source="fourier", witness=True, **exact), "horizontal", two
-        ),
-        "PanSVC joint, ring": lambda: fitted(
-            tacit.PanSVC(landmark_source="joint", landmarks=10, secure_sum="ring", **exact), "horizontal", two
-        ),
-        "PanSVC linear, probability": lambda: fitted(
-            tacit.PanSVC(kernel="linear", probability=True, **exact), "horizontal", three
-        ),
-        "GramSVC": lambda: fitted(tacit.GramSVC(partition="vertical"), "vertical", three),
-        "GramSVC, probability": lambda: fitted(tacit.GramSVC(partition="vertical", probability=True), "vertical", two),
-        "GramSVC rows": lambda: fitted(tacit.GramSVC(partition="horizontal"), "horizontal", two),
-        "GramSVR": lambda: fitted(tacit.GramSVR(partition="vertical"), "vertical", X[:, 0] * 1.0, X[:, 1:]),
-        "ConsensusSVC rows": lambda: fitted(tacit.ConsensusSVC(**risk), "horizontal", two),
-        "ConsensusSVC columns": lambda: fitted(tacit.ConsensusSVC(partition="vertical", **risk), "vertical", two),
-        "ELM rows": lambda: fitted(tacit.SecureELMClassifier(n_hidden=10, **risk), "horizontal", three),
+        "SVC columns": lambda: fitted(tacit.SVC(partition="vertical", **risk), "vertical", two),
+        "SVC columns, three classes": lambda: fitted(tacit.SVC(partition="vertical"), "vertical", three),
+        "SVC columns, probability": lambda: fitted(tacit.SVC(partition="vertical", probability=True), "vertical", two),
+        "SVR": lambda: fitted(tacit.SVR(partition="vertical"), "vertical", X[:, 0] * 1.0, X[:, 1:]),
+        "ELM rows": lambda: fitted(tacit.ELMClassifier(n_hidden=10, **risk), "horizontal", three),
         "ELM regression": lambda: fitted(
-            tacit.SecureELMRegressor(n_hidden=10, **risk), "horizontal", X[:, 0] * 1.0, X[:, 1:]
+            tacit.ELMRegressor(n_hidden=10, **risk), "horizontal", X[:, 0] * 1.0, X[:, 1:]
         ),
         "search": lambda: fitted(
-            tacit.FederatedGridSearch(tacit.PanSVC(landmarks=10, **exact), {"C": [0.5, 5.0]}, cv=3),
+            tacit.FederatedGridSearch(tacit.SVC(**risk), {"C": [0.5, 5.0]}),
             "horizontal",
             kinds,
             flowers,
         ),
         "pipeline": lambda: fitted(
-            tacit.Pipeline([("scale", tacit.FederatedScaler()), ("svm", tacit.PanSVC(landmarks=10, **exact))]),
+            tacit.Pipeline([("scale", tacit.FederatedScaler()), ("svm", tacit.SVC(**risk))]),
             "horizontal",
             kinds,
             flowers,

@@ -34,11 +34,10 @@ JOB = b"transcript vectors"
 PARTIES = 3
 RECORDED = (
     "align_count",
-    "gram_intersection_horizontal",
+    "gram_intersection_vertical",
     "secure_or",
     "secure_sum_pairwise_vector",
-    "secure_sum_ring_segments",
-    "secure_sum_threshold",
+    "ring_sum_segments",
 )
 
 

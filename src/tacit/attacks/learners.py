@@ -21,8 +21,9 @@ class Learner:
 
 
 LEARNERS: tuple[tuple[str, dict[str, Any]], ...] = (
-    ("SecureELMClassifier", {}),
-    ("PanSVC", {"kernel": "linear"}),
+    ("SVC", {}),
+    ("SVC", {"loss": "hinge"}),
+    ("ELMClassifier", {}),
 )
 
 

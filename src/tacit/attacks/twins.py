@@ -96,10 +96,18 @@ def train_here(estimator: Any) -> Train:
 
 
 def copy_estimator(estimator: Any) -> Any:
-    """Return an unfitted copy, whose map has the seed that all twins share."""
+    """Return an unfitted copy, whose map has the seed that all twins share; noise that it adds is its own."""
     copied = clone(estimator)
-    seeds = [name for name in copied.get_params() if name.rpartition("__")[2] == "random_state"]
-    return copied.set_params(**dict.fromkeys(seeds, PUBLIC_SEED))
+    params = copied.get_params()
+    seeds = [name for name in params if name.rpartition("__")[2] == "random_state"]
+    owners = {name: params.get(name.rpartition("__")[0], copied) for name in seeds}
+    return copied.set_params(**{name: share_seed(owner) for name, owner in owners.items()})
+
+
+def share_seed(estimator: Any) -> Any:
+    """Return the public seed; of a simulation that a number repeats as a whole, noise and all, as a state."""
+    repeats = hasattr(estimator, "_repeatable")
+    return np.random.RandomState(PUBLIC_SEED) if repeats else PUBLIC_SEED
 
 
 def measure_sureness(model: Any, X: Any, y: Array) -> F64:

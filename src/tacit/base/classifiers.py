@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tacit.base.by_name import estimators
+from tacit.base.by_name import estimators, own_estimators
 from tacit.base.estimator import FederatedClassifier
 from tacit.errors import LocalError
 
@@ -23,7 +23,7 @@ def make_learner(kind: Any, name: str, params: Mapping[str, Any], where: str, pa
     """Return the estimator of a kind and that name with these parameters; `where` says where they were written."""
     kinds: dict[str, Any] = estimators(kind)
     if name not in kinds:
-        raise LocalError(f"unknown estimator {name!r}: use one of {', '.join(kinds)}")
+        raise LocalError(f"unknown estimator {name!r}: use one of {', '.join(own_estimators(kind))}")
     made = kinds[name](partition=partition)
     allowed = [p for p in made.get_params() if p not in NOT_SET]
     unknown = ", ".join(repr(p) for p in params if p not in allowed)

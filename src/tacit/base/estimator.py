@@ -233,8 +233,6 @@ class Federated(Simulation, Savable, Public, BaseEstimator):  # type: ignore[mis
     def _arguments(self, protocol: str, **given: Any) -> dict[str, Any]:
         """Return the parameters of a protocol: those that are given, and the estimator's own."""
         own: dict[str, Any] = {"partition": self.partition_}
-        if hasattr(self, "secure_sum"):
-            own["method"] = self.secure_sum
         if "seed" in declared(protocol).takes and "seed" not in given:
             own["seed"] = self._seed()
         return arguments_for(self, protocol, **{**own, **given})

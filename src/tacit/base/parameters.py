@@ -27,7 +27,6 @@ from tacit.choreo.declaration import (
     wrong_value,
 )
 from tacit.protocols.parameters import PARAMETERS
-from tacit.protocols.sums.secure_sum import OF_ALL
 from tacit.registry import RUNTIMES, declared
 
 
@@ -47,7 +46,6 @@ T = TypeVar("T")
 
 NONE = Nothing()
 FACE: Mapping[str, Kind] = {
-    "secure_sum": OneOf(OF_ALL),
     "n_parties": Number(1, whole=True),
     "random_state": RandomState(),
     "verbose": Either((NONE, Switch())),

@@ -12,9 +12,8 @@ from sklearn.utils.validation import check_is_fitted
 from tacit.arrays import F64
 from tacit.base.release import Releasable
 from tacit.errors import LocalError
-from tacit.models.export import PublicModel, export, to_sklearn
-from tacit.models.noisy import NoisyModel
-from tacit.models.pan import PanModel
+from tacit.models.export import export, to_sklearn
+from tacit.models.mapped import MappedModel
 
 
 class Public(Releasable):
@@ -22,24 +21,24 @@ class Public(Releasable):
 
     n_features_in_: int
 
-    def public_model(self) -> PublicModel | NoisyModel | None:
+    def public_model(self) -> MappedModel | None:
         """Return the model, if it is public: whoever has it needs nobody else. None if its parties keep parts of it."""
         return None
 
     @property
     def coef_(self) -> F64:
         """The weights of the columns, one row per problem; only of a public linear model."""
-        return np.array(self._linear("coef_").w)
+        return np.array(self._linear("coef_")[0])
 
     @property
     def intercept_(self) -> F64:
         """The intercepts, one for each problem; only of a public linear model."""
-        return np.array(self._linear("intercept_").b)
+        return np.array(self._linear("intercept_")[1])
 
     def to_sklearn(self) -> Pipeline:
         """Return the same model as a fitted pipeline of scikit-learn's own classes."""
-        model = self._shown()
-        return to_sklearn(model, *self._described())
+        model, (classes, _, names) = self._shown(), self._described()
+        return to_sklearn(model, classes, names)
 
     def export(self, path: str | Path) -> Path:
         """Write the model for other programs, `model.onnx` or `model.skops`, unless the release gate refuses it."""
@@ -50,23 +49,19 @@ class Public(Releasable):
     def _described(self) -> tuple[Any, int, Any]:
         return getattr(self, "classes_", None), self.n_features_in_, getattr(self, "feature_names_in_", None)
 
-    def _shown(self) -> PublicModel:
+    def _shown(self) -> MappedModel:
         check_is_fitted(self)
         model = self.public_model()
         if model is None:
             raise LocalError(
                 f"this {type(self).__name__} is not public, its parties keep parts of it: use tacit's own"
-                " file (save), or train PanSVC, whose model is public"
-            )
-        if isinstance(model, NoisyModel):
-            raise LocalError(
-                "a model with epsilon maps records to whole numbers, which other programs do not: use tacit's own file"
-                " (save), which predicts without any party"
+                " file (save), or train SVC with landmarks, whose model is public"
             )
         return model
 
-    def _linear(self, name: str) -> PanModel:
+    def _linear(self, name: str) -> tuple[F64, F64]:
         model = self.public_model() if hasattr(self, "model_") else None
-        if not isinstance(model, PanModel) or model.map.source != "identity":
+        found: tuple[F64, F64] | None = getattr(model, "linear", None)
+        if found is None:
             raise AttributeError(f"{type(self).__name__} has {name} only if it is fitted with a public linear model")
-        return model
+        return found

@@ -1,8 +1,6 @@
 """The release gate: what a model gives away to whoever gets it, measured before anybody does.
 
     stored records       whose records the model file contains
-    landmarks            of how many records each is the mean, and which of them are records
-    support vectors      which of them answers about far records would give away
     membership, values   attacks with twins of the model: the same training on halves of the records, in simulation
 
 With records that were not in the training the model itself is attacked, and without them its twins are, one by all
@@ -22,14 +20,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from tacit.arrays import F64, Array
 from tacit.attacks.attribute_inference import attribute_inference
-from tacit.attacks.far_queries import share_alone
-from tacit.attacks.landmark_exposure import landmark_exposure
 from tacit.attacks.membership_inference import membership_inference
 from tacit.attacks.twins import Target, target_model, target_twins, train_between, train_twins
 from tacit.base.shared import write_concerns_only
 from tacit.errors import LocalError
 from tacit.federation import Federation
-from tacit.models.gram import GramModel
 from tacit.report.release import Limits, Line, Release
 
 TWINS = 16
@@ -128,7 +123,7 @@ def check_release(model: Any, records: _Records | None, limits: Limits, twins: i
     handle = getattr(model, "handle_", None)
     if handle is not None:
         raise LocalError(f"the model is {handle}: there is nothing here that could be released")
-    inside = list(look_inside(model, limits, records))
+    inside = list(look_inside(model, limits))
     stored = inside[0].figure
     if stored:  # whoever has the file reads them: nothing is left to infer
         return Release(inside, "The file contains records, so no attack on answers was tried.")
@@ -136,41 +131,10 @@ def check_release(model: Any, records: _Records | None, limits: Limits, twins: i
     return Release([*inside, *attacked], how)
 
 
-def look_inside(model: Any, limits: Limits, records: _Records | None = None) -> Iterator[Line]:
+def look_inside(model: Any, limits: Limits) -> Iterator[Line]:
     """Yield what the model itself contains."""
-    models = list(list_models(model))
-    whose = {party: what for each in models for party, what in each.records_of().items()}
+    whose = {party: what for each in list_models(model) for party, what in each.records_of().items()}
     yield at_most("stored records: sites", "stored_records", len(whose), limits, "; ".join(whose.values()))
-    for each in models:
-        centres = getattr(getattr(each, "map", None), "centres", np.empty(0))
-        if len(centres):
-            yield from _look_at_landmarks(model, each, centres, limits, records)
-        if isinstance(each, GramModel) and each.dual.kernel == "rbf":
-            alone = share_alone(each.dual.coef, _join_support(each, last_of(model).federation_), each.dual.gamma)
-            yield at_most("outlying support vectors", "outlying", alone, limits)
-
-
-def _look_at_landmarks(
-    model: Any, inner: Any, centres: F64, limits: Limits, records: _Records | None
-) -> Iterator[Line]:
-    least = getattr(inner, "min_cluster", None)
-    if least is not None:
-        allowed = limits.landmark_records
-        yield Line("landmarks of few records", "landmark_records", least, allowed, least < allowed)
-    if records is not None:
-        seen = model.prepare(records.own) if hasattr(model, "prepare") else records.own
-        yield at_most("landmarks that are records", "landmarks_found", landmark_exposure(centres, seen).share, limits)
-
-
-def _join_support(model: GramModel, federation: Federation) -> F64:
-    """Return whole support vectors from the parties' shares of them."""
-    held = model.columns
-    if federation.partition == "horizontal":
-        return np.vstack([held[party].X for party in federation.parts])
-    joined = np.zeros((len(model.dual.norms), federation.n_features))
-    for party, own in held.items():
-        joined[:, federation.columns[party]] += own.X if own.owned is None else np.where(own.owned, own.X, 0.0)
-    return joined
 
 
 def _attack(model: Any, records: _Records | None, limits: Limits, twins: int) -> tuple[list[Line], str]:

@@ -2,7 +2,7 @@
 
     what the model contains    needs no record, so everybody finds the same
     membership, values         each site trains twins on its own records, in simulation and alone; figures are summed
-                               under masks, and published over all sites (`protocols.scores.release_figures`)
+                               under masks, and published over all sites (`protocols.judge.release_figures`)
     limits                     those of every site's policy; the strictest counts
 
 Where a study holds records out, each site attacks the model itself, with those as others; without them twins are
@@ -23,10 +23,9 @@ import numpy as np
 
 from tacit.arrays import F64, I64
 from tacit.attacks.attribute_inference import COLUMNS, count_guesses, count_tried
-from tacit.attacks.landmark_exposure import landmark_exposure
 from tacit.attacks.membership_inference import FALSE, membership_inference
 from tacit.attacks.twins import Target, target_model, target_twins, train_between, train_twins
-from tacit.base.release import ATTACKS, TWINS, at_most, last_of, list_models, look_inside, unmeasured
+from tacit.base.release import ATTACKS, TWINS, at_most, last_of, look_inside, unmeasured
 from tacit.base.shared import write_concerns_only
 from tacit.choreo import Holder, once
 from tacit.choreo.declaration import Number, wrong_value
@@ -35,7 +34,7 @@ from tacit.federation import Federation
 from tacit.federation.part import Part
 from tacit.numeric.privacy.accountant import epsilon_of, most_found, mu_of
 from tacit.progress import watching
-from tacit.protocols.scores.release_figures import FEWEST, GUESSES, SHARES, Attacked, Attacks
+from tacit.protocols.judge.release_figures import FEWEST, GUESSES, SHARES, Attacked, Attacks
 from tacit.report.outcome import add_outcome
 from tacit.report.release import Limits, Line, Release, find_strictest
 from tacit.request import Beside, Computed, Records, Request, Rules
@@ -66,8 +65,7 @@ def check_between(pipeline: Any, learning: Federation, judging: Federation, *, t
         prepared, beside = pipeline.prepare(learning), Beside(pipeline.prepare(judging))
         asked = partial(attack_own_records, model, twins)
         attacked = Computed(Holder, once(asked), (Records(), beside))
-        protection = {"method": model.secure_sum, "segments": model.segments} if hasattr(model, "secure_sum") else {}
-        outcomes.append(prepared.run(Request("release_figures", {"attacked": attacked}, protection)))
+        outcomes.append(prepared.run(Request("release_figures", {"attacked": attacked}, {})))
         found: Attacks = outcomes[-1].result
         lines, how = list(_list_lines(model, found, limits)), _describe(found, len(learning.parts), twins)
     gate = Release([*inside, *lines], how)
@@ -125,10 +123,6 @@ def promise_of(pipeline: Any, limits: Limits) -> Line:
 
 def _list_lines(model: Any, found: Attacks, limits: Limits) -> Iterator[Line]:
     """Yield the lines of the table that need records."""
-    centres = _find_centres(model)
-    if len(centres):
-        share = min(1.0, found.landmarks / len(centres))
-        yield at_most("landmarks that are records", "landmarks_found", share, limits)
     if found.sites < FEWEST:
         few = f"fewer than {FEWEST} sites have {MEMBERS} records of the training to train twins on"
         yield from (unmeasured(name, limit, limits, few) for limit, name in ATTACKS.items())
@@ -158,9 +152,8 @@ def attack_own_records(model: Any, twins: int, party: str, part: Part, held: Par
     """Return how well a site's attacks on a model go on its own records; nothing of them is sent by this step."""
     del party
     columns = _choose_columns(part.X.shape[1])
-    landmarks = _count_exposed(_find_centres(model), part.X)
     nothing = Attacked(
-        measured=False, direct=False, members=0, others=0, landmarks=landmarks,
+        measured=False, direct=False, members=0, others=0,
         shares=np.zeros(len(SHARES)), guesses=np.zeros((len(columns), GUESSES)),
     )  # fmt: skip
     if part.y is None or len(part.X) < MEMBERS or 0 < len(held.X) < OTHERS:
@@ -182,7 +175,6 @@ def attack_own_records(model: Any, twins: int, party: str, part: Part, held: Par
         others=len(targets) * len(X) - members,
         shares=np.array([found.auc, found.loss_auc, found.true_positives, found.loss_true_positives]),
         guesses=count_guesses(targets, X, y, columns, rows).astype(np.float64),
-        landmarks=landmarks,
     )
 
 
@@ -207,15 +199,3 @@ def _without_names(model: Any) -> Any:
 def _choose_columns(count: int) -> I64:
     """Return which columns are guessed: everywhere the same."""
     return np.sort(np.random.default_rng(0).permutation(count)[:COLUMNS])
-
-
-def _find_centres(model: Any) -> F64:
-    found = [getattr(getattr(each, "map", None), "centres", np.empty((0, 0))) for each in list_models(model)]
-    return next((centres for centres in found if len(centres)), np.empty((0, 0)))
-
-
-def _count_exposed(centres: F64, X: F64) -> int:
-    """Return how many landmarks are records of the site."""
-    if not len(centres) or not len(X):
-        return 0
-    return round(landmark_exposure(centres, X).share * len(centres))

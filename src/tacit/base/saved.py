@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any, ClassVar, cast, get_type_hints
 
 import numpy as np
+from sklearn import svm as central
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.svm import SVC
 from sklearn.utils.validation import check_is_fitted
 
 from tacit.arrays import I64
@@ -29,6 +29,7 @@ from tacit.models.shapes import MisfitError, Shapes, among, below
 from tacit.report import Report
 from tacit.report.words import clean
 
+CENTRAL = "sklearn.SVC"
 # what odd values make other code raise
 WRONG = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, RecursionError)
 
@@ -41,6 +42,7 @@ class Savable:
     report_: Report
     saves: ClassVar[str] = "n_features_in_"  # the attribute that its file keeps beside classes, model and report
     unsaid: ClassVar[Mapping[str, Any]] = {}  # what parameters are meant by a file from before they had a name
+    gone: ClassVar[tuple[str, ...]] = ()  # parameters of earlier versions, which files may still have
 
     def save(self, path: str | Path) -> Path:
         """Write the fitted estimator to a model file; its header says whose records the file contains."""
@@ -160,7 +162,7 @@ def check_steps(steps: Iterable[tuple[str, Any]]) -> None:
 def _wire(value: Any) -> Any:
     """Return a parameter as the codec has it: lists as tuples, NumPy's numbers as Python's, estimators as records."""
     if isinstance(value, BaseEstimator):
-        return Unfitted(type(value).__name__, _params(value))
+        return Unfitted(_name_of(value), _params(value))
     if isinstance(value, Mapping):
         return {_wire(key): _wire(inner) for key, inner in value.items()}
     if isinstance(value, (list, tuple, range, set, frozenset)):
@@ -168,6 +170,12 @@ def _wire(value: Any) -> Any:
     if isinstance(value, np.ndarray) and value.dtype.kind in "OSU":  # texts have no array on the wire
         return _wire(value.tolist())
     return value.item() if isinstance(value, np.generic) else value
+
+
+def _name_of(estimator: BaseEstimator) -> str:
+    """Return the name by which an estimator that is a parameter is made again; scikit-learn's SVC is not tacit's."""
+    name = type(estimator).__name__
+    return CENTRAL if type(estimator) is central.SVC else name
 
 
 def _params(estimator: Any) -> dict[str, Any]:
@@ -183,9 +191,10 @@ def _unwire(value: Any) -> Any:
 
 def _make(saved: Saved | Unfitted) -> Any:
     """Return an estimator, not yet fitted, with parameters that it may have."""
-    kinds: dict[str, Any] = {SVC.__name__: SVC, **estimators(Savable)}  # a selector takes scikit-learn's SVC too
+    kinds: dict[str, Any] = {CENTRAL: central.SVC, **estimators(Savable)}  # a selector takes scikit-learn's SVC too
     kind = kinds[saved.estimator]
-    given = {**(kind.unsaid if issubclass(kind, Savable) else {}), **saved.params}
+    unsaid, gone = (kind.unsaid, kind.gone) if issubclass(kind, Savable) else ({}, ())
+    given = {**unsaid, **{name: value for name, value in saved.params.items() if name not in gone}}
     made = kind(**{name: _unwire(value) for name, value in given.items()})
     if isinstance(made, Savable):
         check(made)

@@ -18,18 +18,7 @@ from tacit.federation import Federation
 from tacit.federation.backend import Here
 from tacit.federation.plan import Partition
 from tacit.progress import Watch, watching
-from tacit.protocols.sums.secure_sum import OF_SOME
 from tacit.report import Report
-
-
-@parameterized
-class Sums:
-    """How the sums of a protocol are protected."""
-
-    _: KW_ONLY
-    secure_sum: str = "pairwise"
-    segments: int = 1
-    fraction_bits: int = 32
 
 
 @parameterized
@@ -106,15 +95,6 @@ def set_features(estimator: Any, federation: Federation) -> None:
     estimator.n_features_in_ = federation.n_features
     if federation.named:
         estimator.feature_names_in_ = np.array(federation.features, dtype=object)
-
-
-def refuse_absence(secure_sum: str, partition: Partition) -> None:
-    """Refuse sums that parties may stay away from where each of them holds columns that the others have not."""
-    if secure_sum in OF_SOME and partition != "horizontal":
-        raise LocalError(
-            f"secure_sum={secure_sum!r} lets parties be absent, and partition='{partition}' needs the columns of all:"
-            " use 'pairwise'"
-        )
 
 
 def check_coordinator(federation: Federation, learns: str, *, accept_risk: bool) -> None:

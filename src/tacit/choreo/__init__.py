@@ -8,7 +8,7 @@ from tacit.choreo.ledger import Learnt, Ledger, Opened, Row
 from tacit.choreo.message import Each, Message, State
 from tacit.choreo.randomness import Entropy, Pads
 from tacit.choreo.result import Result
-from tacit.choreo.role import Asker, Channel, Coordinator, Everyone, Holder, Labeller, Role, Roster
+from tacit.choreo.role import Asker, Channel, Coordinator, Everyone, Giver, Holder, Labeller, Role, Roster, Site
 from tacit.choreo.run import Run
 from tacit.choreo.step import once
 from tacit.errors import ChoreographyError, LocalError, PeerError
@@ -26,6 +26,7 @@ __all__ = [
     "Fact",
     "Facts",
     "Frames",
+    "Giver",
     "Holder",
     "Labeller",
     "Learnt",
@@ -40,6 +41,7 @@ __all__ = [
     "Roster",
     "Row",
     "Run",
+    "Site",
     "State",
     "choreography",
     "decode",

@@ -15,6 +15,7 @@ import math
 import reprlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from decimal import Decimal
 from numbers import Integral, Real
 from types import NoneType
 from typing import Any, Protocol, TypeVar
@@ -63,6 +64,9 @@ class Kind(Protocol):
     def measured(self) -> bool:
         """Whether some of its values have such numbers."""
         ...
+
+
+NINE = 9  # digits beside 0
 
 
 @dataclass(frozen=True)
@@ -117,6 +121,7 @@ class Number(Measured):
     """A finite number within bounds; with `above` it must be larger than the least.
 
     `job_least` and `job_most` are the bounds in a job, where they are narrower than those of what has a meaning.
+    `job_digits`: of a menu, the digits of which a number in a job has one, beside zeros.
     """
 
     least: float = -math.inf
@@ -125,14 +130,16 @@ class Number(Measured):
     above: bool = False
     job_least: float | None = None
     job_most: float | None = None
+    job_digits: tuple[int, ...] = ()
 
     def accepts(self, value: Any) -> bool:
-        """Whether the value is a number within the bounds of a job."""
+        """Whether the value is a number within the bounds of a job, and on its menu."""
         if isinstance(value, bool) or not isinstance(value, int if self.whole else (int, float)):
             return False
         least, most, above = self._job
         finite = -math.inf < value < math.inf  # which is false of what is not a number
-        return finite and (least < value if above else least <= value) and value <= most
+        within = finite and (least < value if above else least <= value) and value <= most
+        return within and (not self.job_digits or value == 0 or self._digits(value) in {(d,) for d in self.job_digits})
 
     def allows(self, value: Any) -> bool:
         """Whether the value is a number within the bounds of what has a meaning; NumPy's numbers count."""
@@ -160,6 +167,10 @@ class Number(Measured):
         """Return the number itself."""
         return (value,)
 
+    @staticmethod
+    def _digits(value: float) -> tuple[int, ...]:
+        return Decimal(repr(value)).normalize().as_tuple().digits
+
     @property
     def _job(self) -> tuple[float, float, bool]:
         """The least and the most in a job, and whether a number must be larger than the least."""
@@ -168,7 +179,13 @@ class Number(Measured):
 
     def __str__(self) -> str:
         least, most, above = self._job
-        return f"a {'whole ' * self.whole}number {'above' if above else 'from'} {least:g} {'up ' * above}to {most:g}"
+        if most < least:
+            return "no number"
+        found = f"a {'whole ' * self.whole}number {'above' if above else 'from'} {least:g} {'up ' * above}to {most:g}"
+        if not self.job_digits:
+            return found
+        digits = "of one digit and zeros" if len(self.job_digits) == NINE else " or ".join(map(str, self.job_digits))
+        return f"{found}, {digits}{'' if len(self.job_digits) == NINE else ' times a power of ten'}"
 
 
 @dataclass(frozen=True)
@@ -345,7 +362,7 @@ class Named(Unmeasured):
         return all(self.kinds[k].accepts(v) for k, v in pairs) and len({k for k, _ in pairs}) == len(pairs)
 
     def __str__(self) -> str:
-        return f"a table of {', '.join(self.kinds)}"
+        return f"a table of {'; '.join(f'{name}: {kind}' for name, kind in self.kinds.items())}"
 
 
 @dataclass(frozen=True)
@@ -441,6 +458,31 @@ def pairs_of(value: Any, most: int) -> list[Any] | None:
     if not isinstance(pairs, (list, tuple)) or len(pairs) > most:
         return None
     return list(pairs) if all(isinstance(pair, (list, tuple)) and len(pair) == PAIR for pair in pairs) else None
+
+
+def plain(name: str, value: Any) -> Any:
+    """Return a parameter as JSON holds it: dictionaries become pairs, since JSON would turn a class 1 into '1'."""
+    if isinstance(value, Mapping):
+        return {"pairs": [[plain(name, k), plain(name, v)] for k, v in value.items()]}
+    if isinstance(value, (list, tuple)):
+        return [plain(name, v) for v in value]
+    value = value.item() if hasattr(value, "item") else value
+    infinite = isinstance(value, float) and not math.isfinite(value)
+    if infinite or not isinstance(value, (bool, int, float, str, type(None))):
+        raise LocalError(f"parameter {name!r} is {value!r}: a job holds finite numbers, texts, lists and dictionaries")
+    return value
+
+
+def find_wrong(kind: Kind, name: str, value: Any) -> tuple[Kind, str, Any]:
+    """Return the innermost wrong value of a list or table with its kind and name; or the value itself."""
+    if isinstance(kind, Items) and isinstance(value, (list, tuple)):
+        wrong = next((each for each in value if not kind.kind.accepts(each)), None)
+        return (kind, name, value) if wrong is None else find_wrong(kind.kind, name, wrong)
+    if isinstance(kind, Named) and (pairs := pairs_of(value, len(kind.kinds))) is not None:
+        for key, inner in pairs:
+            if key in kind.kinds and not kind.kinds[key].accepts(inner):
+                return kind.kinds[key], f"{name}: {key}", inner
+    return kind, name, value
 
 
 def suits(annotation: Any, value: Any) -> bool:

@@ -15,14 +15,14 @@ from typing import Annotated, Any, Literal, Protocol, get_type_hints
 
 import msgspec
 
-from tacit.choreo.declaration import Parameter, Settings, declared_fields
+from tacit.choreo.declaration import Kind, Parameter, Settings, declared_fields
 from tacit.choreo.ledger import Ledger
-from tacit.choreo.progress import Phase
-from tacit.choreo.role import Coordinator, Holder, Role, Roster
+from tacit.choreo.role import Holder, Role, Roster
 from tacit.errors import ChoreographyError
 
 MOST = 10**18  # rounds or bytes of an estimate
 SMALL, LARGE = 8, 64  # records of rehearsals
+PUBLIC_MODEL = "a public model"  # what a protocol leaves of which everybody has all
 COLUMNS = 20  # of all parties, in an estimate: how many there are is known only when a run has begun
 ELSEWHERE = "its inputs and answers are not those of a job"
 WEAK = "a few known records give all of its data away (tacit attack shows it)"
@@ -49,20 +49,15 @@ TABLE: Mapping[str, Brought] = {"data": Brought(Holder)}
 
 
 class Cost(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """An estimate: communication rounds, the bytes each party sends and receives, and the work that each does.
-
-    Work is in nanoseconds of one core of a usual machine, beside that of the messages; empty where nobody counted it.
-    """
+    """An estimate: communication rounds, and the bytes each party sends and receives."""
 
     rounds: Figure
     bytes: dict[str, Figure]
-    work: dict[str, Figure] = {}
 
     def between(self, sites: Iterable[str]) -> Cost:
         """Return what of it is that of these sites."""
         kept = set(sites)
-        sizes, work = ({p: n for p, n in each.items() if p in kept} for each in (self.bytes, self.work))
-        return Cost(rounds=self.rounds, bytes=sizes, work=work)
+        return Cost(rounds=self.rounds, bytes={p: n for p, n in self.bytes.items() if p in kept})
 
 
 class Part(Protocol):
@@ -115,13 +110,6 @@ class Planned:
             moved[row.sender] += row.bytes or 0
             moved[row.receiver] += row.bytes or 0
         return [moved[p] for p in self.roster.parties]
-
-    def share_work(self, phases: Iterable[Phase]) -> dict[str, int]:
-        """Return the work of each party in these phases: of that of the holders each has the same share."""
-        holders, site, all_of_it = self.roster[Holder], self.roster[Coordinator][0], tuple(phases)
-        each = round(sum(phase.holders for phase in all_of_it) / len(holders))
-        own = round(sum(phase.coordinator for phase in all_of_it))
-        return {p: (each if p in holders else 0) + (own if p == site else 0) for p in self.roster.parties}
 
 
 class Asked(Protocol):
@@ -189,8 +177,9 @@ class Declaration:
     parameters: its own, beside those that protocols share. asks: whether it asks a model about new records, where that
     does not follow from what a job brings. streams: the values that parameters must have so that records may lie on
     disk, of which it then reads blocks; None if it needs all of them in memory. sparse: the values that parameters
-    must have so that records may be sparse rows; None if it needs all cells. warns: what people should know before it
-    runs on so many records between so many holders with these parameters, in one line; None if there is nothing.
+    must have so that records may be sparse rows; None if it needs all cells. menu: of which values a job may choose,
+    for parameters of which others may choose more. warns: what people should know before it runs on so many records
+    between so many holders with these parameters, in one line; None if there is nothing.
     """
 
     play: Callable[..., Any]
@@ -210,6 +199,7 @@ class Declaration:
     asks: bool = False
     streams: Params | None = None
     sparse: Params | None = None
+    menu: Mapping[str, Kind] = field(default_factory=dict)
     warns: Callable[[int, int, Params], str | None] = _say_nothing
 
     def __post_init__(self) -> None:

@@ -33,6 +33,10 @@ class Entropy(Protocol):
         """Return 32 bytes, a PRF of the party's root key, the run and the place."""
         ...
 
+    def lasting(self, party: str) -> bytes | None:
+        """Return 32 bytes that are the same in all runs of the party; None if it keeps none."""
+        ...
+
     def pads(self, party: str, seeds: Seeds, tag: bytes) -> Pads:
         """Return pads of the party under these seeds, bound to the tag; each can be put on once."""
         ...

@@ -37,6 +37,8 @@ Holder = Role("holder")  # holds a part of the data
 Coordinator = Role("coordinator", single=True)  # solves and answers; holds no data unless a party is named
 Labeller = Role("labeller", single=True)  # the holder that has the labels
 Asker = Role("asker", single=True)  # receives the answer to a prediction
+Site = Role("site")  # every holder, whether it computes or lets a committee of holders compute for it
+Giver = Role("giver")  # a site for which a committee computes
 Absent = Role("absent")  # held a part of the data, and was left out of the run
 
 
@@ -67,6 +69,8 @@ class Roster:
             return (role.party,)
         if role == Everyone:
             return self.parties
+        if role in (Site, Giver):
+            return self[Holder] if role == Site else ()
         known = ", ".join(r.name for r in self.roles)
         raise ChoreographyError(f"nobody takes the role {role} in this run (roles: {known})")
 
@@ -87,6 +91,15 @@ class Roster:
         left = Roster({**self.roles, Holder: held, Absent: (*self.absent, *absent)})
         left.parties = self.parties  # in the public order, which pads and rings go by
         return left
+
+    def seat(self, members: Sequence[str]) -> Roster:
+        """Return the roster in which some holders compute for all of them."""
+        sites = self[Holder]
+        givers = tuple(party for party in sites if party not in members)
+        made = Roster({**self.roles, Holder: tuple(members), Giver: givers, Site: sites})
+        made._first |= dict.fromkeys(givers, Giver.name)
+        made.parties = self.parties
+        return made
 
     def members(self, role: Role) -> tuple[Role, ...]:
         """Return each party of a role as a role of its own, in public order."""

@@ -17,11 +17,10 @@ from tacit.choreo.codec import Frames, decode_as, encode
 from tacit.choreo.fact import Fact, prose_of
 from tacit.choreo.ledger import Ledger, Opened, Row, line_of_message, line_of_opened
 from tacit.choreo.message import Each, Message, check_message, for_receiver, shapes
-from tacit.choreo.progress import Listener, Meter, Phase
+from tacit.choreo.progress import Listener, Meter
 from tacit.choreo.randomness import Entropy, Pads
 from tacit.choreo.role import Channel, Everyone, Role, Roster
 from tacit.choreo.step import Work
-from tacit.counted import Loop
 from tacit.crypto.pads.entropy import Seeds
 from tacit.errors import ChoreographyError, PeerError, UndisclosedError
 
@@ -53,7 +52,6 @@ class Run(ABC):
         job: bytes,
         entropy: Entropy,
         progress: Listener | None = None,
-        abreast: int = 1,
         disclosure: str | None = None,
     ) -> None:
         self.roster = roster
@@ -62,12 +60,11 @@ class Run(ABC):
         self.ledger = Ledger()
         self.history: list[dict[str, Any]] = []
         self.entropy = entropy
-        self.meter = Meter(progress, abreast=abreast)
+        self.meter = Meter(progress)
         self.place = "the start"  # of the verb that was called last
         self.in_text = False  # whether the text itself is at work, which knows published values only, and no step
         self.transcript = {party: hashlib.sha256(b"tacit job" + job).digest() for party in present}
         self._scopes = [Scope("")]
-        self.kept: At[Any] | None = None  # what was kept last, for whoever plays several choreographies in one run
         self._agreed = None if disclosure is None else frozenset(disclosure.splitlines())  # else anything may be told
 
     # What a runtime supplies
@@ -98,9 +95,6 @@ class Run(ABC):
 
     def _reach_records(self) -> None:  # noqa: B027 - a hook for runs that may begin again
         """Take note, before anything moves, that messages which hold something of records move from here on."""
-
-    def _keep(self, entries: Mapping[str, Any]) -> None:  # noqa: B027 - a hook for what outlives a run
-        """Write down what must outlive the run for each party that is present, before the party sends anything more."""
 
     # Verbs
 
@@ -208,25 +202,31 @@ class Run(ABC):
         seen = {**seen, **(self._exchange(place, {}, late, None) if late else {})}
         return self._read_published(kind, place, [a for a in authors if a in present], seen, at=before)
 
+    @contextmanager
+    def seat(self, members: Sequence[str]) -> Iterator[None]:
+        """Let these holders compute for all, until the block ends.
+
+        All of them are `Site` then, those that compute `Holder`, and the others `Giver`.
+        """
+        before, self.roster = self.roster, self.roster.seat(members)
+        try:
+            yield
+        finally:
+            self.roster = before
+
     def leave_out(self, parties: Sequence[str]) -> None:
         """Go on without these holders, whose records are in nothing that follows."""
         self.roster = self.roster.leave_out(parties)
-
-    def keep(self, value: At[Any]) -> None:
-        """Write what each owner holds where it outlives the run, however that ends.
-
-        It is there before the owner sends anything more.
-        """
-        self._next_place("keep")
-        self._check(value, value.owners, "keep")
-        with self._at_home():
-            self._keep(entries_of(value))
-        self.kept = At(value.owners, entries_of(value), self._scopes[0])
 
     def random(self, role: Role) -> At[bytes]:
         """Return a fresh 32-byte seed at each party of the role."""
         place = self._next_place("random")
         return self._at(role, {p: self.entropy.seed(p, place) for p in self._here(role)})
+
+    def lasting(self, role: Role) -> At[bytes]:
+        """Return a 32-byte secret at each party of the role: the same in all its runs if it keeps one, else fresh."""
+        fresh = entries_of(self.random(role))
+        return self._at(role, {p: self.entropy.lasting(p) or own for p, own in fresh.items()})
 
     def tag(self) -> At[bytes]:
         """Return H(job and all published so far, place): a PRF input that only parties told the same things share."""
@@ -246,36 +246,23 @@ class Run(ABC):
         """Return a carry of the values that outlive a round."""
         return Carry(values)
 
-    def rounds(
-        self,
-        n: int,
-        carry: Carry,
-        *,
-        usual: int | None = None,
-        until: float | None = None,
-        work: Sequence[float] = (),
-    ) -> Iterator[int]:
-        """Yield the rounds 0..n-1; at the end of each, however it ends, only the carried values live on.
-
-        The rest is for who waits: how many rounds such a loop takes, at which gap it ends, and the work of each round.
-        """
+    def rounds(self, n: int, carry: Carry) -> Iterator[int]:
+        """Yield the rounds 0..n-1; at the end of each, however it ends, only the carried values live on."""
         base, outer, depth = self._next_place("round"), self._scope, len(self._scopes)
         with self._at_home():
             first = self._resume(base, carry)
-        with self.meter.loop(Loop(n, usual, until, first, work=work)) as loop:
-            for t in range(first, n):
-                scope = Scope(f"{base}[{t}]")
-                self._scopes.append(scope)
+        for t in range(first, n):
+            scope = Scope(f"{base}[{t}]")
+            self._scopes.append(scope)
+            try:
+                yield t
+            finally:  # also when the loop is left by break or return
                 try:
-                    yield t
-                finally:  # also when the loop is left by break or return
-                    try:
-                        lift(carried_values(carry), scope, outer)
-                    finally:
-                        self._close(depth)
-                with self._at_home():
-                    self._finish_round(base, t, carry)
-                self.meter.end_round(loop, t)
+                    lift(carried_values(carry), scope, outer)
+                finally:
+                    self._close(depth)
+            with self._at_home():
+                self._finish_round(base, t, carry)
 
     def note(self, **figures: float | str) -> None:
         """Note public figures in the history."""
@@ -283,14 +270,6 @@ class Run(ABC):
             raise ChoreographyError("note takes published values only, and keeps the name 'place' for itself")
         self.history.append({"place": self._scope.path, **figures})
         self.meter.note(figures)
-
-    def expect(self, *phases: Phase) -> None:
-        """Say which phases are ahead and how much work is in each, by published sizes; the first of them begins."""
-        self.meter.expect(*phases)
-
-    def phase(self, name: str) -> None:
-        """Say which phase begins, for who waits."""
-        self.meter.phase(name)
 
     @contextmanager
     def within(self, name: str) -> Iterator[Callable[[Any], None]]:
@@ -437,7 +416,10 @@ class Run(ABC):
                 outbox[s, r] = encoded[id(message)]
         awaited = [pair for pair in (pairs if wanted is None else wanted) if pair[1] in self._local]
         with self._at_home():
-            return self._exchange(place, outbox, awaited, missing)
+            arrived = self._exchange(place, outbox, awaited, missing)
+        if pairs:
+            self.meter.end_round()
+        return arrived
 
     def _announce(self, kind: type[Message], place: str, pairs: Sequence[Pair], channel: Channel | None) -> None:
         """Take note of what is about to move, and refuse what nobody agreed to."""

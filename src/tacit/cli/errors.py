@@ -25,7 +25,6 @@ WORDS = (
     (r" \(raw=True lets a TableVectorizer do it[^)]*\)", " (tacit train --prepare does it)"),
     (r" \(allow_missing=True lets FederatedImputer do it\)", " (tacit train --prepare does it)"),
     (r"let it join another site, or lower min_rows", "let it join another site, or train with --no-prepare"),
-    (r"leave the column out, or lower min_count", "leave the column out with --drop, or train with --no-prepare"),
     (r"give each party its own name with names=", "a file's name names its party, so rename one of them"),
     (r"labeller='([^']*)'", r"--labeller \1"),
     (r"labeller=", "--labeller"),

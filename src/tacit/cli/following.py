@@ -84,8 +84,7 @@ def _show_news(all_news: Iterable[News], *, quiet: bool) -> News | None:
         task = bar.add_task("", total=1, state="proposed")
         for news in all_news:
             told, last = describe_progress(news), said
-            whole = news.seconds + news.left if news.left else None
-            bar.update(task, description=told, completed=news.seconds, total=whole, state=news.state)
+            bar.update(task, description=told, completed=news.rounds, total=news.total or None, state=news.state)
             said = told if news.state in WAITING else f"{news.state}: {news.step}" if news.step.of else news.state
             if bar.disable and not quiet and said != last and news.state in {*WAITING, "running"}:
                 err.print(said, markup=False, soft_wrap=True)

@@ -31,7 +31,7 @@ from tacit.consortium.site import example_files
 from tacit.consortium.site.example_files import quote
 from tacit.errors import LocalError
 
-CLEARING, ANALYST, DATASET, LABEL = "clearing", "analyst", "cohort", "diagnosis"
+CLEARING, ANALYST, DATASET, LABEL, ID = "clearing", "analyst", "cohort", "diagnosis", "patient"
 HOST = "127.0.0.1"
 KILLED = -9 if os.name == "posix" else 1  # what a process that was killed returns
 STARTING = 180.0  # seconds for the server to answer: it starts in one, its coordinator on a busy machine does not
@@ -175,11 +175,11 @@ def _enrol(made: OneMachine) -> None:
 def _furnish(made: OneMachine, name: str, columns: Sequence[str], X: F64, y: I64 | None) -> None:
     """Write a hospital's table, its configuration and its policy."""
     folder = made.folder(name)
-    header = [*columns, *([] if y is None else [LABEL])]
-    rows: Any = X if y is None else np.column_stack([X, y])
+    header = [ID, *columns, *([] if y is None else [LABEL])]
+    rows: Any = np.column_stack([np.arange(1, len(X) + 1), X, *([] if y is None else [y])])
     np.savetxt(folder / "cohort.csv", rows, delimiter=",", header=",".join(header), comments="", fmt="%.17g")
     label, pinned = None if y is None else LABEL, made.fingerprint
-    text = example_files.example_party(name, label=label, servers=[made.url], ca_fingerprint=pinned)
+    text = example_files.example_party(name, label=label, id=ID, servers=[made.url], ca_fingerprint=pinned)
     made.config(name).write_text(text, encoding="utf-8")
     (folder / "policy.toml").write_text(example_files.example_policy(automatic=True), encoding="utf-8")
 

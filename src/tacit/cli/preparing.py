@@ -43,10 +43,7 @@ def prepare_steps(federation: Federation, keep: Sequence[str]) -> dict[str, Any]
 
 
 def is_safe(partition: str, parties: int) -> bool:
-    """Return whether preparing opens nothing but sums over all of three or more parties, and texts that many share.
-
-    Over columns each owner prepares its own, and nothing is sent.
-    """
+    """Return whether what preparing tells is of three or more parties, or of columns that are one party's anyway."""
     return partition == "vertical" or parties >= ENOUGH
 
 
@@ -68,9 +65,8 @@ def describe_preparation(model: Any) -> str | None:
     if not isinstance(model, tacit.Pipeline):
         return None
     *before, _ = model.steps
-    sent = any(step.report_.rounds for _, step in before)
-    cost = "what everyone learns for it is listed below" if sent else "nothing was sent for it"
-    return f"{', '.join(DOES[name] for name, _ in before)}; {cost} (--no-prepare leaves columns as they are)"
+    told = "what everyone learns for it is listed below"
+    return f"{', '.join(DOES[name] for name, _ in before)}; {told} (--no-prepare leaves columns as they are)"
 
 
 def compare_scales(federation: Federation) -> Scales | None:

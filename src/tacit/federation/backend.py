@@ -7,19 +7,16 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
-from functools import partial
+from dataclasses import dataclass, replace
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tacit.arrays import I64
 from tacit.errors import LocalError
 from tacit.federation.ability import SPARSE, STREAMED, check_able
-from tacit.federation.abreast import map_parts
 from tacit.federation.checks import check_choice
-from tacit.federation.memory import Memory
 from tacit.federation.part import Part
-from tacit.protocols.sums.atoms import Past
-from tacit.registry import PROTOCOLS, RUNTIMES, Inputs, Outcome, kind_of
+from tacit.registry import PROTOCOLS, RUNTIMES, Inputs, Outcome
 from tacit.request import Beside, Computed, Ids, Input, Left, Records, Request, Rules, Values
 
 if TYPE_CHECKING:
@@ -93,10 +90,6 @@ class Backend(ABC):
         """Return the backend for a copy of the federation that has other records, other names or none."""
         return self
 
-    def forget(self) -> Backend:
-        """Return the backend for records of which nothing has been opened yet."""
-        return self
-
     def conduct(self, federation: Federation, pipeline: Any) -> Any:
         """Return the fitted form of a pipeline where it is fitted as one; None where its steps are, one by one."""
         del federation, pipeline
@@ -135,10 +128,6 @@ class Backend(ABC):
         self.check_slices()
         return self
 
-    def tell_apart(self, parts: Mapping[str, Part], pieces: Mapping[str, I64]) -> None:
-        """Prepare for runs on single parts of a deal."""
-        del parts, pieces
-
     def describe(self, federation: Federation) -> str:
         """Return how much data there is and who coordinates, in words."""
         sizes = ", ".join(f"{name} {_size(part)}" for name, part in federation.parts.items())
@@ -152,11 +141,9 @@ class Here(Backend):
     """All parties are in this process.
 
     name: the runtime that plays them.
-    memory: what earlier runs opened of each party's rows, as a site's register keeps it; later runs hold back by it.
     """
 
     name: str = "together"
-    memory: Memory = field(default_factory=Memory, compare=False, repr=False)
     imagined: bool = False
     holds_records: ClassVar[bool] = True
     returns_shares: ClassVar[bool] = True
@@ -165,61 +152,46 @@ class Here(Backend):
     def __post_init__(self) -> None:
         check_choice("runtime", self.name, RUNTIMES)
 
-    @property
-    def past(self) -> dict[str, Past]:
-        """What earlier runs opened of each party's rows."""
-        return {party: table.past for party, table in self.memory.tables.items()}
-
     def run(self, federation: Federation, request: Request) -> Outcome:
-        """Play the protocol with every party's own records, and what earlier runs opened of them."""
+        """Play the protocol with every party's own records."""
         if federation.streamed:
             check_able(request, STREAMED)
         if federation.sparse:
             check_able(request, SPARSE)
-        if kind_of(request.name) != "answers":
-            self.memory.admit(federation.parts, by_class=federation.partition == "horizontal")
         held: Inputs = {n: (each.role, self._entries(federation, n, each)) for n, each in request.inputs.items()}
-        watch = {"progress": federation.progress, "keep": partial(self._keep, federation)}
+        watch: dict[str, Any] = {"progress": federation.progress}
+        if request.seed is not None and self.name == "together":
+            watch["job"] = repeatable_job(request)
         return RUNTIMES[self.name](federation.roster, request.protocol, held, request.params, **watch)
 
     def resolve(self, left: Left, outcome: Outcome) -> Input:
         """Return the values themselves, which came back."""
         return Values(left.role, outcome.result if left.name is None else getattr(outcome.result, left.name))
 
-    def forget(self) -> Here:
-        """Return the same runtime without a past."""
-        return Here(self.name)
-
     def check_slices(self) -> None:
         """Allow it: records and columns are here."""
 
     def take_rows(self, parts: Mapping[str, Part], rows: Mapping[str, I64]) -> Here:
-        """Return the same runtime for a slice, with the same past."""
-        return replace(self, memory=self.memory.take(parts, rows))
-
-    def tell_apart(self, parts: Mapping[str, Part], pieces: Mapping[str, I64]) -> None:
-        """Let groups of rows that are summed be of one part of a deal each."""
-        self.memory.tell_apart(parts, pieces)
-
-    def _keep(self, federation: Federation, party: str, value: Any) -> None:
-        """Remember what a party keeps beyond a run, if it is what was opened of its rows."""
-        if isinstance(value, Past) and party in federation.parts:
-            self.memory.keep(party, federation.parts[party], value)
+        """Return the same runtime for a slice."""
+        del parts, rows
+        return self
 
     def _entries(self, federation: Federation, name: str, brought: Input) -> Mapping[str, Any]:
         """Return what each party brings."""
         match brought:
             case Records():
-                return self._remember(federation)
+                return federation.parts
             case Beside(federation=other):
-                return self._remember(other)
+                held: Mapping[str, Any] = other.parts
+                return held
             case Rules():  # there is no policy where all parties are in one process
                 return {party: {} for party in federation.parts}
             case Values(entries=entries):
                 return entries
             case Computed(role=role, step=step, of=of):
                 sources = [self._entries(federation, name, each) for each in of]
-                return {p: step(p, *(each[p] for each in sources)) for p in federation.roster[role]}
+                made: Mapping[str, Any] = {p: step(p, *(each[p] for each in sources)) for p in federation.roster[role]}
+                return made
             case Left(of=str(job)):
                 absent = f"what job {job} left at its sites: ask a federation that is connected to them"
             case Left():
@@ -228,12 +200,11 @@ class Here(Backend):
                 absent = "the ids of records, which this federation does not have: build it with ids="
         raise LocalError(f"input {name!r} is {absent}")
 
-    def _remember(self, federation: Federation) -> Mapping[str, Part]:
-        """Return the parties' parts, with what earlier runs opened of their rows."""
-        if federation.partition != "horizontal":
-            return federation.parts
-        begun = map_parts(self.memory.begin, federation.parts)
-        return {p: replace(part, past=begun[p]) for p, part in federation.parts.items()}
+
+def repeatable_job(request: Request) -> bytes:
+    """Return the id of a simulated run whose randomness can be repeated."""
+    told = f"{request.seed} {request.name} {sorted(map(repr, request.params.items()))}"
+    return sha256(told.encode()).digest()
 
 
 class Described(Backend):

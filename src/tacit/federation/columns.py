@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -13,28 +14,21 @@ from tacit.errors import LocalError
 from tacit.federation.abreast import map_parts
 from tacit.federation.federation import Federation
 from tacit.federation.frames import Texts
-from tacit.federation.part import Part, freeze, part_of
-from tacit.request import Input
+from tacit.federation.part import Part, freeze, with_columns
 from tacit.scratch import ROWS, blocks, is_on_disk, map_blocks
 from tacit.sparse import is_sparse
 
-# a column for each new one, the numbers of these, and what else a party holds for it -> the new columns
-Make = Callable[..., F64]
+Make = Callable[[F64, I64], F64]  # a column for each new one, and the numbers of these -> the new columns
 
 
-def remake_columns(
-    federation: Federation, sources: I64, features: tuple[str, ...], make: Make, held: tuple[Input, ...] = ()
-) -> Federation:
-    """Return a federation whose column i is made of column `sources[i]`, value by value.
-
-    held: what each party that is elsewhere brings to `make`.
-    """
+def remake_columns(federation: Federation, sources: I64, features: tuple[str, ...], make: Make) -> Federation:
+    """Return a federation whose column i is made of column `sources[i]`, value by value."""
     columns = {p: np.flatnonzero(np.isin(sources, own)) for p, own in federation.columns.items()}
     declared = {name: known for name, known in federation.categories.items() if name in features}
     kinds = {name: kind for name, kind in federation.kinds.items() if name in features}
     before = federation.columns  # the step travels to the records, and the federation does not
 
-    def remake(party: str, part: Part, *kept: Any) -> Part:
+    def remake(party: str, part: Part) -> Part:
         new = columns[party]
         place = {int(j): i for i, j in enumerate(before[party])}
         at = [place[int(source)] for source in sources[new]]
@@ -43,12 +37,11 @@ def remake_columns(
         texts = {name: own_texts for name, own_texts in part.texts.items() if name in kinds}
         # value by value, and so block by block as well
         made = (
-            map_blocks(part.X, ROWS, lambda block: make(block[:, at], new, *kept), len(new))
+            map_blocks(part.X, ROWS, lambda block: make(block[:, at], new), len(new))
             if is_on_disk(part.X)
-            else make(part.X[:, at], new, *kept)
+            else make(part.X[:, at], new)
         )
-        new_part = part_of(made, part.y, part.weight, own, owned, texts=texts, dates=part.dates)
-        return dataclasses.replace(new_part, past=part.past)  # of the same rows
+        return with_columns(part, made, own, owned, texts)
 
     parts = {p: remake(p, part) for p, part in federation.parts.items()}
     return dataclasses.replace(
@@ -60,12 +53,15 @@ def remake_columns(
         categories=declared,
         kinds=kinds,
         alignment=None,  # it is in the report of whoever makes the new columns
-        backend=federation.backend.remake(remake, *held),
+        backend=federation.backend.remake(remake),
     )
 
 
 def declare_texts(federation: Federation, declared: Texts) -> Federation:
-    """Return the federation with raw text columns as numbers of the declared texts; refuse others where they are."""
+    """Return the federation with raw text columns as numbers of the declared texts, others as -1.
+
+    A party hears of others at its own site only.
+    """
     known = {name: tuple(texts) for name, texts in declared.items() if federation.kinds.get(name) == "text"}
     if not known:
         return federation
@@ -75,7 +71,7 @@ def declare_texts(federation: Federation, declared: Texts) -> Federation:
         for name in (each for each in known if each in part.texts):
             j = part.features.index(name)
             X[:, j] = translate(part.X[:, j], part.texts[name], known[name])
-            _refuse_undeclared(X[:, j] < 0, name, party)
+            warn_of_undeclared(X[:, j] < 0, name, party)
         left = {name: texts for name, texts in part.texts.items() if name not in known}
         return dataclasses.replace(part, X=freeze(X), texts=left)
 
@@ -96,11 +92,14 @@ def translate(codes: F64, texts: Sequence[str], known: Sequence[Any]) -> F64:
     return table[np.where(gaps, len(texts), codes).astype(np.int64)]
 
 
-def _refuse_undeclared(wrong: Flags, name: str, party: str) -> None:
+def warn_of_undeclared(wrong: Flags, name: str, party: str) -> None:
+    """Warn at the party itself of values that count as none of the categories."""
     if wrong.any():
         unknown = f"{int(wrong.sum())} values that nobody declared (first in row {int(wrong.argmax()) + 1})"
-        raise LocalError(
-            f"column '{name}' of party '{party}' has {unknown}: correct them, or declare them in categories"
+        warnings.warn(
+            f"column '{name}' of party '{party}' has {unknown}: they count as none of the categories; correct them, or"
+            " declare them in categories",
+            stacklevel=2,
         )
 
 

@@ -5,9 +5,6 @@ have no ids, by numbers drawn from the seed, and cuts that order by the shares. 
 
     rows      each party deals its own records, class by class if it is stratified, and tells nobody how many there are
     columns   all parties have the same records, with the same ids or in the same order, and find the same parts
-
-A part has none or at least `least` of a party's records of a class: what two runs on different parts open differs by
-that many records or more.
 """
 
 from __future__ import annotations
@@ -20,7 +17,6 @@ import numpy as np
 
 from tacit.arrays import I64, U8, U64, Array
 from tacit.crypto.sets.row_hash import words
-from tacit.numeric.groups.least_count import FLOOR
 from tacit.numeric.scores.folds import deal_shares
 from tacit.scratch import distinct, fill
 
@@ -34,19 +30,17 @@ class Deal:
     shares: of every part, about which share of the records it gets.
     seed: public; the same seed deals the same records alike.
     stratify: whether each party deals its records class by class.
-    least: how many of a party's records of a class a part has, if it has any.
     """
 
     shares: tuple[float, ...]
     seed: int
     stratify: bool
-    least: int
 
     def part_of(self, party: str, labels: Array | None, ids: U8 | None, count: int) -> I64:
         """Return the part of each of a party's records; `party` is empty where all parties have the same ones."""
         draw = np.random.default_rng((self.seed, *party.encode()))
         kind = classes_of(labels if self.stratify else None, count)
-        return deal_shares(kind, self._keys(ids, count, draw), self.shares, self.least, draw)
+        return deal_shares(kind, self._keys(ids, count, draw), self.shares, draw)
 
     def _keys(self, ids: U8 | None, count: int, draw: np.random.Generator) -> U64:
         """Return by what records are ordered: nothing that a record's place in a table decides, if it has an id."""
@@ -70,10 +64,10 @@ class Choice:
 def classes_of(labels: Array | None, count: int) -> I64:
     """Return a party's labels as numbers from 0; one class for all where it has none, or numbers as targets.
 
-    Labels are taken for classes if there is at most one for every 10 records, as in `atoms`.
+    Labels are taken for classes if there is at most one for every 10 records.
     """
     if labels is not None:
         found = distinct(labels)
-        if len(found) * 2 * FLOOR <= count:
+        if len(found) * 10 <= count:
             return fill(lambda own: np.searchsorted(found, own), labels, dtype=np.int64)
     return np.zeros(count, dtype=np.int64)

@@ -26,7 +26,7 @@ from tacit.arrays import I64
 from tacit.federation.federation import Federation
 
 Counts = Mapping[str, I64]
-Who = Literal["alone", "with one", "with all"]
+Who = Literal["alone", "with one", "with all", "members"]
 WORDS: dict[Who, str] = {
     "alone": "{site} alone can work out {what}",
     "with one": "{site} together with {who} can work out {what}",
@@ -48,13 +48,18 @@ DEALT = (
     "nobody can work out records of others without {site}, which deals the random numbers, and {who} together: forbid"
     " it by agreement"
 )
+COMPUTING = (
+    "{who} compute for all, and together can work out what each other party gave them: exact sums over its records, or"
+    " with loss='hinge' its rows: forbid it by agreement, name others, or say committee = 'all'"
+)
 
 
 @dataclass(frozen=True)
 class Exposure:
     """What a coalition can work out: the coordinating site alone, with any one party, or with all but one.
 
-    parties: with one, any of which will do; with all, any of which is the one that is exposed.
+    parties: with one, any of which will do; with all, any of which is the one that is exposed. members: of a
+    committee, all of which it takes, and no coordinating site.
     """
 
     who: Who
@@ -86,6 +91,13 @@ def describe_dealing(federation: Federation) -> list[str]:
 def exposed_by_dealer(parties: Sequence[str], site: str) -> Exposure:
     """Return what is exposed where everything is in shares, and a site deals the random numbers."""
     return Exposure("with one", site, tuple(parties), "all data", DEALT.format(site=site, who=_any(parties)))
+
+
+def exposed_by_members(members: Sequence[str]) -> Exposure:
+    """Return what is exposed where some parties compute for all of them."""
+    *others, last = members
+    text = COMPUTING.format(who=f"{', '.join(others)} and {last}")
+    return Exposure("members", "", tuple(members), "what other parties gave", text)
 
 
 def exposures(counts: Counts, records: int, site: str) -> list[Exposure]:

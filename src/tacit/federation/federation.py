@@ -23,7 +23,7 @@ from tacit.federation.card import render_federation
 from tacit.federation.deal import Choice, Deal
 from tacit.federation.frames import Categories, as_texts, is_frame
 from tacit.federation.ids import align_tables, check_alignable, match_ids
-from tacit.federation.part import Part, kinds_of, part_of
+from tacit.federation.part import Part, declare_own, kinds_of, part_of
 from tacit.federation.plan import Partition, Plan, Split, by_cells, by_columns, by_rows, extent, party_names, plan_split
 from tacit.federation.table import Table, as_table
 from tacit.progress import listen_to
@@ -49,6 +49,7 @@ class Federation:
     found the common records, if ids were given; the report of a model tells of it too. kinds: the columns that are
     carried raw, "text" or "date"; each part has its own texts, and nobody knows the others'. ids: digests of the ids of
     each party's own records, where they have some. choices: of a slice, which parts of which deals it is.
+    moved: whether a step has scaled the columns, so that what is found of them would be rounded to numbers of its own.
     """
 
     partition: Partition
@@ -67,6 +68,7 @@ class Federation:
     kinds: Mapping[str, str] = field(default_factory=dict)
     ids: Mapping[str, U8] = field(default_factory=dict)
     choices: tuple[Choice, ...] = ()
+    moved: bool = False
     __iter__: ClassVar[None] = (
         None  # rows and columns are chosen by what pandas takes, and counting them up is none of it
     )
@@ -125,7 +127,7 @@ class Federation:
         names = list(plan.rows)
         labeller = checks.choose_labeller(partition, names, labeller, default=names[0])
         site = checks.choose_coordinator(names, coordinator)
-        parts = plan.cut(table, labeller)
+        parts = declare_own(plan.cut(table, labeller))
         facts = (partition, parts, plan.rows, plan.columns, table.features, table.named, labeller, site)
         few = checks.describe_few(checks.count_holders(parts))
         known: dict[str, Any] = {"categories": as_texts(categories), "kinds": kinds_of(parts)}
@@ -190,7 +192,7 @@ class Federation:
         features, named = join.join_features(tables, partition)
         checks.check_declared_columns(categories, features)
         plan = join.plan_jointly(tables, partition)
-        joined = join.join_parts(tables, plan, features)
+        joined = declare_own(join.join_parts(tables, plan, features))
         facts = (partition, joined, plan.rows, plan.columns, features, named, labeller, site)
         warnings = checks.accept_few(checks.count_holders(joined), allow_two_parties=allow_two_parties)
         known: dict[str, Any] = {"kinds": kinds_of(joined), "ids": digests}
@@ -246,11 +248,11 @@ class Federation:
             min_records: with id: no id is opened if fewer records than this are common.
             progress: function that is called as runs proceed, the first time by the alignment.
             stream: horizontal: read Parquet files, or folders of them, in batches into scratch files (TMPDIR), so that
-                tables may be larger than memory; ELMs, `PanSVC`, and `ConsensusSVC` with kernel="linear" train on
+                tables may be larger than memory; `SVC`, `SVR` and ELMs with least squares train on
                 them.
             memory: with stream: how much memory training may take, in bytes or as text such as "2GB"; a table that
                 needs more is refused.
-            sparse: horizontal: keep only the cells of LIBSVM files that are not 0, with which `PanSVC` can train; None:
+            sparse: horizontal: keep only the cells of LIBSVM files that are not 0, with which `SVC` can train; None:
                 do so if a file has many cells and most of them are 0.
         """
         files = [Path(p) for p in ([paths] if isinstance(paths, (str, Path)) else paths)]
@@ -425,15 +427,11 @@ class Federation:
         Between organisations this is a job, which needs the consent of every site like any other.
 
         Args:
-            options: categories, min_count, min_rows, secure_sum, segments, accept_risk and verbose, as
+            options: categories, accept_risk and verbose, as
                 `tacit.inspect.Describe` has them.
         """
         # looked up when it is needed: it stands on this module
         return import_module("tacit.inspect.describe").describe(self, **options)
-
-    def forget(self) -> Federation:
-        """Return the same records as if nothing had been opened about them; for simulations that compare runs."""
-        return dataclasses.replace(self, backend=self.backend.forget())
 
     @property
     def n_rows(self) -> int:
@@ -459,7 +457,7 @@ class Federation:
         checks.check_fits(table, self.features, named=self.named)
         plan = self._plan(len(table.X))
         parts = plan.cut(dataclasses.replace(table, y=None, weight=None, features=self.features), None)
-        backend = self.backend.without_records().forget()
+        backend = self.backend.without_records()
         new = dataclasses.replace(self, rows=plan.rows, columns=plan.columns, ids={}, choices=())
         return dataclasses.replace(new, parts=parts, backend=backend)
 
@@ -516,7 +514,7 @@ class Federation:
         """Return who holds which features, and nothing else: what a model keeps of the federation it was fitted on."""
         empty = {p: part_of(part.X[:0], None, None, part.features) for p, part in self.parts.items()}
         rows = {p: r[:0].copy() for p, r in self.rows.items()}
-        backend = self.backend.without_records().forget()
+        backend = self.backend.without_records()
         bare = dataclasses.replace(self, progress=None, alignment=None, ids={}, choices=())
         return dataclasses.replace(bare, parts=empty, rows=rows, backend=backend)
 

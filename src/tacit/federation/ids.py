@@ -52,8 +52,8 @@ def align_tables(
     return aligned, {name: own[rows[name]] for name, own in held.items()}, outcome
 
 
-def digests(ids: Any, table: Table) -> U8:
-    """Return SHA-256 of every id as text; refuses gaps, repeated ids and what is neither whole number nor text."""
+def digests(ids: Any, table: Table, *, repeated: bool = False) -> U8:
+    """Return SHA-256 of every id as text; `repeated`: several records may have the same one."""
     raw = np.asarray(ids)
     if raw.shape != (len(table.X),):
         raise LocalError(f"{table.name} has {len(table.X)} records and ids of shape {raw.shape}: give one per record")
@@ -62,13 +62,18 @@ def digests(ids: Any, table: Table) -> U8:
     if gap := next(gaps, None):
         raise LocalError(f"row {gap} of {table.name} has no id: every record needs one; leave that record out")
     texts = [_text(value, row, table.name) for row, value in enumerate(held, 1)]
+    if not repeated:
+        _refuse_repeated(texts, table)
+    return np.frombuffer(b"".join(sha256(text.encode()).digest() for text in texts), np.uint8).reshape(-1, 32)
+
+
+def _refuse_repeated(texts: Sequence[str], table: Table) -> None:
     first: dict[str, int] = {}
     for row, text in enumerate(texts, 1):
         if first.setdefault(text, row) != row:
             raise LocalError(
                 f"rows {first[text]} and {row} of {table.name} have the same id: every record needs its own"
             )
-    return np.frombuffer(b"".join(sha256(text.encode()).digest() for text in texts), np.uint8).reshape(-1, 32)
 
 
 def _is_gap(value: Any) -> bool:

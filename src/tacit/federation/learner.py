@@ -96,7 +96,8 @@ def _record(rows: Any, columns: Columns) -> bytes:
     weight = stack({columns.weight: held[columns.weight]}, n, "the rows").X[:, 0] if columns.weight else None
     if wrong := _find_wrong(X, y, weight, columns):
         return pack({FACTS: _describe(n, wrong=wrong)})
-    part = part_of(X, y, weight, columns.features, texts=stacked.texts, dates=stacked.dates)
+    raw: Any = {"texts": stacked.texts, "dates": stacked.dates, "dictionary": stacked.texts}  # a cluster is one site
+    part = part_of(X, y, weight, columns.features, **raw)
     return pack({FACTS: _describe(n, targets=_kind(y), part=part), PART: part})
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from tacit.arrays import F64, Array
 from tacit.choreo.message import State
 from tacit.choreo.sparse_rows import Cells
-from tacit.protocols.sums.atoms import Past
 from tacit.scratch import is_on_disk
 from tacit.sparse import is_sparse
 
@@ -26,9 +25,13 @@ class Part(State):
     weight: sample weights.
     features: names of the columns of X.
     owned: which cells are its own (arbitrary only).
-    past: what earlier runs opened of its rows, if any did.
     texts: of text columns that nobody declared, this party's own texts, which their numbers 0, 1, ... in X stand for.
     dates: columns of days since 1970.
+    folds: of records whose site dealt them once for all jobs, the fold of each.
+    unlabelled: records whose label nobody learns.
+    key: of records whose site fixed them, a secret of theirs, from which noise on what all jobs ask follows.
+    dictionary: of text columns, the texts that they may have, as the party declares them: these are public, and every
+        other text counts as none of them. In a simulation these are the texts that its table has.
     """
 
     X: Cells
@@ -36,9 +39,12 @@ class Part(State):
     weight: F64 | None
     features: tuple[str, ...]
     owned: Mask | None
-    past: Past | None = None
     texts: dict[str, tuple[str, ...]] = field(default_factory=dict)
     dates: tuple[str, ...] = ()
+    dictionary: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    folds: Array | None = None
+    unlabelled: Mask | None = None
+    key: bytes = field(default=b"", repr=False)
 
     @property
     def holds_data(self) -> bool:
@@ -67,6 +73,7 @@ def part_of(
     *,
     texts: Mapping[str, tuple[str, ...]] | None = None,
     dates: tuple[str, ...] = (),
+    dictionary: Mapping[str, tuple[str, ...]] | None = None,
 ) -> Part:
     """Return a part of frozen copies; of X only the owned cells remain, and of texts those that occur in them."""
     X, own = _number_anew(X, features, owned, texts or {})
@@ -78,7 +85,26 @@ def part_of(
         owned=None if owned is None else freeze(owned),
         texts=own,
         dates=tuple(name for name in dates if name in features),
+        dictionary={name: known for name, known in (dictionary or {}).items() if name in features},
     )
+
+
+def with_columns(
+    part: Part,
+    X: F64,
+    features: tuple[str, ...],
+    owned: Mask | None,
+    texts: Mapping[str, tuple[str, ...]] | None = None,
+) -> Part:
+    """Return the same records with other columns."""
+    raw = part.texts if texts is None else texts
+    made = part_of(X, part.y, part.weight, features, owned, texts=raw, dates=part.dates, dictionary=part.dictionary)
+    return replace(made, folds=part.folds, unlabelled=part.unlabelled, key=part.key)
+
+
+def declare_own(parts: Mapping[str, Part]) -> dict[str, Part]:
+    """Return the parts of a simulation, each of which declares the texts that its table has."""
+    return {party: replace(part, dictionary=part.texts) if part.texts else part for party, part in parts.items()}
 
 
 def kinds_of(parts: Mapping[str, Part]) -> dict[str, str]:

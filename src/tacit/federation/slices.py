@@ -13,7 +13,7 @@ from tacit.arrays import I64
 from tacit.errors import LocalError
 from tacit.federation.checks import count_holders, describe_few
 from tacit.federation.deal import Choice, Deal
-from tacit.federation.part import Part, freeze, part_of
+from tacit.federation.part import Part, freeze, with_columns
 from tacit.federation.table import check_column
 
 if TYPE_CHECKING:
@@ -49,7 +49,6 @@ def deal_records(federation: Federation, deal: Deal) -> Dealt:
         p: deal.part_of(p if by_party else "", own.y if by_party else None, federation.ids.get(p), len(own.X))
         for p, own in federation.parts.items()
     }
-    federation.backend.tell_apart(federation.parts, part)
     return Dealt(federation, deal, part)
 
 
@@ -152,8 +151,9 @@ def cut_rows(part: Part, own: I64) -> Part:
     def cut(held: Any) -> Any:
         return None if held is None else freeze(scratch.take_rows(held, own))
 
-    own_cells: Any = {name: cut(getattr(part, name)) for name in ("X", "y", "weight", "owned")}
-    return dataclasses.replace(part, past=None, **own_cells)
+    kept = ("X", "y", "weight", "owned", "folds", "unlabelled")
+    own_cells: Any = {name: cut(getattr(part, name)) for name in kept}
+    return dataclasses.replace(part, **own_cells)
 
 
 def cut_columns(part: Part, held: I64, wanted: I64) -> Part:
@@ -161,7 +161,4 @@ def cut_columns(part: Part, held: I64, wanted: I64) -> Part:
     place = {int(j): i for i, j in enumerate(held)}
     at = [place[int(j)] for j in wanted]
     owned = None if part.owned is None else part.owned[:, at]
-    raw: Any = {"texts": part.texts, "dates": part.dates}
-    return part_of(
-        scratch.take_columns(part.X, at), part.y, part.weight, tuple(part.features[i] for i in at), owned, **raw
-    )
+    return with_columns(part, scratch.take_columns(part.X, at), tuple(part.features[i] for i in at), owned)

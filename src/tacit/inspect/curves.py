@@ -19,15 +19,9 @@ from tacit.inspect.drawn import Drawn
 from tacit.metrics import evaluate
 from tacit.model_selection.split import deal_out, train_test_split
 from tacit.model_selection.validation import seed_model
-from tacit.numeric.groups.least_count import FLOOR
 from tacit.report import Report
 from tacit.report.canvas import ACCENT, axes, draw
 from tacit.report.combined import combine
-
-ALONE = (
-    "every model was trained as if it were the only one: sites count what earlier ones opened of the same records, and"
-    " would make groups larger, or refuse"
-)
 
 
 @dataclass(frozen=True, repr=False)
@@ -36,7 +30,7 @@ class LearningCurve(Drawn):
 
     Attributes:
         sizes: how many records each model was trained on.
-        scores: the score of each model; NaN if there were too few records, or if no more may be opened about them.
+        scores: the score of each model; NaN if there were too few records.
         metric: accuracy, or R^2 of a regressor.
         report: what all runs opened and cost; its warnings say why a model is missing.
     """
@@ -66,40 +60,32 @@ def learning_curve(
     *,
     train_sizes: Sequence[float] = (0.25, 0.5, 0.75, 1.0),
     test_size: float = 0.25,
-    min_count: int = FLOOR,
     random_state: Any = None,
-    forget: bool = False,
 ) -> LearningCurve:
     """Return how good a model is, trained on more and more of the records and judged on the same held-out ones.
-
-    Every model is a run of its own on the same records, and what the smaller ones opened counts for the larger ones. If
-    every run has its own feature map, as with landmarks, groups of rows grow from run to run until a model cannot be
-    trained. A simulation can ignore that with `forget`; sites cannot.
 
     Args:
         model: a classifier or regressor, or a `Pipeline` that ends in one; it is cloned, and stays as it is.
         federation: labelled records.
         train_sizes: shares of the records that are not held out, rising to 1 at most.
         test_size: the share that is held out.
-        min_count: each part has none of a site's records of a class, or at least this many.
         random_state: an int gives the same split every time.
-        forget: train every model as if nothing had been opened about the records before.
     """
     ends = np.asarray(train_sizes, dtype=np.float64)
     if ends.ndim != 1 or not len(ends) or not np.all(np.diff([0.0, *ends]) > 0) or ends[-1] > 1:
         raise wrong_value("train_sizes", "learning_curve", "rising numbers in the range (0.0, 1.0]", train_sizes)
     seed = draw_seed(random_state)
-    learn, judge = train_test_split(federation, test_size=test_size, min_count=min_count, random_state=seed)
+    learn, judge = train_test_split(federation, test_size=test_size, random_state=seed)
     shares = tuple(float(share) for share in np.diff([0.0, *ends]))
     rest = () if ends[-1] == 1 else (1.0 - float(ends[-1]),)
-    dealt = deal_out(learn, (*shares, *rest), "learning_curve", None, min_count, seed)
+    dealt = deal_out(learn, (*shares, *rest), "learning_curve", None, seed)
     sizes, scores, reports, missing, metric = [], [], {}, [], "accuracy"
     for k in range(len(ends)):
         taken, trained = dealt.take(*range(k + 1)), seed_model(clone(model), seed)
         sizes.append(taken.n_rows)
         try:
-            trained.fit(taken.forget() if forget else taken)
-            found = evaluate(trained, judge.forget() if forget else judge, name="held-out records", min_count=min_count)
+            trained.fit(taken)
+            found = evaluate(trained, judge, name="held-out records", min_count=1)
         except LocalError as error:
             missing.append(f"no model of {taken.n_rows} records: {error}")
             scores.append(np.nan)
@@ -109,5 +95,5 @@ def learning_curve(
     if not reports:
         raise LocalError(f"learning_curve could train no model at all; {missing[-1]}")
     report = combine(type(model).__name__, reports)
-    report.warnings += missing + [ALONE] * forget
+    report.warnings += missing
     return LearningCurve(np.array(sizes), np.array(scores), metric, report)

@@ -85,7 +85,7 @@ def decision_plot(
     """Return what a public model decides for the values of two columns. It uses the model only, and no record.
 
     Args:
-        model: a fitted model that is public (`PanSVC`, an ELM over rows, a linear `ConsensusSVC` over rows), or a
+        model: a fitted model that is public (`SVC` with landmarks, an ELM), or a
             `Pipeline` or a search that ends in one.
         columns: the names, or numbers, of the two columns.
         ranges: {column: (low, high)}; by default three standard deviations around the mean, if a scaler of the
@@ -100,7 +100,7 @@ def decision_plot(
     if decide is None:
         raise LocalError(
             f"decision_plot needs a model that is public, and this {type(last).__name__} is not: its parties would be"
-            " asked about every point; use PanSVC or an ELM over rows"
+            " asked about every point; use SVC with landmarks, or an ELM"
         )
     first = model[0] if hasattr(model, "prepare") else last
     names = _names(first)

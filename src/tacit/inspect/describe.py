@@ -10,38 +10,45 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from tacit.arrays import F64
 from tacit.base.parameters import arguments_for, check, parameterized
 from tacit.base.private import NOT_PROTECTED as UNCOVERED
 from tacit.base.private import Private, write_bill
 from tacit.base.shared import Watched, check_coordinator
 from tacit.choreo import Ledger
-from tacit.choreo.declaration import Kind, Number, Switch
+from tacit.choreo.declaration import Kind, Switch
 from tacit.errors import LocalError
 from tacit.federation import Federation
 from tacit.federation.columns import declare_texts
 from tacit.inspect.noisy import describe_noisy, values_of
 from tacit.models.prepared import is_text
-from tacit.preprocessing.transformer import collect_declared
-from tacit.protocols.columns.overview import BINS, HIDDEN, LABELS, Overview, Summary
+from tacit.preprocessing.transformer import LEARNS, PROTECTION, collect_declared
+from tacit.protocols.column_parameters import MENU
+from tacit.protocols.learners.targets import LEAST_CLASS
 from tacit.protocols.noisy.noisy_columns import Asked, NoisyColumns
+from tacit.protocols.prepare.describe import FEW, LABELS, NEARLY_ALL, QUARTILES, Overview, Summary
 from tacit.registry import Outcome
 from tacit.report import Report
-from tacit.report.description import ColumnDescription, Description, render_card
+from tacit.report.description import ColumnDescription, Count, Description, Suppressed, render_card
 from tacit.report.outcome import report_on
 from tacit.request import Records, Request
 
 NOT_PROTECTED = (
-    "Small counts of histograms and categories: the coordinator has them, and tells nobody those below min_count.",
-    "A column in which all but a few records have the same value: its mean and variance are about those few records.",
-    "Two looks at a table whose present values of a column differ by a few records: the difference is about these.",
+    (
+        "Everything, from the coordinator together with any one party: its random numbers take the masks off what"
+        " parties open to each other."
+    ),
+    "Two looks at tables that differ by a few records: a rounded figure may be one step further because of them.",
 )
 NOTHING_SUMMED = "nothing is summed: names and kinds of columns are compared"
-OWNERS_TELL = "nothing but what each owner tells of its own columns"
+BINS = 32  # of a histogram, with epsilon
+SUPPRESSED = {FEW: Suppressed.FEW, NEARLY_ALL: Suppressed.NEARLY_ALL}
+OPPOSITE = {Suppressed.FEW: Suppressed.NEARLY_ALL, Suppressed.NEARLY_ALL: Suppressed.FEW}
+STEPS = 32  # of a scale, by one of which a quartile may be off
 ASIDE = {
-    "none": "no value",
-    "few": "fewer values than min_count: nothing more is told",
+    "few": "hardly a value: nothing more is told",
     "crowded": "too many texts for categories",
-    "unnamed": "no text that min_count records share",
+    "unnamed": "no declared category that enough records share",
 }
 
 
@@ -87,18 +94,12 @@ class Describe(Private, Watched):
     """A description of a table: which columns it is about, and how much is told about them.
 
     Args:
-        categories: {column: values}, numbers or texts: the values that a column may have; a party that has another
-            value there refuses to run.
+        categories: {column: values}, numbers or texts: the values that a column may have; others count as none.
         statistics: False: only names and kinds of columns are compared, and nothing is counted.
-        min_count: every figure that is told is about at least this many records.
-        min_rows: a party with fewer records than this is refused.
-        secure_sum: how sums are masked: "pairwise", "ring" or "graph"; the report says what each protects.
-        segments: with "ring", into how many shares every value is cut; each share travels on a ring of its own, and no
-            two rings have an edge in common.
-        accept_risk: let one of the data holders be the coordinator.
+        accept_risk: with epsilon, let one of the data holders be the coordinator.
         epsilon: describe with differential privacy: one record changes the log-odds of any outcome by at most this much
             (docs/privacy.md). Over rows only. Counts have noise, values are clipped, and texts and labels that nobody
-            declared are neither refused nor told. None: no differential privacy.
+            declared are not told. None: no differential privacy.
         delta: with epsilon, the probability of the outcomes that epsilon does not bound; at most 1 / number of records.
         honest: with epsilon, how many data holders are assumed to keep their noise secret; None: half of them.
         ranges: with epsilon, {column: (low, high)} for all columns of numbers and dates; None: a fifth of the budget is
@@ -107,15 +108,11 @@ class Describe(Private, Watched):
             False: nowhere.
     """
 
-    OWN: ClassVar[Mapping[str, Kind | None]] = {"min_count": Number(1, whole=True), "statistics": Switch()}
+    OWN: ClassVar[Mapping[str, Kind | None]] = {"statistics": Switch()}
 
     categories: Mapping[str, Sequence[Any]] | None = None
     _: KW_ONLY
     statistics: bool = True
-    min_count: int = 5
-    min_rows: int = 5
-    secure_sum: str = "pairwise"
-    segments: int = 1
     accept_risk: bool = False
     ranges: Mapping[str, tuple[float, float]] | None = None
 
@@ -148,30 +145,27 @@ class Describe(Private, Watched):
 
     def request(self, federation: Federation) -> Request:
         """Return what `look` would have the federation run."""
-        learns = "sums, from which it can subtract its own values"
-        if federation.partition != "vertical":
-            check_coordinator(federation, learns, accept_risk=self.accept_risk)
         if self.epsilon is not None:
+            learns = "sums, from which it can subtract its own values"
+            check_coordinator(federation, learns, accept_risk=self.accept_risk)
             return self._noisy_request(federation)
+        check_coordinator(federation, LEARNS, accept_risk=False)
         listed = self._listed(federation)
-        plain = [name for name in federation.features if name not in listed]
-        raw = {kind: tuple(name for name in plain if federation.kinds.get(name) == kind) for kind in ("text", "date")}
         asked = {
-            "numbers": tuple(name for name in plain if name not in federation.kinds),
-            "dates": raw["date"],
-            "texts": raw["text"],
+            "partition": federation.partition,
+            "names": self._numbers(federation),
+            "texts": tuple(name for name in federation.features if _kind_of(federation, name, listed) == "text"),
             "categories": {name: tuple(float(code) for code in known) for name, known in listed.items()} or None,
             "labels": _may_be_labelled(federation),
         }
-        protocol = "describe_columns" if federation.partition == "vertical" else "describe_table"
-        return Request(protocol, {"data": Records()}, arguments_for(self, protocol, method=self.secure_sum, **asked))
+        return Request("describe_table", {"data": Records()}, asked)
 
     def _noisy_request(self, federation: Federation) -> Request:
         """Return a request for statistics from noisy sums."""
         numbers, listed = self._numbers(federation), self._listed(federation)
         asked = {"names": numbers, "histograms": numbers, "categories": values_of(listed), "bins": BINS}
         Asked(names=numbers, ranges=self.ranges).check()
-        given = {"method": self.secure_sum, **asked, **self.spending(federation)}
+        given = {**asked, **self.spending(federation)}
         return Request("noisy_columns", {"data": Records()}, arguments_for(self, "noisy_columns", **given))
 
     def _receive_noisy(self, federation: Federation, outcome: Outcome) -> TableOverview:
@@ -195,16 +189,15 @@ class Describe(Private, Watched):
         if self.epsilon is not None:
             return self._receive_noisy(federation, outcome)
         found: Overview = outcome.result
-        labelled = LABELS in found.columns and found.columns[LABELS].present
+        labelled = LABELS in found.columns and found.columns[LABELS].present != FEW
         names = [*federation.features, *([LABELS] if labelled else [])]
         listed = self._listed(federation)
-        columns = {
-            name: self._describe(name, _kind_of(federation, name, listed), found, listed.get(name)) for name in names
+        columns = {name: _describe(name, _kind_of(federation, name, listed), found, listed.get(name)) for name in names}
+        unlike = {
+            party: {name: said for name, said in own.items() if name in columns} for party, own in found.unlike.items()
         }
-        made = Description(found.records, columns, self.min_count, _some(found.unlike), _owners(federation))
-        alone = federation.partition == "vertical"
-        how: Any = {"not_protected": NOT_PROTECTED, "protection": OWNERS_TELL if alone else None}
-        report = report_on(self, federation, outcome, **how)
+        made = Description(found.records, columns, LEAST_CLASS, _some(unlike), _owners(federation))
+        report = report_on(self, federation, outcome, not_protected=NOT_PROTECTED, protection=PROTECTION)
         report.description, report.warnings = made, [*report.warnings, *made.warnings]
         return TableOverview(made, report)
 
@@ -212,36 +205,10 @@ class Describe(Private, Watched):
         """Return names and kinds of columns, for which nothing is run."""
         kinds = {name: _kind_of(federation, name, self._listed(federation)) for name in federation.features}
         columns = {name: ColumnDescription(name, kind) for name, kind in kinds.items()}
-        made = Description(None, columns, self.min_count, {}, _owners(federation))
+        made = Description(None, columns, LEAST_CLASS, {}, _owners(federation))
         report = report_on(self, federation, Outcome(None, Ledger([]), [], 0.0, {}), protection=NOTHING_SUMMED)
         report.description = made
         return TableOverview(made, report)
-
-    def _describe(self, name: str, kind: str, found: Overview, known: Mapping[float, Any] | None) -> ColumnDescription:
-        told = found.columns[name]
-        values = [str(known[float(value)]) if known else str(value) for value in told.values]
-        counts = [None if n == HIDDEN else int(n) for n in told.times]
-        return ColumnDescription(
-            name=name,
-            kind=kind,
-            present=told.present,
-            missing=found.records - told.present,
-            mean=_finite(told.mean),
-            std=_finite(math.sqrt(told.var)),
-            quartiles=told.quartiles.tolist(),
-            errors=told.error.tolist(),
-            edges=told.edges.tolist(),
-            counts=told.counts.astype(np.int64).tolist(),
-            categories=dict(zip(values, counts, strict=True)),
-            aside=ASIDE.get(self._aside(kind, told), ""),
-        )
-
-    def _aside(self, kind: str, told: Summary) -> str:
-        if told.present < self.min_count:
-            return "few" if told.present else "none"
-        if told.crowded:
-            return "crowded"
-        return "unnamed" if kind in ("text", "labels") and not told.values else ""
 
     def _texts(self) -> dict[str, tuple[str, ...]]:
         declared = self.categories or {}
@@ -263,6 +230,55 @@ def describe(federation: Federation, **options: Any) -> TableOverview:
     if unknown:
         raise LocalError(f"describe has no option {unknown[0]!r}: it takes {', '.join(offered)}")
     return Describe(**options).look(federation)
+
+
+def _describe(name: str, kind: str, found: Overview, known: Mapping[float, Any] | None) -> ColumnDescription:
+    """Return what is told of a column."""
+    told = found.columns[name]
+    present = _count(told.present)
+    counted = zip(told.values, map(_count, told.times.tolist()), strict=True)
+    # a dictionary may have many texts: those of few records are not listed
+    shown = {value: n for value, n in counted if known or n is not Suppressed.FEW}
+    edges, shares = _bins(told.quantiles, found.records)
+    whole = present if isinstance(present, int) else found.records if present is Suppressed.NEARLY_ALL else 0
+    return ColumnDescription(
+        name=name,
+        kind=kind,
+        present=present,
+        missing=found.records - present if isinstance(present, int) else OPPOSITE[present],
+        mean=_finite(told.mean),
+        std=_finite(told.scale),
+        quartiles=[] if np.isnan(told.mean) else told.quantiles[list(QUARTILES)].tolist(),
+        errors=[] if np.isnan(told.mean) else [told.scale / STEPS] * len(QUARTILES),
+        edges=edges.tolist(),
+        counts=np.rint(shares * whole).astype(np.int64).tolist(),
+        categories={str(known[float(value)]) if known else str(value): n for value, n in shown.items()},
+        aside=ASIDE.get(_find_aside(kind, told, shown), ""),
+    )
+
+
+def _count(n: int) -> Count:
+    return SUPPRESSED.get(n, n)
+
+
+def _find_aside(kind: str, told: Summary, shown: Mapping[Any, Count]) -> str:
+    if told.crowded or told.present == FEW:
+        return "crowded" if told.crowded else "few"
+    return "unnamed" if kind in ("text", "labels") and not shown else ""
+
+
+def _bins(quantiles: F64, records: int) -> tuple[F64, F64]:
+    """Return the parts between quantiles, and which share of the values lies in each; tails are in the outer ones."""
+    if np.isnan(quantiles).any():
+        return np.empty(0), np.empty(0)
+    edges = np.unique(quantiles)
+    if edges.size == 1:
+        return np.repeat(edges, 2), np.ones(1)
+    room = min(LEAST_CLASS / records, 0.5)  # none is nearer to an end than so many records
+    levels = np.clip(np.array(MENU) / 100.0, room, 1.0 - room)
+    below = np.array([levels[quantiles == edge].max() for edge in edges])
+    below[0], below[-1] = 0.0, 1.0
+    return edges, np.diff(below)
 
 
 def _kind_of(federation: Federation, name: str, listed: Mapping[str, Any]) -> str:

@@ -3,37 +3,30 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
 from sklearn.base import is_regressor
+from sklearn.metrics import r2_score
 
 from tacit.arrays import F64, Array
 from tacit.base.estimator import choose_classes
 from tacit.base.parameters import draw_seed
-from tacit.choreo import Holder, Labeller
+from tacit.choreo import Ledger
 from tacit.choreo.declaration import Number, wrong_value
 from tacit.errors import LocalError
 from tacit.federation import Federation
 from tacit.federation.part import Part, freeze
 from tacit.inspect.drawn import Drawn
-from tacit.metrics import check_model, protection_of
-from tacit.numeric.groups.least_count import FLOOR
-from tacit.protocols.scores.shuffled_scores import Shuffled
+from tacit.metrics import check_model
 from tacit.registry import Outcome
 from tacit.report import Report
 from tacit.report.canvas import ACCENT, INK, axes, draw, short
 from tacit.report.outcome import add_outcome, report_on
-from tacit.request import Values
 
 REPEATS = Number(1, whole=True)
-TOLD = (
-    "over columns and cells {} is told the model's answers about shuffled records too, and how an answer changes with"
-    " one column tells it about that column"
-)
 
 
 @dataclass(frozen=True, repr=False)
@@ -86,44 +79,34 @@ class Importances(Drawn):
 
 
 def permutation_importance(
-    model: Any,
-    federation: Federation,
-    *,
-    n_repeats: int = 5,
-    random_state: Any = None,
-    min_count: int = FLOOR,
-    accept_risk: bool = False,
+    model: Any, federation: Federation, *, n_repeats: int = 5, random_state: Any = None
 ) -> Importances:
     """Return how much worse a fitted model gets when a column is shuffled, over the records of all parties.
 
-    Every party shuffles its own cells of the column among its own records; so over rows a column that only tells
-    parties apart has no importance. One number over all records is opened for each column and repeat.
+    It needs all records in this process, and asks no party. Every party's own cells of the column are shuffled among
+    its own records; so over rows a column that only tells parties apart has no importance.
 
     Args:
         model: a fitted classifier or regressor, a search, or a `Pipeline`, whose input columns are then shuffled.
         federation: labelled records, best those that the model was not trained on.
         n_repeats: how often each column is shuffled.
         random_state: an int gives the same shuffles every time.
-        min_count: no figure over fewer records than this is opened.
-        accept_risk: over columns and cells: accept that the labeller is told answers about shuffled records.
     """
-    last = check_model(model, federation, "permutation_importance", min_count)
+    last = check_model(model, federation, "permutation_importance", 1)
     if not REPEATS.allows(n_repeats):
         raise wrong_value("n_repeats", "permutation_importance", REPEATS.words, n_repeats)
-    by_rows = federation.partition == "horizontal"
-    if not by_rows and not accept_risk:
-        raise LocalError(f"{TOLD.format(federation.labeller)}: say accept_risk=True, or leave the importances out")
+    if not federation.holds_records:
+        raise LocalError("permutation_importance shuffles records, which stay at their sites: use it in a simulation")
     columns, seed = list(range(federation.n_features)), draw_seed(random_state)
     variants = [federation, *(shuffle(federation, j, seed, r) for j in columns for r in range(n_repeats))]
     asked = [last.ask(model.prepare(each) if hasattr(model, "prepare") else each) for each in variants]
-    held = dict(_judge(last, federation, [each.values for each in asked]))
-    role, protocol = (Holder, "shuffled_scores") if by_rows else (Labeller, "labeller_shuffled")
-    how = {"numbers": is_regressor(last), **protection_of(last)} if by_rows else {}
-    outcome = federation.run(protocol, {"shuffled": Values(role, held)}, min_count=min_count, **how)
-    scores = _as_scores(np.asarray(outcome.result), numbers=is_regressor(last))
+    y = federation.targets()[0]
+    if y is None:
+        raise LocalError("permutation_importance compares answers with labels, and the federation has none: give y=")
+    scores = np.array([_score(last, y, each.values) for each in asked])
     lost = scores[0] - scores[1:].reshape(len(columns), n_repeats)
     metric = "r2" if is_regressor(last) else "accuracy"
-    runs = [outcome, *(run for each in asked for run in each.outcomes)]
+    runs = [run for each in asked for run in each.outcomes]
     report = _report(last, federation, runs, dict(zip(federation.features, lost.mean(axis=1).tolist(), strict=True)))
     return Importances(federation.features, lost, float(scores[0]), metric, report)
 
@@ -145,36 +128,18 @@ def shuffle(federation: Federation, column: int, seed: int, repeat: int) -> Fede
     return dataclasses.replace(federation, parts=parts)
 
 
-def _judge(model: Any, federation: Federation, values: list[F64]) -> Iterator[tuple[str, Shuffled]]:
-    """Return how the model does on the records of each party that has labels, a column for each variant."""
-    for party, part in federation.parts.items():
-        if federation.labeller not in {None, party} or part.y is None:
-            continue
-        rows = federation.rows[party]
-        if is_regressor(model):
-            targets = part.y.astype(np.float64)
-            yield party, Shuffled(np.stack([(targets - each[rows, 0]) ** 2 for each in values], axis=1), targets)
-        else:
-            right = [_is_right(model.classes_, each[rows], part.y) for each in values]
-            yield party, Shuffled(np.stack(right, axis=1), np.empty(0))
-
-
-def _is_right(classes: Array, values: F64, y: Array) -> F64:
-    return np.asarray(classes[choose_classes(values)] == y, dtype=np.float64)
-
-
-def _as_scores(told: F64, *, numbers: bool) -> F64:
-    """Return the score of each variant: the share of right answers, or R^2 from mean squared errors."""
-    means, variance = told[:-1], told[-1]
-    return 1.0 - means / max(variance, np.finfo(np.float64).tiny) if numbers else means
+def _score(model: Any, y: Array, values: F64) -> float:
+    """Return accuracy, or R^2 of a regressor."""
+    if is_regressor(model):
+        return float(r2_score(y, values[:, 0]))
+    return float(np.mean(model.classes_[choose_classes(values)] == y))
 
 
 def _report(model: Any, federation: Federation, runs: list[Outcome], figures: dict[str, float]) -> Report:
-    report = report_on(model, federation, runs[0], protection=model.report_.protection)
-    for run in runs[1:]:
+    first, *others = runs or [Outcome(None, Ledger(), [], 0.0, {})]
+    report = report_on(model, federation, first, protection=model.report_.protection)
+    for run in others:
         add_outcome(report, run)
-    if federation.partition != "horizontal":
-        report.not_protected.insert(0, f"The columns of others: {TOLD.format(federation.labeller)}.")
     report.title = f"Importance of columns: {report.title}"
     report.figures = {f"lost without {name}": value for name, value in figures.items()}
     return report

@@ -1,46 +1,254 @@
-"""FederatedGridSearch, FederatedRandomizedSearch, FederatedHalvingSearch: parameters found in one run."""
+"""FederatedGridSearch and FederatedRandomizedSearch: parameters found in one run, in shares."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import dataclasses
+import json
+from abc import abstractmethod
+from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY
-from typing import Any, ClassVar
+from pathlib import Path
+from typing import Any, ClassVar, Self
 
+import numpy as np
+from scipy.stats import rankdata
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_regressor
 from sklearn.model_selection import ParameterGrid, ParameterSampler
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
 
-from tacit.base.parameters import parameterized
+from tacit.arrays import Array
+from tacit.base.parameters import check, parameterized
+from tacit.base.saved import Saved, save
+from tacit.base.shared import Watched, fit_elsewhere
 from tacit.choreo.declaration import Kind, Number
 from tacit.errors import LocalError
-from tacit.model_selection.search_base import FederatedSearch
+from tacit.federation import Federation
+from tacit.registry import Outcome
+from tacit.report.card import render_search
+from tacit.report.combined import combine
+from tacit.report.release import Release
+from tacit.report.words import plain
+from tacit.request import Request
+
+ACCURACY = "accuracy"
+
+
+def _best_has(method: str) -> Callable[[Any], bool]:
+    """Return what says whether the best estimator has a method; as in scikit-learn, before `fit` the estimator does."""
+
+    def has(search: Any) -> bool:
+        if not search.refit:
+            raise AttributeError(f"{type(search).__name__}(refit=False) trains no model on all records: say refit=True")
+        getattr(getattr(search, "best_estimator_", search.estimator), method)  # raises if there is none
+        return True
+
+    return has
+
+
+@parameterized
+class FederatedSearch(Watched, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
+    """Compare candidates on five fixed folds, in shares, and train the best on all records."""
+
+    estimator: Any
+    _: KW_ONLY
+    refit: bool = True
+
+    @abstractmethod
+    def _candidates(self) -> list[dict[str, Any]]:
+        """Return what is tried, in this order."""
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Search, and train the best.
+
+        Args:
+            X: a `Federation` that holds the labels, or plain records, which are then split between the estimator's
+                `n_parties`.
+            y: labels, with plain records.
+            sample_weight: weights, with plain records. They count in training; scores count records.
+        """
+        check(self)
+        learner = self._learner()
+        federation = learner.federate(X, y, sample_weight)
+        request = self._ask(learner, federation)
+        with self._watching():
+            return self if fit_elsewhere(self, federation) else self.receive(federation, federation.run(request))
+
+    def request(self, federation: Federation) -> Request:
+        """Return what `fit` would have the federation run; raises whatever it would refuse before anything is sent."""
+        check(self)
+        return self._ask(self._learner(), federation)
+
+    def _ask(self, learner: Any, federation: Federation) -> Request:
+        """Draw the candidates, which `receive` has to know, since a second draw would be of others; ask for them."""
+        self.candidates_ = self._candidates()
+        found: Request = learner.search_request(federation, self.candidates_)
+        return found
+
+    def receive(self, federation: Federation, outcome: Outcome) -> Self:
+        """Take the rounded scores of the candidates, and train the best one."""
+        learner = self._learner()
+        metric = "r2" if is_regressor(learner) else ACCURACY
+        scores = np.asarray(outcome.result.scores, dtype=np.float64)
+        tried = self.candidates_[: len(scores)]  # in a rehearsal there may be fewer
+        names = dict.fromkeys(name for each in tried for name in each)
+        self.n_splits_, self.step_ = int(outcome.result.folds), float(outcome.result.step)
+        self.cv_results_ = {
+            **{f"param_{name}": _mask([each.get(name, np.ma.masked) for each in tried]) for name in names},
+            "params": [dict(each) for each in tried],
+            "mean_test_score": scores,
+            "rank_test_score": rankdata(-scores, method="min").astype(np.int32),
+        }
+        self.best_index_ = int(np.argmax(scores))
+        self.best_params_ = dict(tried[self.best_index_])
+        self.best_score_ = float(scores[self.best_index_])
+        self.report_ = learner.search_report(federation, outcome)
+        if self.refit:
+            self.best_estimator_ = learner.set_params(**self.best_params_).fit(federation)
+            both = {"search": self.report_, "refit": self.best_estimator_.report_}
+            self.report_ = combine(type(self).__name__, both)
+        best = {f"best {name}": value for name, value in self.best_params_.items()}
+        told = {f"its {metric}": self.best_score_, "scores are rounded to": self.step_}
+        self.report_.figures = {**(self.report_.figures or {}), **best, **told, "candidates": len(tried)}
+        self.report_.metric = metric
+        rows = zip(tried, scores.tolist(), strict=True)
+        self.report_.candidates = plain([{"params": p, "score": s, "deviation": "nan"} for p, s in rows])
+        return self
+
+    @available_if(_best_has("predict"))  # type: ignore[untyped-decorator]
+    def predict(self, X: Any) -> Any:
+        """Return the class of every record, by the best candidate."""
+        return self._best().predict(X)
+
+    @available_if(_best_has("decision_function"))  # type: ignore[untyped-decorator]
+    def decision_function(self, X: Any) -> Any:
+        """Return decision values of the best candidate."""
+        return self._best().decision_function(X)
+
+    @available_if(_best_has("predict_proba"))  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> Any:
+        """Return probabilities by the best candidate, if the estimator has probability=True."""
+        return self._best().predict_proba(X)
+
+    @available_if(_best_has("score"))  # type: ignore[untyped-decorator]
+    def score(self, X: Any, y: Any = None) -> float:
+        """Return the accuracy of the best candidate on whole records, or on a `Federation` that holds the labels."""
+        return float(self._best().score(X, y))
+
+    @available_if(_best_has("predict_log_proba"))  # type: ignore[untyped-decorator]
+    def predict_log_proba(self, X: Any) -> Any:
+        """Return logarithms of the probabilities by the best candidate."""
+        return self._best().predict_log_proba(X)
+
+    @available_if(_best_has("save"))  # type: ignore[untyped-decorator]
+    def save(self, path: str | Path) -> Path:
+        """Write the model of the best candidate to a model file, with the report of the whole search."""
+        self._best()
+        return save(self, path)
+
+    @available_if(_best_has("to_sklearn"))  # type: ignore[untyped-decorator]
+    def to_sklearn(self) -> Any:
+        """Return the model of the best candidate as a fitted pipeline of scikit-learn's own classes."""
+        return self._best().to_sklearn()
+
+    @available_if(_best_has("export"))  # type: ignore[untyped-decorator]
+    def export(self, path: str | Path) -> Path:
+        """Write the model of the best candidate for other programs: `model.onnx` or `model.skops`."""
+        written: Path = self._best().export(path)
+        return written
+
+    @available_if(_best_has("release_check"))  # type: ignore[untyped-decorator]
+    def release_check(self, X: Any = None, y: Any = None, **how: Any) -> Release:
+        """Attack the model of the best candidate, as the estimator's own `release_check` does."""
+        found: Release = self._best().release_check(X, y, **how)
+        self.report_.release = found
+        return found
+
+    def check_savable(self) -> None:
+        """Raise if the search, once fitted, would have no model file."""
+        if not self.refit:
+            raise LocalError(f"{type(self).__name__}(refit=False) trains no model that could be saved: say refit=True")
+        self._learner().check_savable()
+
+    def describe(self) -> Saved:
+        """Return what a model file holds of the search: the best candidate's model, and the report of all."""
+        saved: Saved = self._best().describe()
+        return dataclasses.replace(saved, report=json.dumps(self.report_.to_dict()))
+
+    @property
+    def federation_(self) -> Federation:
+        """Who holds which features."""
+        found: Federation = self._best().federation_
+        return found
+
+    @property
+    def handle_(self) -> Any:
+        """The handle of the best model, if the sites keep it in shares."""
+        return self._best().handle_
+
+    @property
+    def feature_names_in_(self) -> Array:
+        """The names of the features, if the records had names."""
+        return np.asarray(self._best().feature_names_in_)
+
+    @property
+    def classes_(self) -> Array:
+        """Of the best estimator."""
+        return np.asarray(self._best().classes_)
+
+    @property
+    def n_features_in_(self) -> int:
+        """Of the best estimator."""
+        return int(self._best().n_features_in_)
+
+    def _best(self) -> Any:
+        check_is_fitted(self, "best_index_")
+        return self.best_estimator_
+
+    def _html_repr(self) -> str:
+        """Return scikit-learn's drawing of the search, and once it is fitted what came out."""
+        drawn = str(super()._html_repr())
+        if not hasattr(self, "best_params_"):
+            return drawn
+        title = f"{type(self).__name__}: {self.report_.metric} {self.best_score_:.4f} over {self.n_splits_} folds"
+        found: str = render_search(title, self.best_params_, self.report_)
+        return drawn + found
+
+    def splitter(self) -> Any:
+        """Return the estimator by whose parameters plain records are split."""
+        return self._learner()
+
+    def _learner(self) -> Any:
+        """Return a fresh copy of the estimator, which must have `search_request`."""
+        if not hasattr(self.estimator, "search_request"):
+            name, other = type(self).__name__, type(self.estimator).__name__
+            raise LocalError(
+                f"{name} searches for the parameters of SVC, SVR, ELMClassifier and ELMRegressor, not of {other}"
+            )
+        return clone(self.estimator)
 
 
 @parameterized
 class FederatedGridSearch(FederatedSearch):
-    """Search over a grid of parameters by cross-validation. It finds what GridSearchCV finds on the pooled records.
+    """Compare all candidates of a grid on five fixed folds, in shares, and train the best on all records.
 
-    With a `PanSVC` the parties agree on landmarks once. All candidates and folds are trained together; candidates that
-    differ only in C share their sums. With a `GramSVC` one gram matrix serves all. `report_` says who learnt what.
+    One rounded number is revealed of each candidate: accuracy, or R^2 of numbers.
 
     Args:
-        estimator: a `PanSVC` or a `GramSVC`; parameters that are not in the grid keep the values set here.
-        param_grid: values of C, kernel, gamma, degree and coef0, as GridSearchCV takes them: a dict of lists, or a list
-            of such dicts.
-        scoring: "accuracy", "balanced_accuracy", "f1" (of the second of two classes) or "f1_macro".
-        cv: number of folds. Every party divides its own rows of each class between the folds, by the estimator's
-            `random_state`. Over rows there are fewer folds if one would have too few rows of a class.
-        refit: train the best candidate on all records, in the same run.
-        verbose: where a line of progress is shown: None: in a terminal or notebook, after 2 s; True: in a log too,
-            after a first line that says how many rounds it can take; False: nowhere.
+        estimator: SVC, SVR, ELMClassifier or ELMRegressor; parameters that are not in the grid keep their values.
+        param_grid: values of parameters, as GridSearchCV takes them: a dict of lists, or a list of such dicts.
+        refit: train the best candidate on all records.
+        verbose: where a line of progress is shown: None: in a terminal or notebook, after 2 s; True: in a log too;
+            False: nowhere.
 
     Attributes:
-        best_params_: parameters of the first candidate with the largest mean score over the folds.
-        best_score_: its mean score.
+        best_params_: parameters of the first candidate with the largest score.
+        best_score_: its score.
         best_index_: its row of `cv_results_`.
         best_estimator_: the model of all records.
-        cv_results_: as GridSearchCV has it, without times; `ended_early`: how many problems ended before `tol`.
+        cv_results_: as GridSearchCV has it, without times and without the scores of single folds.
         n_splits_: how many folds there were.
-        folds_: in simulation, the fold of every record; -1 for a record that is in none.
-        plan_: how many models it trains, and how many rounds of messages it could take at most.
+        step_: to which number scores are rounded.
         report_: the report of the run.
     """
 
@@ -57,16 +265,12 @@ class FederatedGridSearch(FederatedSearch):
 class FederatedRandomizedSearch(FederatedSearch):
     """Search like `FederatedGridSearch`, over `n_iter` candidates that are drawn as RandomizedSearchCV draws them.
 
-    Each kernel needs a feature map of its own. If gamma is continuous, no two candidates share one.
-
     Args:
-        estimator: a `PanSVC` or a `GramSVC`.
+        estimator: as in `FederatedGridSearch`.
         param_distributions: for each parameter a list, or a distribution with a method `rvs`.
         n_iter: number of candidates.
         random_state: seed for drawing the candidates; no secret is drawn from it.
-        scoring: as in `FederatedGridSearch`. Attributes are the same too.
-        cv: as in `FederatedGridSearch`.
-        refit: as in `FederatedGridSearch`.
+        refit: as in `FederatedGridSearch`. Attributes are the same too.
         verbose: as in `FederatedGridSearch`.
     """
 
@@ -81,28 +285,9 @@ class FederatedRandomizedSearch(FederatedSearch):
         return list(ParameterSampler(self.param_distributions, self.n_iter, random_state=self.random_state))
 
 
-@parameterized
-class FederatedHalvingSearch(FederatedGridSearch):
-    """Search like `FederatedGridSearch`, but try most candidates on only a share of the records.
-
-    The best 1/factor of the candidates are tried again on factor times as many records, and so on.
-
-    Args:
-        estimator: a `PanSVC` or a `GramSVC`.
-        param_grid: as in `FederatedGridSearch`.
-        factor: each stage has this many times fewer candidates and this many times more records. Over rows there are
-            only as many stages as leave enough rows of each class in each fold.
-        scoring: as in `FederatedGridSearch`. Attributes are the same too; `cv_results_` has a row for every candidate
-            of every stage, with `iter` and `share` of the records.
-        cv: as in `FederatedGridSearch`.
-        refit: as in `FederatedGridSearch`.
-        verbose: as in `FederatedGridSearch`.
-    """
-
-    OWN: ClassVar[Mapping[str, Kind | None]] = {"factor": Number(2, whole=True)}
-
-    _: KW_ONLY
-    factor: int = 3
-
-    def _factor(self) -> int:
-        return self.factor
+def _mask(values: list[Any]) -> Any:
+    found = np.ma.MaskedArray(np.empty(len(values), dtype=object), mask=True)
+    for i, value in enumerate(values):
+        if value is not np.ma.masked:
+            found[i] = value
+    return found

@@ -17,15 +17,11 @@ from tacit.choreo.declaration import write_among, wrong_value
 from tacit.errors import LocalError
 from tacit.federation import Federation
 from tacit.metrics import evaluate
-from tacit.model_selection.search import FederatedGridSearch
 from tacit.model_selection.split import check_folds, deal_folds
-from tacit.numeric.groups.least_count import FLOOR
-from tacit.numeric.scores.grid import SCORINGS
 from tacit.report import Evaluation, Report
 from tacit.report.combined import combine
 from tacit.report.evaluation import ERROR_FIGURES, FIGURES
 
-IN_ONE_RUN = "all folds in one run, on one map of the records"
 ONE_BY_ONE = "a run for each fold, and its records judged by tacit.evaluate"
 
 
@@ -75,22 +71,20 @@ def cross_validate(
     *,
     cv: int = 5,
     scoring: str | None = None,
-    min_count: int = FLOOR,
     random_state: Any = None,
 ) -> Validation:
     """Return how good a model is on records that it has not seen, fold by fold, and what was opened to find out.
 
-    Every site divides its own records between the folds, class by class; over columns all sites divide them alike. For
-    `PanSVC` and `GramSVC` all scores come from one run. Any other model is trained once for each fold, and
-    `tacit.evaluate` judges it there. Steps of a `Pipeline` that do not use labels are fitted once, on all records, so
-    that their sums are opened once; a step that selects features is fitted again for each fold.
+    Every site divides its own records between the folds, class by class; over columns all sites divide them alike. A
+    model is trained once for each fold, and `tacit.evaluate` judges it there. Steps of a `Pipeline` that do not use
+    labels are fitted once, on all records, so that their sums are opened once; a step that selects features is fitted
+    again for each fold.
 
     Args:
         model: a classifier or regressor, or a `Pipeline` that ends in one; it is cloned, and stays as it is.
         federation: labelled records.
-        cv: number of folds; fewer, if a fold would have too few records of a class.
+        cv: number of folds.
         scoring: a figure of `Evaluation`; accuracy, or R^2 of a regressor, by default.
-        min_count: a fold has none of a site's records of a class, or at least this many.
         random_state: an int gives the same folds every time; None gives new ones.
     """
     if not isinstance(federation, Federation):
@@ -100,45 +94,33 @@ def cross_validate(
     check_folds(cv, "cross_validate")
     seed = draw_seed(random_state)
     if hasattr(model, "steps") and not any(isinstance(step, SelectorMixin) for _, step in model.steps):
-        return _after_preparing(model, federation, cv, scoring, min_count, seed)
+        return _after_preparing(model, federation, cv, scoring, seed)
     learner = seed_model(clone(model), seed)
-    if hasattr(learner, "search_request") and (scoring is None or scoring in SCORINGS):
-        return _in_one_run(learner, federation, cv, scoring or FIGURES[0])
     if scoring is not None and scoring not in (known := (*FIGURES, *ERROR_FIGURES)):
         raise wrong_value("scoring", "cross_validate", f"a str {write_among(known)} for this model", scoring)
-    return _one_by_one(learner, federation, cv, scoring, min_count, seed)
+    return _one_by_one(learner, federation, cv, scoring, seed)
 
 
 def seed_model(model: Any, seed: int) -> Any:
-    """Return the model with one public seed for all folds, where it has none: maps that are the same open less."""
+    """Return the model with one public seed for all folds, where it has none."""
     drawn = [name for name in model.get_params() if name.rsplit("__", 1)[-1] == "random_state"]
     return model.set_params(**{name: seed for name in drawn if model.get_params()[name] is None})
 
 
-def _after_preparing(
-    model: Any, federation: Federation, cv: int, scoring: str | None, min_count: int, seed: int
-) -> Validation:
+def _after_preparing(model: Any, federation: Federation, cv: int, scoring: str | None, seed: int) -> Validation:
     """Fit the steps that look at no labels on all records, and validate the last on what they make of them."""
     *steps, (last, learner) = clone(model).steps
     reports = {}
     for name, step in ((name, step) for name, step in steps if step not in (None, "passthrough")):
         federation = step.fit(federation).transform(federation)
         reports[name] = step.report_
-    found = cross_validate(learner, federation, cv=cv, scoring=scoring, min_count=min_count, random_state=seed)
+    found = cross_validate(learner, federation, cv=cv, scoring=scoring, random_state=seed)
     report = combine(type(model).__name__, {**reports, last: found.report})
     return dataclasses.replace(found, report=report, how=f"{found.how}; prepared once, on all records")
 
 
-def _in_one_run(learner: Any, federation: Federation, cv: int, metric: str) -> Validation:
-    search = FederatedGridSearch(learner, {"C": [learner.C]}, scoring=metric, cv=cv, refit=False).fit(federation)
-    scores = [search.cv_results_[f"split{q}_test_score"][0] for q in range(search.n_splits_)]
-    return Validation(np.array(scores, dtype=np.float64), metric, IN_ONE_RUN, search.report_)
-
-
-def _one_by_one(
-    learner: Any, federation: Federation, cv: int, scoring: str | None, min_count: int, seed: int
-) -> Validation:
-    fitted = list(_fit_folds(learner, federation, cv, min_count, seed))
+def _one_by_one(learner: Any, federation: Federation, cv: int, scoring: str | None, seed: int) -> Validation:
+    fitted = list(_fit_folds(learner, federation, cv, seed))
     evaluations = [next(reversed(each.report_.evaluations.values())) for each in fitted]
     metric = scoring or evaluations[0].metric
     scores = [float(getattr(each, metric)) for each in evaluations]
@@ -147,10 +129,10 @@ def _one_by_one(
     return Validation(np.array(scores), metric, ONE_BY_ONE, report, evaluations)
 
 
-def _fit_folds(learner: Any, federation: Federation, cv: int, min_count: int, seed: int) -> Iterator[Any]:
+def _fit_folds(learner: Any, federation: Federation, cv: int, seed: int) -> Iterator[Any]:
     """Train a model without each fold in turn, and judge it on the fold."""
-    dealt = deal_folds(federation, cv, "cross_validate", min_count, seed)
+    dealt = deal_folds(federation, cv, "cross_validate", seed)
     for q in range(cv):
         trained = clone(learner).fit(dealt.take(*(other for other in range(cv) if other != q)))
-        evaluate(trained, dealt.take(q), name=f"records of fold {q + 1}", min_count=min_count)
+        evaluate(trained, dealt.take(q), name=f"records of fold {q + 1}", min_count=1)
         yield trained

@@ -12,23 +12,14 @@ from typing import Any
 
 import numpy as np
 from scipy.special import expit
-from sklearn.kernel_approximation import Nystroem
+from sklearn.kernel_approximation import Nystroem, RBFSampler
 from sklearn.linear_model import Ridge, RidgeClassifier
 from sklearn.preprocessing import Binarizer, FunctionTransformer, LabelBinarizer, MinMaxScaler, StandardScaler
 from sklearn.random_projection import GaussianRandomProjection
 
 from tacit.arrays import F64, Array
-from tacit.models.elm import ElmModel
-from tacit.protocols.elm.shape import layer_weights
 
 BELOW_ZERO = float(np.nextafter(0.0, -1.0))  # a node that is reached by exactly 0 is on
-
-
-def elm_steps(model: ElmModel, classes: Array | None) -> list[tuple[str, Any]]:
-    """Return the steps, fitted; classes are those of a classifier."""
-    W, b = layer_weights(model.layer)
-    beta, offset = _output(model)
-    return [*_hidden(model.layer.activation, W, b), ("output", _machine(beta, offset, model.ridge, classes))]
 
 
 def fitted(estimator: Any, **attributes: Any) -> Any:
@@ -37,7 +28,8 @@ def fitted(estimator: Any, **attributes: Any) -> Any:
     return estimator
 
 
-def _hidden(activation: str, W: F64, b: F64) -> list[tuple[str, Any]]:
+def hidden_steps(activation: str, W: F64, b: F64) -> list[tuple[str, Any]]:
+    """Return the steps of a hidden layer."""
     columns, nodes = W.shape
     if activation == "rbf":
         drawn = {"components_": W.T.copy(), "normalization_": np.eye(nodes), "component_indices_": np.arange(nodes)}
@@ -53,6 +45,18 @@ def _hidden(activation: str, W: F64, b: F64) -> list[tuple[str, Any]]:
     ]
 
 
+def fourier_steps(W: F64) -> list[tuple[str, Any]]:
+    """Return the steps of cosines, then sines, of phases: cosines of offset 0 and -pi / 2 without a scale."""
+    columns, nodes = W.shape
+    both, offsets = np.concatenate([W, W], axis=1), np.repeat([0.0, -np.pi / 2.0], nodes)
+    held = {"random_weights_": both, "random_offset_": offsets, "n_features_in_": columns, "_n_features_out": 2 * nodes}
+    whole = {"scale_": np.full(2 * nodes, nodes**-0.5), "mean_": None, "var_": None, "n_samples_seen_": 1}
+    return [
+        ("nodes", fitted(RBFSampler(n_components=2 * nodes), **held)),  # which multiplies by sqrt(2 / 2 nodes)
+        ("scale", fitted(StandardScaler(with_mean=False), **whole, n_features_in_=2 * nodes)),
+    ]
+
+
 def _activation(name: str, nodes: int) -> Any:
     if name == "relu":  # the only one of scikit-learn's that cuts off below
         kept = {"scale_": np.ones(nodes), "min_": np.zeros(nodes), "data_min_": np.zeros(nodes)}
@@ -62,20 +66,8 @@ def _activation(name: str, nodes: int) -> Any:
     return FunctionTransformer(expit if name == "sigmoid" else np.tanh)
 
 
-def _output(model: ElmModel) -> tuple[F64, F64]:
-    """Return weights and intercepts on what the steps before make of a record: nodes that are 0 and 1 for sign.
-
-    A class that was not learnt is never chosen.
-    """
-    beta = np.array(model.beta)
-    offset = np.zeros(beta.shape[1])
-    if model.layer.activation == "sign":  # H = 2 (0 or 1) - 1
-        beta, offset = 2.0 * beta, -beta.sum(axis=0)
-    beta[:, list(model.absent)], offset[list(model.absent)] = 0.0, -np.inf
-    return beta, offset
-
-
-def _machine(beta: F64, offset: F64, ridge: float, classes: Array | None) -> Any:
+def machine_of(beta: F64, offset: F64, ridge: float, classes: Array | None) -> Any:
+    """Return a fitted linear machine with these weights."""
     found = {"coef_": beta.T.copy(), "intercept_": offset, "n_features_in_": len(beta)}
     if classes is None:
         found = {**found, "coef_": beta[:, 0], "intercept_": float(offset[0])}

@@ -13,37 +13,51 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.kernel_approximation import Nystroem, RBFSampler
-from sklearn.multiclass import OneVsOneClassifier
+from sklearn.kernel_approximation import Nystroem
 from sklearn.pipeline import Pipeline
-from sklearn.svm import LinearSVC
 
-from tacit.arrays import F64, Array
+from tacit.arrays import Array
 from tacit.errors import LocalError, MissingExtraError
 from tacit.files import write_whole
-from tacit.models.elm import ElmModel
-from tacit.models.elm_steps import elm_steps, fitted
-from tacit.models.pan import PanModel
-from tacit.numeric.features.feature_map import fourier_weights
-from tacit.protocols.planes.feature_map import FeatureMap
+from tacit.models.elm_steps import fitted, fourier_steps, hidden_steps, machine_of
+from tacit.models.mapped import MappedModel
+from tacit.protocols.features.maps import FOURIER, LAYER, LINEAR, PublicMap
 
 Names = Sequence[str] | Array | None
-PublicModel = PanModel | ElmModel
 SUFFIXES = (".onnx", ".skops")
 
 
-def to_sklearn(model: PublicModel, classes: Array | None, n_features: int, names: Names = None) -> Pipeline:
+def to_sklearn(model: MappedModel, classes: Array | None, names: Names = None) -> Pipeline:
     """Return a fitted pipeline that equals the model; with `names` it expects frames with these columns."""
-    steps = (
-        elm_steps(model, classes) if isinstance(model, ElmModel) else _svm_steps(model, np.array(classes), n_features)
-    )
+    steps = _steps_of(model, classes)
     if names is not None:
         steps[0][1].feature_names_in_ = np.array(names, dtype=object)
     return Pipeline(steps)
 
 
+def _steps_of(model: MappedModel, classes: Array | None) -> list[tuple[str, Any]]:
+    """Return a map to raw features, if there is one, and a linear machine on them."""
+    the_map, w = model.map, model.raw_weights
+    if the_map.activation == FOURIER:
+        before = fourier_steps(the_map.centres.T)
+    elif the_map.kernel == LAYER:
+        w, before = model.node_weights, hidden_steps(the_map.activation, the_map.centres.T, the_map.shift)
+        if the_map.activation == "sign":  # whose step is 0 or 1, and a node -1 or 1
+            w = np.concatenate([2.0 * w[:-1], w[-1:] - w[:-1].sum(axis=0)])
+    elif the_map.kernel == LINEAR:
+        used = the_map.shift[:, None] * w[:-1]
+        before, w = [], np.concatenate([used, w[-1:] - the_map.centres @ used])
+    else:
+        count = len(the_map.centres)
+        kernel = Nystroem(the_map.kernel, **_numbers(the_map), n_components=count)
+        held = {"components_": np.array(the_map.centres), "normalization_": np.eye(count)}
+        sizes = {"component_indices_": np.arange(count), "n_features_in_": the_map.columns, "_n_features_out": count}
+        before = [("map", fitted(kernel, **held, **sizes))]
+    return [*before, ("svm", machine_of(w[:-1], w[-1], 1.0, classes))]
+
+
 def export(
-    model: PublicModel,
+    model: MappedModel,
     classes: Array | None,
     n_features: int,
     path: str | Path,
@@ -64,11 +78,11 @@ def export(
     if suffix == ".onnx":
         content = _onnx(model, classes, n_features, names, before)
     else:
-        content = _skops(pipeline or to_sklearn(model, classes, n_features, names))
+        content = _skops(pipeline or to_sklearn(model, classes, names))
     return write_whole(path, content, "the exported model")
 
 
-def _onnx(model: PublicModel, classes: Array | None, n_features: int, names: Names, before: Sequence[Any]) -> bytes:
+def _onnx(model: MappedModel, classes: Array | None, n_features: int, names: Names, before: Sequence[Any]) -> bytes:
     try:
         from tacit.models.onnx_graph import graph_of  # noqa: PLC0415 - an extra
     except ImportError:
@@ -85,35 +99,7 @@ def _skops(pipeline: Pipeline) -> bytes:
     return written
 
 
-# The steps of an SVM
-
-
-def _svm_steps(model: PanModel, classes: Array, n_features: int) -> list[tuple[str, Any]]:
-    mapped = _mapping(model.map, n_features)
-    return [*([("map", mapped)] if mapped is not None else []), ("svm", _machine(model, classes))]
-
-
-def _mapping(the_map: FeatureMap, n_features: int) -> Any:
-    if the_map.source == "identity":
-        return None
-    if the_map.source == "fourier":
-        weights, offsets = fourier_weights(the_map.seed, n_features, the_map.size, the_map.gamma)
-        return fitted(
-            RBFSampler(gamma=the_map.gamma, n_components=the_map.size),
-            random_weights_=weights, random_offset_=offsets, n_features_in_=n_features, _n_features_out=the_map.size,
-        )  # fmt: skip
-    centres, basis = np.array(the_map.centres), _wide(the_map.basis.T)
-    return fitted(
-        Nystroem(the_map.kernel, **_numbers(the_map), n_components=len(centres)),
-        components_=centres,
-        normalization_=basis,
-        component_indices_=np.arange(len(centres)),
-        n_features_in_=n_features,
-        _n_features_out=len(basis),
-    )
-
-
-def _numbers(the_map: FeatureMap) -> dict[str, float]:
+def _numbers(the_map: PublicMap) -> dict[str, float]:
     if the_map.kernel == "rbf":
         return {"gamma": the_map.gamma}
     if the_map.kernel == "sigmoid":
@@ -121,29 +107,3 @@ def _numbers(the_map: FeatureMap) -> dict[str, float]:
     if the_map.degree == 0:  # scikit-learn's polynomials start at degree 1: the constant 1 is 0 x.z + 1
         return {"gamma": 0.0, "coef0": 1.0, "degree": 1}
     return {"gamma": the_map.gamma, "coef0": the_map.coef0, "degree": the_map.degree}
-
-
-def _wide(rows: F64) -> F64:
-    """Return an array with one column at least: scikit-learn knows no records without columns.
-
-    A kernel matrix of zeros leaves none, and a column of zeros does no harm.
-    """
-    return np.array(rows) if len(rows) else np.zeros((1, rows.shape[1]))
-
-
-def _machine(model: PanModel, classes: Array) -> Any:
-    if len(model.pairs) == 1 or model.pairs[0][1] < 0:
-        return _linear(model.w, model.b, classes)
-    # tacit's positive class of a pair is the first, scikit-learn's the second
-    duels = [_linear(-w[None], -b[None], np.arange(2)) for w, b in zip(model.w, model.b, strict=True)]
-    return fitted(
-        OneVsOneClassifier(LinearSVC(loss="hinge")),
-        estimators_=duels, classes_=classes, pairwise_indices_=None, n_features_in_=duels[0].n_features_in_,
-    )  # fmt: skip
-
-
-def _linear(w: F64, b: F64, classes: Array) -> LinearSVC:
-    coef = _wide(w.T).T
-    return fitted(
-        LinearSVC(loss="hinge"), coef_=coef, intercept_=np.array(b), classes_=classes, n_features_in_=coef.shape[1]
-    )

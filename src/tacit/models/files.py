@@ -55,7 +55,8 @@ def read(path: str | Path) -> tuple[dict[str, Any], Any]:
 def unreadable(path: str | Path) -> LocalError:
     """Return the error for a whole file with something else in it."""
     return LocalError(
-        f"{path} does not hold a model that this version reads: train again, or use the version that wrote it"
+        f"{path} does not hold a model that this version reads: train again with this one, or use the version"
+        " that wrote it (version 0.2 for models of 0.1 and 0.2)"
     )
 
 

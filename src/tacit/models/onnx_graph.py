@@ -1,8 +1,8 @@
 """A public model as an ONNX graph in double precision; needs the extra `export`.
 
-    values = K(X, L) (B w') + b         B: the basis of the map, multiplied out; fourier: cos(X W + o) for K(X, L)
-    values = g(X W + b) beta            of an extreme learning machine
-    scores = values, or the votes of one-versus-one; in a regression `value`, and nothing else
+    values = K(X, L) (B w') + b         B: the basis of the map, multiplied out
+    values = g(X W + b) beta            of an extreme learning machine; fourier: cosines and sines of X W
+    scores = values; in a regression `value`, and nothing else
     label  = classes[scores > 0], or classes[argmax scores]
     probabilities = 1 / (1 + exp(A scores + B)), made to add up to 1; with probability=True only
 
@@ -23,16 +23,12 @@ import numpy as np
 from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper
 
 from tacit.arrays import F64, Array
-from tacit.models.elm import ElmModel
+from tacit.models.mapped import MappedModel
 from tacit.models.prepared import CYCLES, Encoded, Filled, Scaled, Vectorized, is_text
-from tacit.numeric.features.feature_map import fourier_weights
-from tacit.protocols.elm.shape import layer_weights
+from tacit.protocols.features.maps import FOURIER, LAYER, LINEAR, PublicMap
 
 if TYPE_CHECKING:
-    from tacit.models.export import Names, PublicModel
-    from tacit.models.pan import PanModel
-    from tacit.numeric.svm.problems import Pairs
-    from tacit.protocols.planes.feature_map import FeatureMap
+    from tacit.models.export import Names
 
 OPSET, ML_OPSET, IR_VERSION = 15, 2, 8
 ML = "ai.onnx.ml"
@@ -60,17 +56,31 @@ class Graph:
 
 
 def graph_of(
-    model: PublicModel, classes: Array | None, n_features: int, names: Names, before: Sequence[Any] = ()
+    model: MappedModel, classes: Array | None, n_features: int, names: Names, before: Sequence[Any] = ()
 ) -> bytes:
     """Return the bytes of the file; without classes it is a regression's."""
-    do, start, columns = Graph(), IN, n_features
+    do, start = Graph(), IN
     given = _inputs(do, n_features, names, before)
     for prepared in before:
-        start, columns = _prepared(do, start, prepared), len(prepared.sources)
-    values = _elm_values(do, model, start) if isinstance(model, ElmModel) else _values(do, model, columns, start)
+        start = _prepared(do, start, prepared)
+    values = _mapped_values(do, model, start)
     told = _number(do, values) if classes is None else _answers(do, values, model, np.array(classes))
     content: bytes = _whole(helper.make_graph(do.nodes, "tacit", given, told, do.constants), names).SerializeToString()
     return content
+
+
+def _mapped_values(do: Graph, model: MappedModel, start: str) -> str:
+    """Add the raw features of a model of the core, and what its weights make of them."""
+    the_map, w = model.map, model.raw_weights
+    if the_map.activation == FOURIER:
+        phases = do("MatMul", start, the_map.centres.T)
+        raw = do("Concat", do("Sin", do("Add", phases, np.pi / 2.0)), do("Sin", phases), axis=1)
+    elif the_map.kernel == LAYER:
+        w, raw = model.node_weights, _nodes(do, start, the_map.centres.T, the_map.shift, the_map.activation)
+    else:
+        moved = do("Mul", do("Sub", start, the_map.centres), the_map.shift) if the_map.kernel == LINEAR else ""
+        raw = moved or _kernel(do, the_map, start)
+    return do("Add", do("MatMul", raw, w[:-1]), w[-1])
 
 
 def _number(do: Graph, values: str) -> list[Any]:
@@ -79,10 +89,11 @@ def _number(do: Graph, values: str) -> list[Any]:
     return [helper.make_tensor_value_info(VALUE, TensorProto.DOUBLE, ["n"])]
 
 
-def _answers(do: Graph, values: str, model: PublicModel, labels: Array) -> list[Any]:
+def _answers(do: Graph, values: str, model: MappedModel, labels: Array) -> list[Any]:
     """Add label, scores and probabilities of a classifier, and say what they are."""
     labels, wide = labels.astype(object) if labels.dtype.kind == "U" else labels, len(labels) > 2  # noqa: PLR2004 - one score separates two
-    scores = _elm_scores(do, values, model) if isinstance(model, ElmModel) else _scores(do, values, model)
+    one = model.weights.shape[1] == 1
+    scores = do("Squeeze", values, np.array([1]), name=SCORES) if one else do("Identity", values, name=SCORES)
     _label(do, scores, labels, wide=wide)
     kind = TensorProto.STRING if labels.dtype == object else helper.np_dtype_to_tensor_dtype(labels.dtype)
     told = [
@@ -176,41 +187,16 @@ def _vectorized(do: Graph, columns: str, prepared: Vectorized) -> str:
     return do("Div", do("Sub", filled, prepared.center), prepared.scale)
 
 
-def _values(do: Graph, model: PanModel, n_features: int, start: str) -> str:
-    the_map = model.map
-    if the_map.source == "identity":
-        return do("Add", do("MatMul", start, model.w.T), model.b)
-    if the_map.source == "fourier":
-        weights, offsets = fourier_weights(the_map.seed, n_features, the_map.size, the_map.gamma)
-        # older versions of onnxruntime have no Cos in double precision
-        turned = do("Sin", do("Add", do("MatMul", start, weights), offsets + np.pi / 2.0))
-        return do("Add", do("MatMul", turned, np.sqrt(2.0 / the_map.size) * model.w.T), model.b)
-    return do("Add", do("MatMul", _kernel(do, the_map, start), the_map.basis @ model.w.T), model.b)
-
-
-def _elm_values(do: Graph, model: ElmModel, start: str) -> str:
-    """Add h(X) beta, with the hidden layer as `numeric.features.elm` has it."""
-    W, b = layer_weights(model.layer)
-    name = model.layer.activation
-    if name == "rbf":
-        return do("MatMul", do("Exp", _less_distance(do, start, W.T, 1.0 / len(W))), model.beta)
+def _nodes(do: Graph, start: str, W: F64, b: F64, activation: str) -> str:
+    """Add a hidden layer as `numeric.features.elm` has it."""
+    if activation == "rbf":
+        return do("Exp", _less_distance(do, start, W.T, 1.0 / len(W)))
     reached = do("Add", do("MatMul", start, W), b)
-    if name == "sigmoid":
-        H = do("Div", 1.0, do("Add", do("Exp", do("Neg", reached)), 1.0))
-    elif name == "sign":
-        H = do("Where", do("Less", reached, 0.0), -1.0, 1.0)
-    else:
-        H = do("Tanh", reached) if name == "tanh" else do("Max", reached, 0.0)
-    return do("MatMul", H, model.beta)
-
-
-def _elm_scores(do: Graph, values: str, model: ElmModel) -> str:
-    """Add the decision values, those of classes that were not learnt below all others (`models.elm`)."""
-    if model.beta.shape[1] == 1:
-        return do("Squeeze", values, np.array([1]), name=SCORES)
-    absent = np.isin(np.arange(model.beta.shape[1]), model.absent)
-    others = do("ReduceMin", do("Where", absent, np.inf, values), axes=[1], keepdims=1)
-    return do("Where", absent, do("Sub", others, 1.0), values, name=SCORES)
+    if activation == "sigmoid":
+        return do("Div", 1.0, do("Add", do("Exp", do("Neg", reached)), 1.0))
+    if activation == "sign":
+        return do("Where", do("Less", reached, 0.0), -1.0, 1.0)
+    return do("Tanh", reached) if activation == "tanh" else do("Max", reached, 0.0)
 
 
 def _less_distance(do: Graph, start: str, points: F64, factor: float) -> str:
@@ -220,7 +206,7 @@ def _less_distance(do: Graph, start: str, points: F64, factor: float) -> str:
     return do("Mul", do("Min", less, 0.0), factor)
 
 
-def _kernel(do: Graph, the_map: FeatureMap, start: str) -> str:
+def _kernel(do: Graph, the_map: PublicMap, start: str) -> str:
     """Add K(X, L) as `numeric.svm.kernels` has it.
 
     Factors are in L, since onnxruntime fuses one behind a MatMul as a single-precision number.
@@ -230,24 +216,6 @@ def _kernel(do: Graph, the_map: FeatureMap, start: str) -> str:
         return do("Exp", _less_distance(do, start, L, the_map.gamma))
     moved = do("Add", do("MatMul", start, the_map.gamma * L.T), the_map.coef0)
     return do("Pow", moved, float(the_map.degree)) if the_map.kernel == "poly" else do("Tanh", moved)
-
-
-def _scores(do: Graph, values: str, model: PanModel) -> str:
-    if len(model.pairs) == 1:
-        return do("Squeeze", values, np.array([1]), name=SCORES)
-    if model.pairs[0][1] < 0:
-        return do("Identity", values, name=SCORES)
-    return _votes(do, values, model.pairs, model.classes)
-
-
-def _votes(do: Graph, values: str, pairs: Pairs, classes: int) -> str:
-    """Add what `numeric.scores.folds.votes` computes, with a row of +1 and -1 for every duel."""
-    first, second = np.eye(classes)[[i for i, _ in pairs]], np.eye(classes)[[j for _, j in pairs]]
-    # a value of 0 is the first's, as in scikit-learn
-    lost = do("Cast", do("Less", values, 0.0), to=TensorProto.DOUBLE)
-    won = do("Add", do("MatMul", lost, second - first), first.sum(axis=0))
-    sure = do("MatMul", values, first - second)
-    return do("Add", won, do("Div", sure, do("Mul", do("Add", do("Abs", sure), 1.0), 3.0)), name=SCORES)
 
 
 def _probabilities(do: Graph, scores: str, AB: F64) -> str:

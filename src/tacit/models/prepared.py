@@ -38,11 +38,15 @@ def check_learnt(learnt: dict[str, Any], shapes: Shapes) -> None:
 
 
 class Scaled(State):
-    """(x - center) / scale; `learnt` has the statistics behind them, by scikit-learn's names."""
+    """(x - center) / scale; `learnt` has the statistics behind them, by scikit-learn's names.
+
+    clip: between which two numbers the result is cut, where ranges are declared.
+    """
 
     center: F64
     scale: F64
     learnt: dict[str, Any]
+    clip: tuple[float, float] | None = None
 
     def check(self, shapes: Shapes) -> None:
         """Raise unless all parts fit."""
@@ -57,7 +61,8 @@ class Scaled(State):
 
     def apply(self, X: F64, new: I64) -> F64:
         """Return scaled columns; missing values stay missing."""
-        return (X - self.center[new]) / self.scale[new]
+        found: F64 = (X - self.center[new]) / self.scale[new]
+        return found if self.clip is None else np.clip(found, *self.clip)
 
     def records_of(self) -> dict[str, str]:
         """Return nothing: statistics are no records."""
@@ -154,11 +159,11 @@ YEAR, WEEK, MONDAY = 365.2425, 7.0, 4.0  # days; the first Monday after 1970-01-
 KINDS = ("number", "date", "text", "listed")
 ASIDE = {
     "drop": "is left out, as it was asked for",
-    "ids": "looks like ids, whole numbers that no party has twice: it is left out; if it is no id, name it in keep="
-    " (tacit train --keep)",
-    "few": "has fewer than min_count values over all parties: it is left out, and nothing of it is opened",
+    "ids": "looks like ids, whole numbers that hardly any party has twice: it is left out; if it is no id, name it in"
+    " keep= (tacit train --keep)",
+    "few": "has too few values over all parties: it is left out, and nothing of it is told",
     "crowded": "has too many different texts for categories, as ids and free text have: it is left out",
-    "unnamed": "has no text that min_count records share, as ids and free text have none: it is left out",
+    "unnamed": "has no declared category that enough records share, as ids and free text have none: it is left out",
 }
 
 
@@ -212,30 +217,4 @@ class Encoded(State):
 
     def records_of(self) -> dict[str, str]:
         """Return nothing: what was declared is no record."""
-        return {}
-
-
-class KeptByOwners(State):
-    """What a transformer found of columns, of which each owner keeps its own.
-
-    job: the request at whose holders it is. protocol: which one that was. told: what everybody knows of its result.
-    outline: the model without what is not known to all, which is NaN.
-    """
-
-    job: str
-    protocol: str
-    told: dict[str, Any]
-    outline: Scaled | Filled | Vectorized
-
-    def check(self, shapes: Shapes) -> None:
-        """Raise unless all parts fit."""
-        self.outline.check(shapes)
-
-    @property
-    def sources(self) -> I64:
-        """Of which old column each new one is made."""
-        return self.outline.sources
-
-    def records_of(self) -> dict[str, str]:
-        """Return nothing: the file holds a reference only."""
         return {}

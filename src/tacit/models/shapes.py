@@ -11,9 +11,7 @@ from collections.abc import Iterable, Mapping
 
 from tacit.arrays import Array
 from tacit.errors import LocalError
-from tacit.numeric.svm.kernels import KERNELS
 from tacit.numeric.svm.problems import OVO, OVR, count_problems
-from tacit.protocols.planes.feature_map import SOURCES, FeatureMap
 
 NEVER_NONE = frozenset({"columns", "decisions", "problems", "size", "nodes"})
 TWO = 2  # classes that one decision value tells apart
@@ -64,26 +62,6 @@ class Shapes:
         """Raise unless there are none, or an A and a B for every decision value."""
         if sigmoids is not None:
             self.fit(sigmoids, "decisions", 2)
-
-
-def check_map(the_map: FeatureMap, shapes: Shapes) -> None:
-    """Raise unless a feature map is one, of these columns: the identity, of a seed, or of landmarks."""
-    among(the_map.kernel, KERNELS, "kernel")
-    among(the_map.source, ("identity", *SOURCES), "source of a feature map")
-    shapes.same("size", the_map.size)
-    if the_map.source == "identity":
-        shapes.same("columns", the_map.size)
-    elif the_map.source == "fourier":
-        check_seed(the_map.seed)
-    else:
-        shapes.fit(the_map.centres, "landmarks", "columns")
-        shapes.fit(the_map.basis, "landmarks", "size")
-
-
-def check_seed(seed: int) -> None:
-    """Raise unless numbers can be drawn from it."""
-    if seed < 0:
-        raise MisfitError("a seed is negative")
 
 
 def among(value: object, known: Iterable[object], what: str) -> None:

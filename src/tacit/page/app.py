@@ -31,7 +31,6 @@ MOST = 256 << 10  # bytes of a request
 FILES, FIELDS = 20, 200  # of a form
 NOT_FOUND = 404
 VISIT = "visit"  # how the name of the cookie ends that a login form belongs to
-WRONG = "this name and this passphrase do not belong together"
 VIEWS: dict[str, tuple[Views, ...]] = {  # by kind of site
     "party": (proposals.VIEWS, register.VIEWS, dossiers.VIEWS),
     "coordinator": (dossiers.VIEWS,),
@@ -138,7 +137,7 @@ def _log_in(web: Web) -> Endpoint:
         visit = request.cookies.get(f"{web.cookie}-{VISIT}", "")
         form = await _read_form(request, web.sessions.form_before(visit) if visit else secrets.token_hex())
         name, passphrase = (str(form.get(field, "")) for field in ("name", "passphrase"))
-        fault, status = await run_in_threadpool(check_passphrase, web, name, passphrase)
+        fault, status = await run_in_threadpool(web.check_passphrase, request, name, passphrase)
         if fault:
             return _login_page(web, request, fault, status)
         done = RedirectResponse("/", SEE_OTHER)
@@ -148,18 +147,6 @@ def _log_in(web: Web) -> Endpoint:
         return done
 
     return answer
-
-
-def check_passphrase(web: Web, name: str, passphrase: str) -> tuple[str, int]:
-    """Return what is wrong with a login, and its status; nothing and 200 if it is right."""
-    if wait := web.patience.wait(name):
-        return f"too many wrong passphrases: wait {wait} seconds", 429
-    if web.desk.people.knows(name, passphrase):
-        web.patience.forgive(name)
-        return "", 200
-    web.patience.note(name)
-    log.warning("a wrong passphrase at the login")
-    return WRONG, 403
 
 
 def _login_page(web: Web, request: Request, fault: str, status: int) -> Response:

@@ -41,6 +41,8 @@ def _marks(job: Job, found: Exposure) -> dict[str, Mark]:
         return {site: "joins" if site == found.site else "is worked out" for site in sites}
     if found.who == "with one":
         return {site: _with_one(site, found) for site in sites}
+    if found.who == "members":
+        return {site: _of_members(site, found, job.roles.coordinator) for site in sites}
     return {site: "may be worked out" if site in found.parties else "joins" for site in sites}
 
 
@@ -48,6 +50,12 @@ def _with_one(site: str, found: Exposure) -> Mark:
     if site == found.site:
         return "joins"
     return "may join" if site in found.parties else "is worked out"
+
+
+def _of_members(site: str, found: Exposure, coordinator: str) -> Mark:
+    if site in found.parties:
+        return "joins"
+    return "may join" if site == coordinator else "is worked out"
 
 
 @dataclass(frozen=True)

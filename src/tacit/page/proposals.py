@@ -9,14 +9,13 @@ from datetime import UTC, datetime
 from starlette.responses import Response
 
 from tacit.consortium.consent.people import Pending
-from tacit.consortium.consent.proposals import in_sections, say_time
+from tacit.consortium.consent.proposals import in_sections
 from tacit.consortium.consent.register import Register
 from tacit.consortium.consent.risks import exposures_of
 from tacit.consortium.consent.unusual import unusual
 from tacit.consortium.jobs.folder import Folder, folder_of
 from tacit.consortium.jobs.job import Job
 from tacit.consortium.jobs.preflight import concerns
-from tacit.consortium.timing import timing_of
 from tacit.errors import LocalError, TacitError
 from tacit.page.desk import Desk, NotHereError
 from tacit.page.pictures import draw_coalitions
@@ -63,7 +62,6 @@ def show_one(visit: Visit, fault: str = "", status: int = 200) -> Response:
         first=unusual(job),
         concerns=[text for text in concerns(job) if text not in {row.text for row in coalitions}],
         coalitions=coalitions,
-        time=say_time(one, timing_of(desk.state)),
         readers=list_readers(job, messages=False),
         messages=list_readers(job),
         describe=describe_fact,
@@ -128,12 +126,9 @@ def decide(visit: Visit) -> Response:
     folder = desk.folder(visit.job)
     if not is_waiting(desk, folder.job):
         raise NotHereError("this job does not wait for people: it was decided, or is over")
-    if wait := visit.web.patience.wait(person):
-        return show_one(visit, f"too many wrong passphrases: wait {wait} seconds", 429)
-    if not desk.people.knows(person, passphrase):
-        visit.web.patience.note(person)
-        return show_one(visit, "this is not your passphrase: nothing was decided", 403)
-    visit.web.patience.forgive(person)
+    fault, status = visit.web.check_passphrase(visit.request, person, passphrase)
+    if fault:
+        return show_one(visit, f"{fault}; nothing was decided", status)
     try:
         _vote(desk, folder, person, verdict, reason, now, passphrase)
     except LocalError as error:

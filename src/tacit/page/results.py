@@ -24,7 +24,7 @@ from tacit.page.pictures import inline_plot
 from tacit.page.visit import Views, Visit
 from tacit.registry import kind_of
 from tacit.report import html, plots, score_plots, search_plot
-from tacit.report.evaluation import figures_of
+from tacit.report.evaluation import Evaluation, figures_beside, figures_of, heads_beside
 from tacit.report.report import Report
 from tacit.report.words import cost_of
 
@@ -58,10 +58,15 @@ def show_one(visit: Visit) -> Response:
         report=report,
         cost="" if report is None else cost_of(report.rounds, report.bytes, report.seconds),
         drawn=[] if report is None else draw(report),
-        judged=[] if report is None else [(e, figures_of(e)) for e in report.evaluations.values()],
+        judged=[] if report is None else [(e, figures_of(e), *list_beside(e)) for e in report.evaluations.values()],
         shares=report is not None and leaves_shares(job),
         files=list_files(job, fitted),
     )
+
+
+def list_beside(evaluation: Evaluation) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """Return the heads and the rows of a table of sites beside the joint model; no rows if there are none."""
+    return heads_beside(evaluation), figures_beside(evaluation)
 
 
 def draw(report: Report) -> list[Any]:

@@ -13,14 +13,12 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from ipaddress import ip_address, ip_network
 
 IDLE, LONGEST = 30 * 60.0, 12 * 3600.0  # seconds after which a session ends: without a request, and in any case
+NETWORK = 64  # bits of an address of version 6
 MOST = 200  # sessions at a time; the oldest go first
-FAILURES, FORGOTTEN = (
-    5,
-    300.0,
-)  # wrong passphrases for one name before it has to wait, and seconds until one is forgotten
-ALL = 60  # wrong passphrases for all names together
+FAILURES, FORGOTTEN = 5, 300.0  # wrong passphrases before an address has to wait, and seconds until one is forgotten
 Clock = Callable[[], float]
 
 
@@ -83,32 +81,39 @@ class Sessions:
 
 @dataclass
 class Patience:
-    """How many wrong passphrases there were of late, for each name and in all."""
+    """How many wrong passphrases there were of late from each address, so that nobody elsewhere keeps a person out."""
 
     clock: Clock = time.monotonic
-    _wrong: dict[str, list[float]] = field(default_factory=dict)
+    _wrong: dict[str, list[tuple[float, str]]] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def wait(self, name: str) -> int:
-        """Return for how many seconds a name has to wait before it may try again; 0 if it may now."""
+    def wait(self, address: str) -> int:
+        """Return for how many seconds an address has to wait before it may try again; 0 if it may now."""
         now = self.clock()
         with self._lock:
-            self._wrong = {
-                who: kept for who, at in self._wrong.items() if (kept := [t for t in at if now - t < FORGOTTEN])
-            }
-            own, everybody = sorted(self._wrong.get(name, ())), sorted(t for at in self._wrong.values() for t in at)
-        full = [times[-most] for times, most in ((own, FAILURES), (everybody, ALL)) if len(times) >= most]
-        return max((int(at + FORGOTTEN - now) + 1 for at in full), default=0)
+            recent = ((at, [each for each in own if now - each[0] < FORGOTTEN]) for at, own in self._wrong.items())
+            self._wrong = {at: own for at, own in recent if own}
+            times = sorted(at for at, _ in self._wrong.get(address, ()))
+        return int(times[-FAILURES] + FORGOTTEN - now) + 1 if len(times) >= FAILURES else 0
 
-    def note(self, name: str) -> None:
-        """Count a wrong passphrase."""
+    def note(self, address: str, name: str) -> None:
+        """Count a wrong passphrase for a name."""
         with self._lock:
-            self._wrong.setdefault(name, []).append(self.clock())
+            self._wrong.setdefault(address, []).append((self.clock(), name))
 
-    def forgive(self, name: str) -> None:
-        """Forget the wrong passphrases of a name: the right one came."""
+    def forgive(self, address: str, name: str) -> None:
+        """Forget the wrong passphrases for a name, since the right one came; those for other names still count."""
         with self._lock:
-            self._wrong.pop(name, None)
+            self._wrong[address] = [each for each in self._wrong.get(address, ()) if each[1] != name]
+
+
+def address_of(host: str) -> str:
+    """Return what stands for whoever is at an address: of version 6 the network, in which a host has many."""
+    try:
+        found = ip_address(host)
+    except ValueError:
+        return host
+    return host if found.version == 4 else str(ip_network((found, NETWORK), strict=False))  # noqa: PLR2004 - as written
 
 
 def _digest(token: str) -> bytes:

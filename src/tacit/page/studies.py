@@ -19,9 +19,7 @@ from tacit.consortium.consent.risks import exposures_of
 from tacit.consortium.consent.unusual import unusual
 from tacit.consortium.jobs.job import Job
 from tacit.consortium.jobs.proposal import job_of_file
-from tacit.consortium.jobs.rehearsal import USUALLY, cost_of
 from tacit.consortium.site.settings import AnalystSettings, Partition
-from tacit.consortium.timing import Timing, timing_of
 from tacit.errors import LocalError, TacitError
 from tacit.files import write_whole
 from tacit.page.desk import Desk
@@ -70,8 +68,8 @@ def begin(desk: Desk) -> Chosen:
     if known is not None:
         terms = {name: getattr(known, name) for name in terms}
     terms |= {"retention_days": str(terms["retention_days"]), "labeller": terms["labeller"] or ""}
-    model: dict[str, Any] = {"estimator": "PanSVC", "params": "C = 1.0", "grid": "", "cv": "3", "rows": ""}
-    model |= {"gaps": "", "units": True, "holdout": "0.25", "judge": True}
+    model: dict[str, Any] = {"estimator": "SVC", "params": "", "grid": "", "rows": ""}
+    model |= {"gaps": "", "units": True, "judge": True}
     return Chosen(name="study", seed=str(draw_seed()), **model, **terms)
 
 
@@ -92,7 +90,6 @@ def preview(visit: Visit) -> Response:
         text=text,
         fault=fault,
         job=job,
-        time="" if job is None else say_time(job, timing_of(visit.desk.state)),
         first=[] if job is None else unusual(job),
         readers=[] if job is None else list_readers(job, messages=False),
         coalitions=[] if job is None else draw_coalitions(job, exposures_of(job)),
@@ -102,21 +99,13 @@ def preview(visit: Visit) -> Response:
     return HTMLResponse(shown, headers={"X-Fragment": "preview"})
 
 
-def say_time(job: Job, timing: Timing) -> str:
-    """Return about how long a study takes; where nobody said how many records there are, of a usual number."""
-    if job.cost is not None:
-        return timing.say_time(job.cost, job.roster)
-    guess = cost_of(job.protocol, job.arguments, job.roster, USUALLY)
-    return f"{timing.say_time(guess, job.roster)}; for {USUALLY} records, since nobody said how many there are"
-
-
 def advise(visit: Visit) -> Response:
     """Return which methods fit the sites and records that were chosen, the best first, as a part of the page."""
-    chosen, timing, found, fault = _read(visit), timing_of(visit.desk.state), None, ""
+    chosen, found, fault = _read(visit), None, ""
     try:
         partition, parties, records = describe_split(chosen)
         key = f"advice {partition} {parties} {records}"
-        found = visit.desk.recent.get(key, lambda: ask(partition, parties, records, timing))
+        found = visit.desk.recent.get(key, lambda: ask(partition, parties, records))
     except TacitError as error:
         fault = str(error)
     shown = visit.web.templates.get_template("advice.html").render(
@@ -125,10 +114,9 @@ def advise(visit: Visit) -> Response:
     return HTMLResponse(shown, headers={"X-Fragment": "advice"})
 
 
-def ask(partition: Partition, parties: int, records: int | None, timing: Timing) -> Advice:
+def ask(partition: Partition, parties: int, records: int | None) -> Advice:
     """Return what the advisor says of records that are split so."""
-    asked: dict[str, Any] = {"records": records, "link": timing.link, "machine": timing.machine}
-    return advising.advise(invent(partition, parties, max(COLUMNS, parties)), **asked)
+    return advising.advise(invent(partition, parties, max(COLUMNS, parties)), records=records)
 
 
 def drop_words(chosen: Chosen) -> Chosen:

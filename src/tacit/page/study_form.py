@@ -14,7 +14,7 @@ from tacit.consortium.site.settings import Partition, file_safe
 from tacit.errors import LocalError
 from tacit.federation.checks import FEWEST
 from tacit.protocols.parameters import ROWS
-from tacit.study.names import HOLDOUT, SEED
+from tacit.study.names import SEED
 from tacit.study.steps import GRID, NAME, USE
 
 SEARCH, GAPS, UNITS = "FederatedGridSearch", "FederatedImputer", "FederatedScaler"
@@ -47,8 +47,6 @@ class Chosen:
     estimator: str
     params: str
     grid: str
-    cv: str
-    holdout: str
     judge: bool
 
     @classmethod
@@ -106,8 +104,6 @@ def _terms(chosen: Chosen) -> Iterator[str]:
     yield f"retention_days = {_number(chosen.retention_days, 'days')}"
     if _is_study(chosen):
         yield f"{SEED} = {_number(chosen.seed, 'the seed')}"
-        if chosen.holdout.strip():
-            yield f"{HOLDOUT} = {_number(chosen.holdout, 'the share that is held out')}"
     else:
         yield f"estimator = {write_value(chosen.estimator)}"
     if rows := _table(chosen.rows, "records"):
@@ -117,7 +113,7 @@ def _terms(chosen: Chosen) -> Iterator[str]:
 
 
 def _is_study(chosen: Chosen) -> bool:
-    return bool(chosen.gaps or chosen.units or chosen.judge or chosen.grid.strip() or chosen.holdout.strip())
+    return bool(chosen.gaps or chosen.units or chosen.judge or chosen.grid.strip())
 
 
 def _steps(chosen: Chosen) -> Iterator[str]:
@@ -128,7 +124,7 @@ def _steps(chosen: Chosen) -> Iterator[str]:
     if chosen.units:
         yield from _step("units", {USE: UNITS})
     model, grid = {USE: chosen.estimator, **_table(chosen.params, "parameters")}, _table(chosen.grid, "the grid")
-    searched = {USE: SEARCH, "estimator": model, GRID: grid, "cv": int(_number(chosen.cv, "folds"))}
+    searched = {USE: SEARCH, "estimator": model, GRID: grid}
     yield from _step("model", searched if grid else model)
 
 

@@ -78,7 +78,6 @@ def describe_policy(policy: Policy) -> Lines:
         f"{policy.maximum_retention_days} days of retention; {policy.predictions} questions about new records",
     )
     yield "tried on our data", f"{policy.preflights_per_day} jobs of one submitter in a day"
-    yield "sums", _any(policy.secure_sums)
     yield (
         "risk",
         "a job may open what a known attack uses" if policy.accept_risk else "no job may open what a known attack uses",

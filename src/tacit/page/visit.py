@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -14,9 +15,12 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from tacit.page.desk import Desk, Kind
 from tacit.page.rendering import make_environment
-from tacit.page.sessions import Patience, Session, Sessions
+from tacit.page.sessions import Patience, Session, Sessions, address_of
+
+log = logging.getLogger("tacit.page")
 
 SEE_OTHER = 303
+WRONG = "this name and this passphrase do not belong together"
 FORM = "form"  # the field of a form that only a page of ours can fill
 # the pages of each kind of site, in the order of the menu
 MENU: dict[Kind, tuple[tuple[str, str], ...]] = {
@@ -47,6 +51,18 @@ class Web:
         """Return a page made of a template."""
         usual = {"site": self.desk.name, "kind": self.desk.kind, "person": "", "token": "", "menu": (), "here": ""}
         return HTMLResponse(self.templates.get_template(name).render({**usual, **values}), status)
+
+    def check_passphrase(self, request: Request, name: str, passphrase: str) -> tuple[str, int]:
+        """Return what is wrong with a passphrase, and a status; nothing and 200 if it is right."""
+        address = address_of(request.client.host if request.client else "")
+        if wait := self.patience.wait(address):
+            return f"too many wrong passphrases from this address: wait {wait} seconds", 429
+        if self.desk.people.knows(name, passphrase):
+            self.patience.forgive(address, name)
+            return "", 200
+        self.patience.note(address, name)
+        log.warning("a wrong passphrase from %s", address)
+        return WRONG, 403
 
 
 @dataclass(frozen=True)

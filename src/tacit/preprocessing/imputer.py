@@ -20,56 +20,44 @@ from tacit.errors import LocalError
 from tacit.federation import Federation
 from tacit.federation.columns import check_numbers
 from tacit.federation.frames import Texts
-from tacit.models.prepared import Filled, KeptByOwners, codes_of
+from tacit.models.prepared import Filled, codes_of
 from tacit.numeric.privacy.columns import find_quantiles
-from tacit.preprocessing.transformer import (
-    PrivateTransformer,
-    by_owner,
-    check_columns_of,
-    collect_declared,
-    other_units,
-    tell_if_apart,
-)
+from tacit.preprocessing.transformer import PrivateTransformer, check_columns_of, collect_declared, read_columns
 from tacit.protocols.noisy.noisy_columns import NoisyColumns
-from tacit.request import Records, Request
+from tacit.protocols.prepare.columns import PreparedColumns
+from tacit.request import Request
 
 STRATEGIES = ("mean", "median", "most_frequent", "constant")
-FOUND = {"mean": "mean", "median": "quantiles", "most_frequent": "modes"}  # under which name a protocol has them
-OWNED = {"mean": "mean", "median": "quantiles", "most_frequent": "mode"}  # and an owner
+MEDIAN = 50  # percent
+STEPS = 32  # of a scale, by one of which a median may be off
 
 
 @parameterized
 class FederatedImputer(PrivateTransformer):
-    """Replace missing values, as scikit-learn's SimpleImputer does on the pooled records.
+    """Replace missing values, nearly as scikit-learn's SimpleImputer does on the pooled records.
 
-    Over rows the statistics come from masked sums. Over columns each owner computes its own, and nothing is sent. A
-    site may lack all values of a column that others have. `report_` says who learnt what.
+    Figures are found in shares, and only rounded ones are revealed: means and medians to a sixteenth of their column's
+    scale. A site may lack all values of a column that others have. `report_` says who learnt what.
 
     Args:
-        strategy: "mean"; "median", within the error of its histogram; "most_frequent" of the values declared in
-            `categories`; "constant"; or {column: one of these}, where a column that is not named gets its mean. A text
-            column gets the most frequent of its declared texts, unless "constant" is given for it.
+        strategy: "mean"; "median"; "most_frequent" of the values declared in `categories`; "constant"; or {column: one
+            of these}, where a column that is not named gets its mean. A text column gets the most frequent of its
+            declared texts, unless "constant" is given for it.
         fill_value: value that "constant" fills in: a number, or {column: number, or one of the declared texts}.
-        add_indicator: for each column that lacks a value somewhere, append a column that is 1 where the value is
+        add_indicator: for each column that enough records lack a value of, append a column that is 1 where the value is
             missing.
-        categories: {column: values}: the numbers or texts that "most_frequent" over rows chooses from. Columns that a
-            federation carries as text need no entry: it knows their texts.
-        ranges: {column: (low, high)}: bounds of the histograms for "median". Without them the bounds come from mean and
-            variance, which are then opened.
-        bins: number of bins of a histogram; each bin is then cut into as many again.
-        min_count: nothing is opened about a column that has fewer values than this.
-        min_rows: a party with fewer records than this is refused.
-        secure_sum: how sums are masked: "pairwise", "ring", "graph", or over rows "threshold" or "graph_threshold",
-            which let parties be absent; the report says what each protects.
-        segments: with "ring", into how many shares every value is cut; each share travels on a ring of its own, and no
-            two rings have an edge in common.
+        categories: {column: values}: the numbers or texts that "most_frequent" chooses from. Columns that a federation
+            carries as text need no entry: it knows their texts.
+        ranges: with epsilon, {column: (low, high)}: bounds of columns. None: a fifth of the budget is spent on finding
+            them.
+        bins: with epsilon, number of bins of a histogram.
         partition: how plain arrays are split: "horizontal" (rows), "vertical" (columns) or "arbitrary" (cells).
         n_parties: number of parties that plain arrays are split between.
         runtime: where the parties of plain arrays run: "together" in this process, or on "spark".
         verbose: where a line of progress is shown: None: in a terminal or notebook, after 2 s; True: in a log too;
             False: nowhere.
         random_state: seed for splitting plain arrays between the parties; no secret is drawn from it.
-        accept_risk: let one of the data holders be the coordinator.
+        accept_risk: with epsilon, let one of the data holders be the coordinator.
         epsilon: fit with differential privacy: one record changes the log-odds of any outcome by at most this much
             (docs/privacy.md). Over rows only. Means then use `ranges` too, and values beyond them are clipped; values
             that were not declared are not counted; every column gets an indicator. None: no differential privacy.
@@ -79,13 +67,13 @@ class FederatedImputer(PrivateTransformer):
     Attributes:
         statistics_: the value that fills the gaps of each column; for texts, its number among the declared ones.
         bin_error_: largest possible error of a median; 0 for other columns.
-        indicator_: scikit-learn's MissingIndicator for the columns that lack a value somewhere, or None.
+        indicator_: scikit-learn's MissingIndicator for the columns with an indicator, or None.
         report_: the report of the run.
     """
 
-    OWN: ClassVar[Mapping[str, Kind | None]] = {**PrivateTransformer.OWN, "add_indicator": Switch()}
+    OWN: ClassVar[Mapping[str, Kind | None]] = {"add_indicator": Switch()}
 
-    model_: Filled | KeptByOwners = field(init=False)
+    model_: Filled = field(init=False)
     statistics_: F64 = field(init=False)
     bin_error_: F64 = field(init=False)
     indicator_: Any = field(init=False)
@@ -103,7 +91,7 @@ class FederatedImputer(PrivateTransformer):
         if self.federation_.categories:
             return self._column_by_column()
         constant: dict[str, Any] = {"strategy": "constant", "fill_value": 0.0, "keep_empty_features": True}
-        gaps = _with_gaps(self._whole().indicated, self.n_features_in_)
+        gaps = _with_gaps(self.model_.indicated, self.n_features_in_)
         made = SimpleImputer(**constant, add_indicator=self.add_indicator).fit(gaps)
         made.statistics_ = np.array(self.statistics_)
         if made.indicator_ is not None:
@@ -119,7 +107,7 @@ class FederatedImputer(PrivateTransformer):
             (str(j), SimpleImputer(strategy="constant", fill_value=fill, keep_empty_features=True), [j])
             for j, fill in enumerate(fills)
         ]
-        gaps = [(f"gap {j}", MissingIndicator(features="all"), [j]) for j in self._whole().indicated.tolist()]
+        gaps = [(f"gap {j}", MissingIndicator(features="all"), [j]) for j in self.model_.indicated.tolist()]
         frame = import_module("pandas").DataFrame([dict(zip(names, fills, strict=True))])
         made = ColumnTransformer([*filled, *gaps], sparse_threshold=0.0).fit(frame)
         if not hasattr(self, "feature_names_in_"):
@@ -134,39 +122,38 @@ class FederatedImputer(PrivateTransformer):
             if strategy not in STRATEGIES:
                 rule = f"{write_among(STRATEGIES)}, by column or for all"
                 raise wrong_value("strategy", "FederatedImputer", rule, strategy)
+        if self.ranges is not None and self.epsilon is None:
+            raise LocalError("FederatedImputer uses ranges with epsilon only: leave them out")
 
     def _request(self, federation: Federation) -> Request:
-        names, data = federation.features, {"data": Records()}
-        groups = self._groups(federation)
+        names, groups = federation.features, self._groups(federation)
         self._find_constants(federation, groups.get("constant", ()))  # refused before anything is sent
         collect_declared(self, federation)  # as well
-        indicators = names if self.add_indicator else ()
-        if federation.partition == "vertical":
-            known = tuple(name for strategy, columns in groups.items() if strategy != "constant" for name in columns)
-            return Request(
-                "own_columns",
-                data,
-                {"names": known, "ranges": self.ranges or {}, "gaps": indicators, **tell_if_apart(federation)},
-            )
-        declared = self._find_declared(federation, groups.get("most_frequent", ()))
+        frequent = groups.get("most_frequent", ())
+        declared = self._find_declared(federation, frequent)
         if self.epsilon is not None:
             kinds = {"names": groups.get("mean", ()), "histograms": groups.get("median", ())}
             return self._noisy_request(federation, categories=declared or None, **kinds)
-        asked = {**groups, "indicators": indicators, "categories": declared}
-        return Request("fill_values", data, self._arguments(federation, "fill_values", **asked))
+        asked = {
+            "names": (*groups.get("mean", ()), *groups.get("median", ())),
+            "percents": (MEDIAN,) if "median" in groups else (),
+            "categories": declared or None,
+            "most_frequent": frequent,
+            "indicators": names if self.add_indicator else (),
+        }
+        return self._ask(federation, **asked)
 
     def _model(self, federation: Federation, result: Any) -> Filled:
         names = federation.features
         groups = self._groups(federation)
         indicators = names if self.add_indicator else ()
-        if federation.partition == "vertical":
-            values, error, gaps = _alone(result, groups, indicators)
-        elif self.epsilon is not None:
+        if self.epsilon is not None:
             declared = self._find_declared(federation, groups.get("most_frequent", ()))
             values, error = _from_noise(result, groups, declared, self.bins)
             gaps = [True] * len(indicators)
         else:
-            values, error, gaps = _together(result, groups)
+            values, error = _together(result, groups)
+            gaps = [result.columns[name].gaps for name in indicators]
         at = {name: j for j, name in enumerate(names)}
         statistics, errors = np.zeros(len(names)), np.zeros(len(names))
         for strategy, columns in groups.items():
@@ -193,10 +180,6 @@ class FederatedImputer(PrivateTransformer):
                 has = f"column '{name}' holds texts, which have no {strategies[name]}"
                 raise LocalError(f"{has}: use strategy 'most_frequent' or 'constant' for it")
         groups = {s: tuple(name for name in names if strategies[name] == s) for s in STRATEGIES}
-        for name in groups["median"] if self.ranges is not None else ():
-            if name not in self.ranges:  # type: ignore[operator]  # not None
-                needs = f"a range of column '{name}' for its median"
-                raise LocalError(f"FederatedImputer needs {needs}: declare it in ranges, or leave all out")
         return {s: columns for s, columns in groups.items() if columns}
 
     def _find_declared(self, federation: Federation, columns: tuple[str, ...]) -> dict[str, list[float]]:
@@ -212,12 +195,8 @@ class FederatedImputer(PrivateTransformer):
         values = [given.get(name, 0.0) for name in columns]
         return np.array([_constant(v, name, federation.categories) for v, name in zip(values, columns, strict=True)])
 
-    def _compare_units(self, result: Any, federation: Federation) -> list[str]:
-        """Warn of units by medians only: a mean alone does not tell a unit from a difference between sites."""
-        return other_units(getattr(result, "median", None), self._groups(federation).get("median", ()))
-
     def _names_out(self, names: tuple[str, ...]) -> tuple[str, ...]:
-        return (*names, *(f"missingindicator_{names[j]}" for j in self._outline.indicated))
+        return (*names, *(f"missingindicator_{names[j]}" for j in self.model_.indicated))
 
     def _set_learnt(self, model: Filled) -> None:
         """Set the attributes that follow from the model."""
@@ -226,20 +205,16 @@ class FederatedImputer(PrivateTransformer):
         self.indicator_ = MissingIndicator(error_on_new=False).fit(gaps) if self.add_indicator else None
 
 
-def _alone(result: Any, groups: Mapping[str, tuple[str, ...]], indicators: tuple[str, ...]) -> Any:
-    """Return what owners found of their own columns: values by strategy, the error of medians, which have gaps."""
-    asked = {s: columns for s, columns in groups.items() if s != "constant"}
-    values = {s: by_owner(result, columns)[OWNED[s]].reshape(len(columns)) for s, columns in asked.items()}
-    lacking = result.lacking or {name for own in (result.gaps or {}).values() for name in own}
-    return values, 0.0, [name in lacking for name in indicators]
-
-
-def _together(found: Any, groups: Mapping[str, tuple[str, ...]]) -> Any:
-    """Return the same of columns that all parties have some values of."""
-    asked = {s: columns for s, columns in groups.items() if s != "constant"}
-    values = {s: getattr(getattr(found, s), FOUND[s]).reshape(len(columns)) for s, columns in asked.items()}
-    error = 0.0 if found.median is None else found.median.error[:, 0]
-    return values, error, () if found.indicators is None else found.indicators
+def _together(found: PreparedColumns, groups: Mapping[str, tuple[str, ...]]) -> tuple[dict[str, F64], F64]:
+    """Return what was found: values by strategy, and the error of medians; 0 where too few records have a value."""
+    told = {s: read_columns(found, columns) for s, columns in groups.items() if s in ("mean", "median")}
+    values = {
+        s: np.nan_to_num(each["quantiles"][:, 0] if s == "median" else each["centre"]) for s, each in told.items()
+    }
+    if "most_frequent" in groups:
+        values["most_frequent"] = np.array([float(found.modes[name][0]) for name in groups["most_frequent"]])
+    error = np.nan_to_num(told["median"]["scale"] / STEPS) if "median" in told else np.zeros(0)
+    return values, error
 
 
 def _from_noise(

@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
-from tacit.arrays import F64, I64, Array
+from tacit.arrays import F64, Array
 from tacit.base.parameters import arguments_for, check, parameterized
 from tacit.base.private import NOT_PROTECTED, Private, write_bill
 from tacit.base.saved import Savable
@@ -22,33 +22,29 @@ from tacit.base.shared import (
     Simulation,
     check_coordinator,
     fit_elsewhere,
-    refuse_absence,
     refuse_elsewhere,
     refuse_sparse,
     set_features,
     warn_of,
 )
-from tacit.choreo import Holder
-from tacit.choreo.declaration import Kind, Number, OneOf
+from tacit.choreo.declaration import wrong_value
 from tacit.errors import LocalError
 from tacit.federation import Federation, as_table
 from tacit.federation.columns import check_numbers, declare_texts, remake_columns
 from tacit.federation.frames import declared_texts, is_frame, refuse_texts, with_texts
 from tacit.federation.plan import Partition
-from tacit.models.prepared import KeptByOwners, is_text
-from tacit.protocols.columns.own_columns import OwnColumns, Statistics
+from tacit.models.prepared import is_text
+from tacit.protocols.column_parameters import MENU
 from tacit.protocols.noisy.noisy_columns import Asked, NoisyColumns
-from tacit.protocols.sums.secure_sum import METHODS, OF_SOME
-from tacit.registry import Outcome, read_result
+from tacit.protocols.prepare.columns import PreparedColumns
+from tacit.protocols.sums.secure_sum import PROTECTION as SUMS_PROTECTION
+from tacit.registry import Outcome
 from tacit.report.outcome import report_on
-from tacit.request import Input, Left, Records, Request
+from tacit.request import Records, Request
 from tacit.sparse import is_sparse
 
-OTHER_UNITS = {
-    "units": "is about {} times as large as at the other parties: check its unit there",
-    "small": "reaches only {} of the largest value of all parties: check the unit there, and where that value is",
-}
-ALONE = "nothing is sent: each party works on its own columns alone"
+PROTECTION = "shares: while the coordinator, which deals the random numbers, works together with nobody"
+LEARNS = "all records: it deals the random numbers that hide them"
 
 
 @parameterized
@@ -56,10 +52,15 @@ class FederatedTransformer(Simulation, Savable, TransformerMixin, BaseEstimator)
     """Fits a `Federation`, or plain arrays by simulating `n_parties`; transforms either. Missing values are NaN."""
 
     NOT_PROTECTED: ClassVar[tuple[str, ...]] = (
-        "A column in which all but a few records have the same value: its sums are about those few records.",
-        "Columns, or fits, whose present values differ by a few records: the difference of their sums is about these.",
+        (
+            "Everything, from the coordinator together with any one party: its random numbers take the masks off what"
+            " parties open to each other."
+        ),
+        "Fits whose records differ by a few: a rounded figure may be one step further because of them.",
     )
 
+    gone: ClassVar[tuple[str, ...]] = ("min_count", "min_rows")  # which bounded sums that were opened
+    SCALES: ClassVar[bool] = False  # whether it moves values, by numbers that a job may choose
     RAW: ClassVar[bool] = False  # whether it takes columns of texts and dates that nobody declared
 
     _: KW_ONLY
@@ -81,13 +82,9 @@ class FederatedTransformer(Simulation, Savable, TransformerMixin, BaseEstimator)
         """Return what stays open to misuse."""
         return self.NOT_PROTECTED
 
-    def _notices(self) -> list[str]:
+    def _notices(self, federation: Federation, result: Any) -> list[str]:
         """Return what whoever fits it should know of what it found."""
-        return []
-
-    def _compare_units(self, result: Any, federation: Federation) -> list[str]:
-        """Return where a party's units seem to be others."""
-        return other_units(result, federation.features)
+        return say_few(result, federation.features) if isinstance(result, PreparedColumns) else []
 
     @property
     def takes_sparse(self) -> bool:
@@ -122,91 +119,61 @@ class FederatedTransformer(Simulation, Savable, TransformerMixin, BaseEstimator)
             name = type(self).__name__
             raise LocalError(f"{name} cannot be fitted on records that are elsewhere: connect to their sites first")
         self._check_kinds(federation)
-        request = self._request(federation)
-        unprotected = federation.backend.imagined and "min_rows" in request.params
-        return request.with_params(min_rows=1) if unprotected else request
+        refuse_sparse(self, federation)
+        return self._request(federation)
 
     def receive(self, federation: Federation, outcome: Outcome) -> Self:
         """Become the fitted transformer that the outcome of the request makes."""
         self._take(federation, outcome)
-        # of rows that were dealt at random another unit is chance
-        units = [] if federation.backend.imagined else self._compare_units(outcome.result, federation)
-        warn_of(self.report_, [*self._notices(), *units])
+        warn_of(self.report_, self._notices(federation, outcome.result))
         return self
 
     def _take(self, federation: Federation, outcome: Outcome) -> Self:
         set_features(self, federation)
-        self.model_ = self._keep(federation, outcome)
+        self.model_ = self._model(federation, outcome.result)
         self.restore()
-        silent = None if outcome.ledger.rounds else ALONE
-        more = () if silent else self._list_unprotected()
-        self.report_ = report_on(self, federation, outcome, not_protected=more, protection=silent)
+        self.report_ = report_on(
+            self, federation, outcome, not_protected=self._list_unprotected(), protection=self._protection
+        )
         self.federation_ = federation.without_records()
         return self
+
+    @property
+    def _protection(self) -> str:
+        """What protects the records, in words."""
+        return PROTECTION
+
+    def _ask(self, federation: Federation, **asked: Any) -> Request:
+        """Return a request for what columns are prepared by; imagined parties need no protection from each other."""
+        check_coordinator(federation, LEARNS, accept_risk=False)
+        if federation.moved and asked.get("names") and not federation.backend.imagined:
+            name = type(self).__name__
+            raise LocalError(
+                f"{name} measures columns that a step before it has scaled, and rounding holds for columns as they are:"
+                " put it before that step, or leave one of them out"
+            )
+        few = {"fewest": 1} if federation.backend.imagined else {}
+        return Request("prepare_columns", {"data": Records()}, {"partition": federation.partition, **asked, **few})
 
     def transform(self, X: Any) -> Any:
         """Return the new columns, of records or of a `Federation`, at each of its parties."""
         check_is_fitted(self)
         if isinstance(X, Federation):
             X = self._known(X)
-            return remake_columns(X, self.model_.sources, self._names_out(X.features), self._make, self._held())
-        model = self._whole()
+            made = remake_columns(X, self.model_.sources, self._names_out(X.features), self.model_.apply)
+            return dataclasses.replace(made, moved=made.moved or self.SCALES)
+        model = self.model_
         made = model.apply(self._records(X, reset=False)[:, model.sources], np.arange(len(model.sources)))
         names = self._names_out(self.federation_.features)
         texts = {name: known for name, known in self.federation_.categories.items() if name in names}
         return with_texts(X, made, names, texts) if texts and is_frame(X) else made
 
     def restore(self) -> None:
-        """Set the attributes that follow from the model, if it is here."""
-        if not self._kept_by_owners:
-            self._set_learnt(self.model_)
+        """Set the attributes that follow from the model."""
+        self._set_learnt(self.model_)
 
     def _set_learnt(self, model: Any) -> None:
-        """Set the attributes that follow from the model."""
-
-    @property
-    def _kept_by_owners(self) -> bool:
-        """Whether each owner keeps what was found of its own columns, and nobody has all of it."""
-        return isinstance(self.model_, KeptByOwners)
-
-    @property
-    def _outline(self) -> Any:
-        """The model as far as everybody knows it."""
-        return self.model_.outline if self._kept_by_owners else self.model_
-
-    def _keep(self, federation: Federation, outcome: Outcome) -> Any:
-        """Return the model of an outcome, or where its owners keep it what everybody knows of it."""
-        model = self._model(federation, outcome.result)
-        if getattr(outcome.result, "columns", ()) is not None:
-            return model
-        told = outcome.result.to_public()
-        return KeptByOwners(outcome.job, self._request(federation).name, told, model)
-
-    def _held(self) -> tuple[Input, ...]:
-        """Return what each owner brings to a transformation beside its records."""
-        return (Left(Holder, self.model_.job, "columns"),) if self._kept_by_owners else ()
-
-    def _make(self, X: F64, new: I64, *found: Any) -> F64:
-        """Return the new columns with these numbers; `found` is what an owner found of its own columns."""
-        made: F64 = self._complete(*found).apply(X, new)
-        return made
-
-    def _complete(self, *found: Any) -> Any:
-        """Return the model with what an owner found of its own columns; as it is if nobody brings such."""
-        if not found:
-            return self._outline
-        result = read_result(self.model_.protocol, self.model_.told)
-        return self._model(self.federation_, dataclasses.replace(result, columns={"own": found[0]}))
-
-    def _whole(self) -> Any:
-        """Return the model; raise if it is not here."""
-        if self._kept_by_owners:
-            owners = ", ".join(self.federation_.parts)
-            raise LocalError(
-                f"{owners} each keep what this {type(self).__name__} found of their own columns, under job"
-                f" {self.model_.job}: transform a federation that is connected to them"
-            )
-        return self.model_
+        """Set the attributes that follow from the model, if there are any."""
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:
         """Return the names of the new columns."""
@@ -276,52 +243,25 @@ class FederatedTransformer(Simulation, Savable, TransformerMixin, BaseEstimator)
 
 
 @parameterized
-class SummingTransformer(FederatedTransformer):
-    """A transformer by statistics of all parties' records, which come from masked sums."""
-
-    OWN: ClassVar[Mapping[str, Kind | None]] = {"min_count": Number(1, whole=True), "secure_sum": OneOf(METHODS)}
-
-    _: KW_ONLY
-    min_count: int = 5
-    min_rows: int = 5
-    secure_sum: str = "pairwise"
-    segments: int = 1
-    accept_risk: bool = False
-
-    def _arguments(self, federation: Federation, protocol: str, **given: Any) -> dict[str, Any]:
-        """Return the parameters of a protocol; refuse a party that would learn its sums."""
-        learns = "sums, from which it can subtract its own values"
-        check_coordinator(federation, learns, accept_risk=self.accept_risk)
-        refuse_absence(self.secure_sum, federation.partition)
-        return arguments_for(self, protocol, **{"method": self.secure_sum, **given})
-
-
-@parameterized
-class BinningTransformer(SummingTransformer):
-    """A transformer some of whose statistics come from histograms."""
+class PrivateTransformer(Private, FederatedTransformer):
+    """A transformer that `epsilon` gives differential privacy: its statistics then come from noisy sums."""
 
     _: KW_ONLY
     bins: int = 32
-
-
-@parameterized
-class PrivateTransformer(Private, BinningTransformer):
-    """A transformer that `epsilon` gives differential privacy: its statistics come from noisy sums."""
-
-    def check_parameters(self) -> None:
-        """Raise if a parameter has a value that it must not have."""
-        super().check_parameters()
-        if self.secure_sum in OF_SOME:
-            self.refuse_epsilon(
-                f"secure_sum={self.secure_sum!r}, with which the noise of parties that stay away is missing"
-            )
+    accept_risk: bool = False
 
     def _noisy_request(self, federation: Federation, **asked: Any) -> Request:
         """Return a request for statistics from noisy sums."""
         spent = self.spending(federation)
-        given = self._arguments(federation, "noisy_columns", **{**asked, **spent})
+        learns = "sums, from which it can subtract its own values"
+        check_coordinator(federation, learns, accept_risk=self.accept_risk)
+        given = arguments_for(self, "noisy_columns", **{**asked, **spent})
         Asked(**{name: given[name] for name in ("names", "histograms", "ranges") if name in given}).check()
         return Request("noisy_columns", {"data": Records()}, given)
+
+    @property
+    def _protection(self) -> str:
+        return super()._protection if self.epsilon is None else SUMS_PROTECTION
 
     def _list_unprotected(self) -> tuple[str, ...]:
         return NOT_PROTECTED if self.epsilon is not None else super()._list_unprotected()
@@ -346,33 +286,20 @@ def collect_declared(estimator: Any, federation: Federation) -> dict[str, Any]:
     return declared
 
 
-def by_owner(result: OwnColumns, names: tuple[str, ...], quantiles: int = 1) -> dict[str, F64]:
-    """Return what each column's owner found, an array per statistic in the order of the columns; NaN if not known."""
-    found = join_owners(result.columns)
-    keys = Statistics.field_names()
-    blank: dict[str, Any] = {**dict.fromkeys(keys, np.nan), "quantiles": np.full(quantiles, np.nan)}
-    unknown = Statistics(**blank)
-    return {key: np.array([getattr(found.get(name, unknown), key) for name in names]) for key in keys}
+def read_columns(result: PreparedColumns, names: tuple[str, ...]) -> dict[str, F64]:
+    """Return what was found of columns, an array for each figure in the order of the columns."""
+    found = [result.columns[name] for name in names]
+    centre, scale = (np.array([getattr(each, key) for each in found], dtype=np.float64) for key in ("centre", "scale"))
+    quantiles = np.array([each.quantiles for each in found], dtype=np.float64).reshape(len(names), -1)
+    return {"centre": centre, "scale": scale, "quantiles": quantiles}
 
 
-def tell_if_apart(federation: Federation) -> dict[str, bool]:
-    """Return the parameter by which owners tell what becomes of their columns, where no process has all of them."""
-    return {} if federation.backend.returns_shares else {"tell": True}
-
-
-def join_owners(columns: Any) -> dict[str, Any]:
-    """Return what owners found, by column, as far as it is here."""
-    return {name: told for own in (columns or {}).values() for name, told in own.items()}
-
-
-def other_units(result: Any, names: tuple[str, ...]) -> list[str]:
-    """Return what to say of columns that are far larger or smaller than the others'; a party hears its own only."""
+def say_few(result: PreparedColumns, names: tuple[str, ...]) -> list[str]:
+    """Return what to say of columns of which nothing is found, since too few records have a value."""
     return [
-        f"party '{party}': column '{name}' {words.format(f'{factor:.2g}')}"
-        for kind, words in OTHER_UNITS.items()
-        for party, factors in (getattr(result, kind, None) or {}).items()
-        for name, factor in zip(names, factors, strict=True)
-        if factor != 1.0
+        f"column '{name}' has too few values over all parties: nothing of it is told, and it stays as it is"
+        for name in names
+        if name in result.columns and not result.columns[name].enough
     ]
 
 
@@ -383,3 +310,9 @@ def check_columns_of(estimator: Any, parameter: str, given: Any, names: tuple[st
         who = f"The '{parameter}' parameter of {type(estimator).__name__}"
         raise LocalError(f"{who} names a column {unknown[0]!r} that does not exist (columns: {', '.join(names)})")
     return dict(given)
+
+
+def check_percents(name: str, estimator: str, asked: Sequence[float]) -> None:
+    """Refuse quantiles that are none of the few that may be asked for: many of them are a whole column."""
+    if any(q not in MENU for q in asked):
+        raise wrong_value(name, estimator, f"two of {', '.join(map(str, MENU))}", tuple(asked))

@@ -23,36 +23,21 @@ from tacit.federation import Federation, Table, as_table
 from tacit.federation.columns import translate
 from tacit.federation.frames import Texts, is_frame
 from tacit.federation.part import Mask, Part, freeze
-from tacit.models.prepared import ASIDE, CYCLES, KeptByOwners, Vectorized, codes_of, is_text
-from tacit.preprocessing.transformer import (
-    SummingTransformer,
-    check_columns_of,
-    collect_declared,
-    join_owners,
-    other_units,
-    tell_if_apart,
-)
-from tacit.protocols.columns.counts import check_declared
-from tacit.protocols.columns.describe import Outline, outline
+from tacit.models.prepared import ASIDE, CYCLES, KINDS, Vectorized, codes_of, is_text
+from tacit.preprocessing.transformer import FederatedTransformer, check_columns_of, collect_declared
 from tacit.registry import Outcome
-from tacit.request import Records, Request
-
-PLURALS = {"number": "numbers", "date": "dates", "text": "texts", "listed": "listed"}  # how a protocol calls them
+from tacit.request import Request
 
 
 @dataclass(frozen=True)
 class Found:
-    """What is known of each column: what it is, or why it is left out; which have gaps; statistics; categories.
-
-    Statistics are missing of columns whose owners keep them.
-    """
+    """What is known of each column: what it is, or why it is left out; whether it has gaps; what it holds."""
 
     kinds: Mapping[str, str]
     gaps: frozenset[str]
     records: int
-    present: Mapping[str, float]
-    mean: Mapping[str, float]
-    var: Mapping[str, float]
+    centre: Mapping[str, float]
+    scale: Mapping[str, float]
     labels: Mapping[str, Sequence[Any]]
 
 
@@ -74,38 +59,29 @@ class New:
 
 
 @parameterized
-class TableVectorizer(SummingTransformer):
+class TableVectorizer(FederatedTransformer):
     """Turn a raw table into numbers, as skrub's TableVectorizer does, by what is known over all parties.
 
-    Numbers: gaps are filled with the mean, and a column is brought to mean 0 and variance 1. Texts: each category
-    becomes a column of 0 and 1. Categories are declared, or are the texts that at least `min_count` records have over
-    all parties; a rarer text is never named to anybody. Dates: days, scaled like numbers, and the position in the year
-    and in the week. Ids, free text and nearly empty columns are left out, with a notice. Over rows all of this comes
-    from masked sums; over columns each owner finds it alone. `report_` says what became of each column, and who learnt
-    what.
+    Numbers: gaps are filled with the mean, and a column is brought to mean 0 and variance 1. Texts: each category that
+    enough records have over all parties becomes a column of 0 and 1. Categories are declared: here, or in the data
+    dictionaries of the parties; in a simulation a party's dictionary is what its table has. Any other text, and one
+    that too few records have, is 0 in all columns. Dates: days, scaled like numbers, and the position in the year and
+    in the week. Ids, free text and nearly empty columns are left out, with a notice. All of this is found in shares,
+    and only what follows is revealed, rounded. `report_` says what became of each column, and who learnt what.
 
     Args:
-        categories: {column: values}, numbers or texts: the categories of columns for which they are known beforehand. A
-            party that has another value there refuses to run.
+        categories: {column: values}, numbers or texts: the categories of columns for which they are known beforehand.
         drop: columns to leave out.
         keep: columns of numbers to keep even if they look like ids.
         scale: bring numbers and dates to mean 0 and variance 1.
-        add_indicator: for each column of numbers or dates that lacks at least `min_count` values, append a column that
-            is 1 where a value is missing.
-        min_count: a text is named only if at least this many records have it, and a column is described only if at
-            least this many records have a value in it.
-        min_rows: a party with fewer records than this is refused.
-        secure_sum: how sums are masked: "pairwise", "ring", "graph", or over rows "threshold" or "graph_threshold",
-            which let parties be absent; the report says what each protects.
-        segments: with "ring", into how many shares every value is cut; each share travels on a ring of its own, and no
-            two rings have an edge in common.
+        add_indicator: for each column of numbers or dates that enough records lack a value of, append a column that is
+            1 where a value is missing.
         partition: how plain arrays are split: "horizontal" (rows), "vertical" (columns) or "arbitrary" (cells).
         n_parties: number of parties that plain arrays are split between.
         runtime: where the parties of plain arrays run: "together" in this process, or on "spark".
         verbose: where a line of progress is shown: None: in a terminal or notebook, after 2 s; True: in a log too;
             False: nowhere.
         random_state: seed for splitting plain arrays between the parties; no secret is drawn from it.
-        accept_risk: let one of the data holders be the coordinator.
 
     Attributes:
         kinds_: {column: "number", "date", "text", "listed" or "dropped"}.
@@ -114,18 +90,12 @@ class TableVectorizer(SummingTransformer):
         report_: the report of the run.
     """
 
-    NOT_PROTECTED: ClassVar[tuple[str, ...]] = (
-        *SummingTransformer.NOT_PROTECTED,
-        "Rare texts, if the coordinator works with a party: it can test a text that it guesses, and learn its count.",
-    )
-    OWN: ClassVar[Mapping[str, Kind | None]] = {
-        **SummingTransformer.OWN,
-        "scale": Switch(),
-        "add_indicator": Switch(),
-    }
+    OWN: ClassVar[Mapping[str, Kind | None]] = {"scale": Switch(), "add_indicator": Switch()}
 
+    gone: ClassVar[tuple[str, ...]] = ("min_count", "min_rows", "secure_sum", "segments", "accept_risk")
     RAW: ClassVar[bool] = True
-    model_: Vectorized | KeptByOwners = field(init=False)
+    SCALES: ClassVar[bool] = True
+    model_: Vectorized = field(init=False)
 
     categories: Mapping[str, Sequence[Any]] | None = None
     _: KW_ONLY
@@ -153,14 +123,14 @@ class TableVectorizer(SummingTransformer):
 
     def _set_scales(self, made: ColumnTransformer) -> None:
         """Give the scalers, which were fitted on a sample, the mean and deviation of all parties."""
-        model = self._whole()
+        model = self.model_
         for i in np.flatnonzero(np.array(model.made) == "value").tolist():
             scaler = made.named_transformers_[str(model.sources[i])][-1]
             scaler.mean_, scaler.scale_, scaler.var_ = model.center[[i]], model.scale[[i]], model.scale[[i]] ** 2
 
     def _sklearn_steps(self, j: int) -> Iterator[tuple[str, Any, list[int]]]:
         """Return what makes the new columns of an old one, in their order."""
-        model = self._whole()
+        model = self.model_
         for i in np.flatnonzero(model.sources == j).tolist():
             if model.made[i] == "value":
                 fill = SimpleImputer(strategy="constant", fill_value=model.fill[i], keep_empty_features=True)
@@ -181,30 +151,32 @@ class TableVectorizer(SummingTransformer):
     @property
     def kinds_(self) -> dict[str, str]:
         """What each column is: "number", "date", "text", "listed" or "dropped"."""
-        kinds = zip(self.federation_.features, self._outline.kinds, strict=True)
+        kinds = zip(self.federation_.features, self.model_.kinds, strict=True)
         return {name: "dropped" if kind in ASIDE else kind for name, kind in kinds}
 
     @property
     def dropped_(self) -> dict[str, str]:
         """Why columns are left out."""
-        kinds = zip(self.federation_.features, self._outline.kinds, strict=True)
+        kinds = zip(self.federation_.features, self.model_.kinds, strict=True)
         return {name: ASIDE[kind] for name, kind in kinds if kind in ASIDE}
 
     @property
     def categories_(self) -> dict[str, tuple[Any, ...]]:
         """The categories of each column that has some."""
-        labels = zip(self.federation_.features, self._outline.labels, strict=True)
+        labels = zip(self.federation_.features, self.model_.labels, strict=True)
         return {name: values for name, values in labels if values}
 
     def _request(self, federation: Federation) -> Request:
-        kinds, data = self._find_kinds(federation), {"data": Records()}
-        if federation.partition == "vertical":
-            every = tuple(name for name, kind in kinds.items() if kind not in ASIDE)
-            asked = {"names": every, "min_count": self.min_count, **tell_if_apart(federation)}
-            return Request("own_table", data, asked)
-        named = {plural: tuple(n for n, kind in kinds.items() if kind == one) for one, plural in PLURALS.items()}
-        asked = self._arguments(federation, "table_columns", **named, no_ids=tuple(self.keep))
-        return Request("table_columns", data, asked)
+        kinds, listed = self._find_kinds(federation), collect_declared(self, federation)
+        named = {one: tuple(n for n, kind in kinds.items() if kind == one) for one in KINDS}
+        declared = {name: tuple(codes_of(listed[name])) for name in named["listed"]}
+        asked = {
+            "names": (*named["number"], *named["date"]),
+            "ids": tuple(name for name in named["number"] if name not in self.keep),
+            "texts": named["text"],
+            "categories": declared or None,
+        }
+        return self._ask(federation, **asked)
 
     def _check_kinds(self, federation: Federation) -> None:
         """Accept columns of every kind: they are what this is for."""
@@ -236,28 +208,24 @@ class TableVectorizer(SummingTransformer):
         )
 
     def _find(self, federation: Federation, result: Any) -> Found:
-        """Return what a run, or each owner alone, found of the columns."""
+        """Return what a run found of the columns."""
         kinds, listed = self._find_kinds(federation), collect_declared(self, federation)
-        alone = federation.partition == "vertical"
-        found = self._find_alone(kinds, result) if alone else _find_together(kinds, result, self.min_count)
-        labels = {**found.labels, **{name: values for name, values in listed.items() if found.kinds[name] == "listed"}}
-        unnamed = [name for name, kind in found.kinds.items() if kind == "text" and not labels.get(name)]
-        return dataclasses.replace(found, kinds={**found.kinds, **dict.fromkeys(unnamed, "unnamed")}, labels=labels)
-
-    def _find_alone(self, kinds: Mapping[str, str], result: Any) -> Found:
-        own = join_owners(result.columns)
-        outlines = result.outlines or {name: outline(told, self.min_count) for name, told in own.items()}
-        like_ids = {name for name, told in outlines.items() if kinds[name] == "number" and told.ids}
-        few = {name for name, told in outlines.items() if told.few}
-        aside = {**dict.fromkeys(like_ids.difference(self.keep), "ids"), **dict.fromkeys(few, "few")}
-        records = max((told.records for told in own.values()), default=0)
-        present, mean, var = (
-            {n: float(getattr(told, k)) for n, told in own.items()} for k in ("present", "mean", "var")
+        told, labels = result.columns, dict(result.kept)
+        for name, values in listed.items():
+            if name in labels:
+                labels[name] = tuple(v for v, c in zip(values, codes_of(values), strict=True) if c in result.kept[name])
+        aside = dict.fromkeys(result.crowded, "crowded")
+        aside |= {name: "unnamed" for name, known in labels.items() if not known}
+        aside |= {name: "ids" for name, each in told.items() if each.ids}
+        aside |= {name: "few" for name, each in told.items() if not each.enough}
+        return Found(
+            kinds={**kinds, **aside},
+            gaps=frozenset(name for name, each in told.items() if each.gaps),
+            records=result.records,
+            centre={name: each.centre for name, each in told.items()},
+            scale={name: each.scale for name, each in told.items()},
+            labels={name: known for name, known in labels.items() if name not in aside},
         )
-        listed = {name: own[name].texts if name in own else _number(told) for name, told in outlines.items()}
-        texts = {name: each for name, each in listed.items() if kinds[name] == "text" and name not in aside}
-        gaps = frozenset(name for name, told in outlines.items() if told.gaps)
-        return Found({**kinds, **aside}, gaps, records, present, mean, var, texts)
 
     def _make_columns(self, j: int, names: tuple[str, ...], found: Found) -> Iterator[New]:
         """Return the new columns of an old one."""
@@ -266,7 +234,7 @@ class TableVectorizer(SummingTransformer):
             yield from (New(j, "category", code) for code in codes_of(found.labels[name]))
         if kind not in ("number", "date"):
             return
-        mean, deviation = found.mean.get(name, np.nan), float(np.sqrt(found.var.get(name, np.nan))) or 1.0
+        mean, deviation = found.centre[name], found.scale[name] or 1.0
         yield New(j, "value", np.nan, mean, *((mean, deviation) if self.scale else (0.0, 1.0)))
         if kind == "date":
             yield from (New(j, cycle) for cycle in CYCLES)
@@ -279,12 +247,9 @@ class TableVectorizer(SummingTransformer):
         self.report_.figures = {f"column {name}": explain(name, found) for name in federation.features}
         return self
 
-    def _notices(self) -> list[str]:
+    def _notices(self, federation: Federation, result: Any) -> list[str]:
+        del federation, result
         return [f"column '{name}' {why}" for name, why in self.dropped_.items() if name not in self.drop]
-
-    def _compare_units(self, result: Any, federation: Federation) -> list[str]:
-        del federation
-        return other_units(result, getattr(result, "measured", ()))
 
     def _federate_records(self, X: Any) -> Federation:
         if not is_frame(X):
@@ -302,25 +267,25 @@ class TableVectorizer(SummingTransformer):
             return super()._records(X, reset=reset)
         self._check_names(X, reset=reset)
         table = as_table(X, raw=True)
-        return _translate(self._whole(), table, np.arange(len(table.features)), table.texts, "X")
+        return _translate(self.model_, table, np.arange(len(table.features)), table.texts, "X")
 
     def _known(self, federation: Federation) -> Federation:
         """Return a federation like the one this was fitted on, with texts as numbers of the categories."""
         self._check_like(federation)
         declared, columns = federation.categories, federation.columns
 
-        def number(party: str, part: Part, *kept: Any) -> Part:
+        def number(party: str, part: Part) -> Part:
             texts = {**{name: declared[name] for name in part.features if name in declared}, **part.texts}
-            model = self._complete(*kept)
-            X = _translate(model, part, columns[party], texts, f"party '{party}'", part.owned)
+            X = _translate(self.model_, part, columns[party], texts, f"party '{party}'", part.owned)
             return dataclasses.replace(part, X=freeze(X), texts={}, dates=())
 
         parts = {p: number(p, part) for p, part in federation.parts.items()}
-        backend = federation.backend.remake(number, *self._held())
-        return dataclasses.replace(federation, parts=parts, categories={}, kinds={}, backend=backend)
+        return dataclasses.replace(
+            federation, parts=parts, categories={}, kinds={}, backend=federation.backend.remake(number)
+        )
 
     def _names_out(self, names: tuple[str, ...]) -> tuple[str, ...]:
-        model = self._outline
+        model = self.model_
         new = zip(model.sources.tolist(), model.made, model.codes.tolist(), strict=True)
         return tuple(_name_of(names[j], what, code, model.labels[j]) for j, what, code in new)
 
@@ -328,7 +293,7 @@ class TableVectorizer(SummingTransformer):
 def _translate(
     model: Vectorized, held_by: Table | Part, columns: I64, texts: Texts, me: str, owned: Mask | None = None
 ) -> F64:
-    """Return columns with texts as numbers of the categories; refuse what is of another kind than in fitting.
+    """Return columns with texts as numbers of the categories; refuse a column of another kind than in fitting.
 
     `columns`: their numbers among those of the whole table.
     """
@@ -340,8 +305,6 @@ def _translate(
         _check_kind(X[own, j], held, kind, labels, f"column '{name}' of {me}")
         if held == "text":
             X[own, j] = translate(X[own, j], texts[name], labels)
-        if kind == "listed":
-            check_declared(X[own, j][:, None], (name,), (tuple(codes_of(labels)),), me)
     return X
 
 
@@ -350,30 +313,13 @@ def explain(name: str, found: Found) -> str:
     kind = found.kinds[name]
     if kind in ASIDE:
         return ASIDE[kind]
-    if name not in found.present:
-        made = f"{len(found.labels[name])} categories" if kind in ("text", "listed") else f"{kind}s"
-        return f"{made}; its owner keeps the rest"
-    gaps = int(found.records - found.present[name])
-    missing = f"; {gaps} of {found.records} missing" if gaps else ""
+    missing = "; values are missing" if name in found.gaps else ""
     if kind in ("text", "listed"):
-        how = "discovered" if kind == "text" else "declared"
-        return f"{len(found.labels[name])} {how} categories: {', '.join(map(str, found.labels[name]))}{missing}"
-    mean, deviation = found.mean[name], np.sqrt(found.var[name])
+        return f"{len(found.labels[name])} categories: {', '.join(map(str, found.labels[name]))}{missing}"
+    mean, deviation = found.centre[name], found.scale[name]
     if kind == "date":
         return f"dates around {np.datetime64(round(mean), 'D')}, deviation {deviation:.4g} days{missing}"
-    return f"numbers of mean {mean:.4g}, deviation {deviation:.4g}{missing}"
-
-
-def _number(told: Outline) -> tuple[str, ...]:
-    """Return what stands for categories whose texts their owner keeps: their numbers, as texts."""
-    return tuple(str(k + 1) for k in range(told.categories))
-
-
-def _find_together(kinds: Mapping[str, str], result: Any, min_count: int) -> Found:
-    aside = {name: why for why in ("ids", "few", "crowded") for name in getattr(result, why)}
-    mean, var = (dict(zip(result.measured, each.tolist(), strict=True)) for each in (result.mean, result.var))
-    gaps = frozenset(name for name, there in result.present.items() if result.records - there >= min_count)
-    return Found({**kinds, **aside}, gaps, result.records, result.present, mean, var, result.categories)
+    return f"numbers around {mean:.4g}, deviation {deviation:.4g}{missing}"
 
 
 def _check_kind(column: F64, held: str, kind: str, labels: Sequence[Any], what: str) -> None:

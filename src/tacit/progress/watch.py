@@ -1,22 +1,18 @@
-"""A watch: whoever waits for runs is told by one line what is being done, how far it is, and how much time is left.
+"""A watch: whoever waits for runs is told by one line what is being done, and how far it is.
 
-with watching("PanSVC", verbose):     # a line, unless there is one already; then it says PanSVC meanwhile
+with watching("SVC", verbose):     # a line, unless there is one already; then it says SVC meanwhile
 federation.run(request)           # every run tells the watch of the thread that asked for it
 """
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 
 from tacit.choreo.progress import AtStep, Listener, Progress
 from tacit.errors import short_warnings
 from tacit.progress.faces import DELAY, Face, Nothing, choose_face
-from tacit.progress.time_left import TimeLeft
-
-MINUTE, HOUR = 60, 3600
 
 
 class Watch:
@@ -25,10 +21,10 @@ class Watch:
     steps: of how many runs or other pieces of work a bar is made; those that are over move it on by one.
     """
 
-    def __init__(self, face: Face, *, steps: int = 1, clock: Callable[[], float] = time.monotonic) -> None:
-        self._face, self._clock, self._steps, self._over = face, clock, steps, 0
+    def __init__(self, face: Face, *, steps: int = 1) -> None:
+        self._face, self._steps, self._over = face, steps, 0
         self.names: list[str] = []
-        self._last, self._left = Progress(""), TimeLeft(clock)
+        self._last = Progress()
         self._planned: tuple[str, ...] = ()
         self.step = AtStep()
 
@@ -39,13 +35,12 @@ class Watch:
 
     def begin_run(self) -> None:
         """Begin to wait for another run."""
-        self._last, self._left = Progress(""), TimeLeft(self._clock)
+        self._last = Progress()
 
     def hear(self, progress: Progress) -> None:
         """Take the news of the run."""
         new = (progress.step, progress.phase) != (self._last.step, self._last.phase)
         self._last = progress
-        self._left.hear(progress)
         self._face.hear(new=new)
 
     @contextmanager
@@ -72,16 +67,11 @@ class Watch:
 
     def say(self) -> str:
         """Return the line."""
-        return describe(self._last, self._left.seconds, ", ".join(filter(None, self.names)))
+        return describe(self._last, ", ".join(filter(None, self.names)))
 
     def share(self) -> float:
         """Return how much of all steps is done."""
-        left, told = self._left.seconds, self._last
-        if told.left is not None and left is not None and told.total:
-            inside = 1.0 - left / told.total
-        else:
-            inside = told.done / told.total if told.total else 0.0
-        return min(1.0, (self._over + inside) / self._steps)
+        return min(1.0, (self._over + self._last.done) / self._steps)
 
     @contextmanager
     def shown(self) -> Iterator[None]:
@@ -150,22 +140,13 @@ def listen_to(what: str, own: Listener | None) -> Iterator[Listener]:
         yield tell
 
 
-def describe(progress: Progress, left: float | None, what: str = "", *, of: str = "of") -> str:
-    """Return how far a run is, in a few words, such as "PanSVC: solver, round 12 of 61, gap 0.03, about 8 s left"."""
+def describe(progress: Progress, what: str = "") -> str:
+    """Return how far a run is, in a few words, such as "SVC: round 12 of 61, gap 0.03"."""
     parts = [str(progress.step)] if progress.step.of else []
     parts += [progress.phase] if progress.phase else []
-    parts += [f"round {progress.round} {of} {progress.rounds}"] if progress.rounds else []
+    of = f" of {progress.rounds}" if progress.rounds else ""
+    parts += [f"round {progress.round}{of}"] if progress.round or progress.rounds else []
+    parts += [f"{progress.share:.0%} of this step"] if 0 < progress.share < 1 else []
     parts += [f"gap {progress.gap:.2g}"] if progress.gap is not None else []
     parts += [progress.moved] if progress.moved else []
-    parts += [f"about {describe_time(left)} left"] if left is not None else []
     return ": ".join(each for each in (what, ", ".join(parts)) if each)
-
-
-def describe_time(seconds: float) -> str:
-    """Return a time in whole seconds, as an estimate deserves."""
-    if seconds < MINUTE:
-        return f"{max(1, round(seconds))} s"
-    whole = round(seconds)
-    if whole < HOUR:
-        return f"{whole // MINUTE} min {whole % MINUTE} s"
-    return f"{whole // HOUR} h {whole % HOUR // MINUTE} min"

@@ -5,7 +5,7 @@ No job names these protocols by themselves; a policy bounds their parameters all
 
 from __future__ import annotations
 
-from tacit.choreo.declaration import ByKey, Either, Items, Kind, Nothing, Number, Parameter, Span, Switch, Text
+from tacit.choreo.declaration import ByKey, Either, Items, Kind, Nothing, Number, OneOf, Parameter, Span, Switch, Text
 
 COLUMNS = 10_000
 NAME, CELL, COUNT = Text(200), Number(-1e12, 1e12), Number(1, whole=True, job_most=10**9)
@@ -22,25 +22,17 @@ def _or_none(kind: Kind) -> Either:
 
 OF_COLUMNS = (
     _columns("names", "of which columns"),
-    _columns("mean", "which columns are filled with their mean"),
-    _columns("median", "which columns are filled with their median"),
     _columns("most_frequent", "which columns are filled with their most frequent value"),
-    _columns("constant", "which columns are filled with a constant"),
     _columns("indicators", "which columns get an indicator of their gaps"),
-    _columns("gaps", "in which columns gaps are looked for"),
-    _columns("numbers", "which columns hold numbers"),
-    _columns("dates", "which columns hold dates"),
-    _columns("texts", "which columns hold texts, whose frequent ones are found"),
-    _columns("listed", "which columns have declared values"),
-    _columns("no_ids", "which columns are not taken for ids, whatever they look like"),
+    _columns("texts", "which columns hold texts, whose categories parties declare"),
+    _columns("ids", "which columns are left out if they look like ids"),
     Parameter("categories", _or_none(ByKey(NAME, Items(VALUE, 0, COLUMNS), COLUMNS, "categories")),
               "the values that columns may have", opens=True),
     Parameter("ranges", _or_none(ByKey(NAME, Span(CELL), COLUMNS, "ranges")),
               "the least and the largest value of columns", opens=True),
-    Parameter("probabilities", Items(Number(0, 1), 0, 100), "which quantiles are found", opens=True),
-    Parameter("tell", Switch(), "whether owners tell what becomes of their columns", opens=True, follows=True),
-    Parameter("by", Nothing(), "protection that a protocol before has set up", follows=True),
 )  # fmt: skip
+MENU = (1, 5, 10, 25, 50, 75, 90, 95, 99)  # quantiles, in percent
+PERCENTS = Parameter("percents", Items(OneOf(MENU), 0, len(MENU)), "which quantiles are found, in percent", opens=True)
 BINS = Parameter("bins", Number(2, whole=True, job_most=10_000), "how many bins a histogram has", opens=True)
 OF_SCORES = (
     BINS,

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.arrays import F64, Array
+from tacit.crypto.pads.entropy import prf
 
 Label = bool | int | float | str
 Names = tuple[Label, ...]  # of classes, in sorted order; labels travel as indices into it
@@ -48,3 +49,18 @@ class Records(Table, Protocol):
 
 class Held(OwnCells, Records, Protocol):
     """A holder's part of the records, of which some cells may belong to other parties."""
+
+
+def hidden_of(part: Records) -> NDArray[np.bool_]:
+    """Return the records whose label their site lets nobody learn: those of classes that are too small there."""
+    hidden = getattr(part, "unlabelled", None)
+    return np.zeros(len(part.X), dtype=np.bool_) if hidden is None else np.asarray(hidden, dtype=np.bool_)
+
+
+def fix_key(part: object, drawn: bytes, *asked: bytes) -> bytes:
+    """Return the key of noise on what is asked: the same for every job on records that their site fixed, else `drawn`.
+
+    Whoever asks the same again is told the same, so that no noise averages out.
+    """
+    secret = getattr(part, "key", b"")
+    return prf(secret, *asked) if secret else drawn

@@ -25,6 +25,7 @@ import numpy as np
 
 from tacit.arrays import F64
 from tacit.choreo import At, Coordinator, Everyone, Fact, Holder, Message, Run, choreography
+from tacit.choreo.declaration import Number, Parameter
 from tacit.choreo.protocol import SMALL, TABLE, Cost, Declaration, Planned, Rehearsal
 from tacit.errors import LocalError
 from tacit.numeric.ring.fixed_point import FixedPoint
@@ -53,10 +54,10 @@ class Mean(
         Everyone: Fact("means.of_column", "holders", "aggregate", "column", "the mean of every column"),
     }
 )
-def column_means(run: Run, data: At[Records], *, fraction_bits: int = 32) -> F64:
+def column_means(run: Run, data: At[Records], *, bits: int = 32) -> F64:
     """Tell everyone the column means."""
-    by = protect(run, to=Coordinator)
-    fixed = FixedPoint(fraction_bits, terms=len(run.roster[Holder]))
+    by = protect(run)
+    fixed = FixedPoint(bits, terms=len(run.roster[Holder]))
     total = secure_sum(run, run.local(Holder, sums, data), to=Coordinator, by=by, fixed=fixed, what="column sums")
     return run.publish(Mean, run.local(Coordinator, mean, total)).values  # published, so a plain value from here on
 
@@ -87,4 +88,5 @@ def estimate(planned: Planned) -> Cost:
     return Cost(rounds=ledger.rounds, bytes=dict(zip(planned.roster.parties, planned.traffic(ledger), strict=True)))
 
 
-COLUMN_MEANS = Declaration(column_means, TABLE, Rehearsal(by_rows, lambda _: {}, estimate))
+BITS = Parameter("bits", Number(16, 40, whole=True), "how many binary digits stand after the point", opens=True)
+COLUMN_MEANS = Declaration(column_means, TABLE, Rehearsal(by_rows, lambda _: {}, estimate), parameters=(BITS,))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,7 +14,12 @@ Candidate = dict[str, Any]  # "params", "score", "deviation"
 def list_candidates(candidates: Sequence[Candidate]) -> list[tuple[str, str]]:
     """Return parameters, score and its deviation over the folds of every candidate, the best first."""
     best = sorted(candidates, key=lambda each: -float(each["score"]))
-    return [(_words(each["params"]), f"{each['score']:.4f} ± {each['deviation']:.4f}") for each in best]
+    return [(_words(each["params"]), _told(float(each["score"]), float(each["deviation"]))) for each in best]
+
+
+def _told(score: float, deviation: float) -> str:
+    """Return a score, and its deviation if it is known."""
+    return f"{score:.4f}" if math.isnan(deviation) else f"{score:.4f} ± {deviation:.4f}"
 
 
 def _words(params: dict[str, Any]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from enum import StrEnum
 
 import numpy as np
 
@@ -20,7 +21,18 @@ UNLIKE = {
     "larger": "is far larger than at the other parties: check its unit there",
     "smaller": "is far smaller than at the other parties: check its unit there",
     "coded otherwise": "has other categories than at the other parties: check how they are written there",
+    "empty": "has no value there, or only a few: check whether its name is written alike",
 }
+
+
+class Suppressed(StrEnum):
+    """A count that is not told: it is of too few records, or those that it is not of are too few."""
+
+    FEW = "few"
+    NEARLY_ALL = "nearly all"
+
+
+Count = int | Suppressed
 
 
 @dataclass(frozen=True, repr=False)
@@ -30,32 +42,28 @@ class ColumnDescription:
     Attributes:
         name: of the column.
         kind: "number", "date", "text", "listed" (its values were declared) or "labels".
-        present, missing: of how many records there is a value, and of how many there is none; None if nobody counted.
+        present, missing: of about how many records there is a value, and of how many there is none, or `Suppressed`;
+            None if nobody counted.
         mean, std: of numbers and dates, which are days since 1970; None where they are not told.
         quartiles, errors: and by how much each of them may be off.
-        edges, counts: a histogram: where its parts begin and end, and how many values each has; the first and the last
-            part are open to their side.
-        categories: values, and how many records have each; None where that is not told.
+        edges, counts: a histogram: where its parts begin and end, and about how many values each has; the first and the
+            last part are open to their side.
+        categories: values, and about how many records have each, or `Suppressed`.
         aside: why nothing more is told; empty if it is.
     """
 
     name: str
     kind: str
-    present: int | None = None
-    missing: int | None = None
+    present: Count | None = None
+    missing: Count | None = None
     mean: float | None = None
     std: float | None = None
     quartiles: list[float] = field(default_factory=list)
     errors: list[float] = field(default_factory=list)
     edges: list[float] = field(default_factory=list)
     counts: list[int] = field(default_factory=list)
-    categories: dict[str, int | None] = field(default_factory=dict)
+    categories: dict[str, Count] = field(default_factory=dict)
     aside: str = ""
-
-    @property
-    def others(self) -> int:
-        """How many present values are none of the categories whose counts are told."""
-        return (self.present or 0) - sum(n for n in self.categories.values() if n is not None)
 
     def show(self, value: float) -> str:
         """Return a value of this column as people read it."""
@@ -76,8 +84,8 @@ class ColumnDescription:
 
     def list_categories(self, most: int) -> str:
         """Return the categories in words, the most frequent first."""
-        ranked = sorted(self.categories.items(), key=lambda pair: -(pair[1] or 0))
-        named = [f"{value} {'?' if n is None else f'{n:,}'}" for value, n in ranked[:most]]
+        ranked = sorted(self.categories.items(), key=lambda pair: -_rank(pair[1]))
+        named = [f"{value} {write_count(n)}" for value, n in ranked[:most]]
         more = [f"{len(ranked) - most} more"] if len(ranked) > most else []
         return clean(", ".join([*named, *more]))
 
@@ -89,14 +97,14 @@ class Description:
     Attributes:
         records: how many there are over all parties; None if nobody counted.
         columns: in the order of the table; labels stand last.
-        min_count: every figure that is told is of at least this many records.
+        least: every figure that is told is of at least this many records.
         unlike: at which party which columns are unlike the others', and how.
         owners: by columns, whose each column is.
     """
 
     records: int | None
     columns: dict[str, ColumnDescription]
-    min_count: int
+    least: int
     unlike: dict[str, dict[str, str]] = field(default_factory=dict)
     owners: dict[str, str] = field(default_factory=dict)
 
@@ -114,10 +122,19 @@ class Description:
         ]
 
 
+def write_count(n: Count) -> str:
+    """Return a count as people read it."""
+    return f"({n.value})" if isinstance(n, Suppressed) else f"{n:,}"
+
+
+def _rank(n: Count) -> float:
+    return {Suppressed.FEW: 0.0, Suppressed.NEARLY_ALL: np.inf}[n] if isinstance(n, Suppressed) else n
+
+
 def _doubt(column: ColumnDescription) -> str:
     """Return what is doubtful about a column; nothing, if nothing is."""
-    if column.present == 0:
-        return "has no value at any party: leave it out, or see whether its name is written alike everywhere"
+    if column.present in (0, Suppressed.FEW):
+        return "has hardly a value at any party: leave it out, or see whether its name is written alike everywhere"
     if column.std == 0:
         return "has the same value everywhere: there is nothing to learn from it"
     return ""
@@ -127,7 +144,7 @@ def rows_of(found: Description, *, page: bool) -> Iterator[tuple[str | Made, ...
     """Return a line for each column: as HEADS says; the distribution is drawn on a page, and letters in a terminal."""
     for each in found.columns.values():
         holds = f"{each.kind}, of {found.owners[each.name]}" if each.name in found.owners else each.kind
-        counted = tuple("" if n is None else f"{n:,}" for n in (each.present, each.missing))
+        counted = tuple("" if n is None else write_count(n) for n in (each.present, each.missing))
         yield each.name, holds, *counted, each.center, each.quarters, _distribution(each, page=page)
 
 
@@ -183,8 +200,8 @@ def say_rule(found: Description) -> str:
     if found.records is None:
         return "Names and kinds of columns, and nothing else: no value was counted."
     return (
-        f"{figure(found.records)} records. Means, quartiles and counts are of columns with {found.min_count} values"
-        " or more; each part of a histogram holds none or as many, ? stands for a count that is not told."
+        f"{figure(found.records)} records. All figures are rounded. A count of fewer than {found.least} records is"
+        " given as (few), one of all but fewer than as many as (nearly all)."
     )
 
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from tacit.arrays import F64, I64, Array
+from tacit.numeric.scores.intervals import LEVEL, NONE, Interval, interval_of_share
 from tacit.numeric.scores.metrics import accuracy, f1_scores, macro, precisions, rates, recalls, specificities
 from tacit.numeric.scores.platt import classes_of
-from tacit.protocols.scores.error_sums import ErrorTally
-from tacit.protocols.scores.score_counts import Reliability, ScoreCurve, Tally
+from tacit.protocols.noisy.tallies import ErrorTally, ScoreCurve, Tally
 from tacit.report.words import area, figure
 
 Label = bool | int | float | str
@@ -26,6 +26,8 @@ FIGURES = (
     "average_precision",
     "brier_score",
 )
+SITE = "site"
+TWO = 2
 ERROR_FIGURES = ("r2", "mean_absolute_error", "mean_squared_error", "mean_error")
 
 
@@ -41,6 +43,7 @@ class Curve:
         records, hits, predicted: the records of every bin of probability, those of the class, and their mean
             probability; 0 if not shown.
         brier_score: mean squared error of the probabilities; None without any.
+        roc_auc_interval: of the area, as other records might have been judged; NaN if it is not known.
     """
 
     label: Label
@@ -53,6 +56,10 @@ class Curve:
     hits: list[int] = field(default_factory=list)
     predicted: list[float] = field(default_factory=list)
     brier_score: float | None = None
+    roc_auc_interval: tuple[float | None, float | None] = (None, None)
+
+    def __repr__(self) -> str:
+        return f"<Curve of {self.label}: {len(self.positives)} bins, area {self.roc_auc:.4f}>"
 
     @property
     def roc_auc(self) -> float:
@@ -98,17 +105,19 @@ class Residuals:
         mean: the mean error: above 0 if answers are too small.
         absolute, squared: the mean absolute and the mean squared error.
         variance: of the targets.
-        cuts: errors between the bins of the histogram, from the lowest up.
+        cuts: errors between the bins of the histogram, from the lowest up; none if there is no histogram.
         counts: records by bin.
+        off: by which share of themselves the other figures may be off, since they are rounded.
     """
 
     records: int
-    mean: float
+    mean: float | None
     absolute: float
     squared: float
     variance: float
-    cuts: list[float]
-    counts: list[int]
+    cuts: list[float] = field(default_factory=list)
+    counts: list[int] = field(default_factory=list)
+    off: float = 0.0
 
     @property
     def r2(self) -> float:
@@ -117,10 +126,33 @@ class Residuals:
             return 1.0 - self.squared / self.variance
         return 1.0 if self.squared == 0 else 0.0
 
+    @property
+    def r2_off(self) -> float:
+        """How far R^2 may be off, since sums are rounded."""
+        return 2.0 * self.off * (1.0 - self.r2) if self.variance > 0 else 0.0
+
+
+@dataclass(frozen=True)
+class Beside:
+    """A site's own model beside the joint one, both on the site's own held-out records; rounded.
+
+    Attributes:
+        site: whose records they are.
+        joint, alone: figures by name; of the joint model, and of the one that the site trained on its own records.
+        step: to which they are rounded.
+        suppressed: whether the site, or all others, have a few records of a class, so that nothing is told.
+    """
+
+    site: str
+    joint: dict[str, float] = field(default_factory=dict)
+    alone: dict[str, float] = field(default_factory=dict)
+    step: float = 0.0
+    suppressed: bool = False
+
 
 @dataclass(frozen=True, repr=False)
 class Evaluation:
-    """What `tacit.evaluate` found. With two classes figures are those of the second; with more, means over the classes.
+    """What `tacit.evaluate` found. With two classes figures are those of `positive`; with more, means over the classes.
 
     For a regressor there are `errors` and no classes, and figures of classes are NaN; for a classifier, those of
     errors.
@@ -132,8 +164,15 @@ class Evaluation:
         curves: one for two classes, else one per class against the rest.
         how: who counted, and where the areas under curves come from.
         warnings: what was left out, and why.
-        sites: the same for each site that agreed to show its own.
+        groups: the same for each group of records.
         errors: the errors of a regressor; None for a classifier.
+        by: what groups are by: "site", or the name of a column.
+        beside: each site's own model beside the joint one.
+        positive: of two classes, the one that figures are of; None: the second.
+        no_class: how many more records were judged that count as of no class: of one that the model does not know, or
+            of one with too few records; they are in no figure.
+        suppressed: whether nothing is told, since there are a few records of a class here, or among all others.
+        least: how many records are few: fewer than so many.
     """
 
     name: str
@@ -142,8 +181,19 @@ class Evaluation:
     curves: list[Curve]
     how: str = ""
     warnings: list[str] = field(default_factory=list)
-    sites: dict[str, Evaluation] = field(default_factory=dict)
+    groups: dict[str, Evaluation] = field(default_factory=dict)
     errors: Residuals | None = None
+    by: str = ""
+    beside: list[Beside] = field(default_factory=list)
+    positive: Label | None = None
+    no_class: int = 0
+    suppressed: bool = False
+    least: int = 0
+
+    @property
+    def sites(self) -> dict[str, Evaluation]:
+        """The same for each site that is shown."""
+        return self.groups if self.by == SITE else {}
 
     @property
     def r2(self) -> float:
@@ -163,12 +213,12 @@ class Evaluation:
     @property
     def mean_error(self) -> float:
         """The mean of target minus answer."""
-        return np.nan if self.errors is None else self.errors.mean
+        return np.nan if self.errors is None or self.errors.mean is None else self.errors.mean
 
     @property
     def metric(self) -> str:
         """The name of the figure that `score` of the model is: accuracy, or R^2 of a regressor."""
-        return FIGURES[0] if self.errors is None else ERROR_FIGURES[0]
+        return FIGURES[0] if self.classes else ERROR_FIGURES[0]
 
     @property
     def score(self) -> float:
@@ -192,8 +242,9 @@ class Evaluation:
 
     @property
     def balanced_accuracy(self) -> float:
-        """Mean sensitivity of the classes."""
-        return macro(recalls(self._n))
+        """Mean sensitivity of the classes; of more than two of those that have records."""
+        each = recalls(self._n)
+        return float(np.mean(each)) if len(each) == TWO else macro(each)
 
     @property
     def sensitivity(self) -> float:
@@ -208,7 +259,27 @@ class Evaluation:
     @property
     def f1(self) -> float:
         """Harmonic mean of precision and recall; of more than two classes macro."""
-        return self._figure(f1_scores(self._n))
+        return self._figure(np.where(np.isnan(recalls(self._n)), np.nan, f1_scores(self._n)))
+
+    @property
+    def intervals(self) -> dict[str, Interval]:
+        """Between which values figures may lie because other records might have been judged: with 95 % probability."""
+        n = self._n
+        found = {"accuracy": interval_of_share(float(n.trace()), float(n.sum()))}
+        if len(self.classes) == TWO:
+            p = self.positive_index
+            of = {"sensitivity": n[p], "specificity": n[1 - p]}
+            found |= {name: interval_of_share(float(row[k]), float(row.sum())) for (name, row), k in
+                      zip(of.items(), (p, 1 - p), strict=True)}  # fmt: skip
+        if len(self.curves) == 1:
+            low, high = (np.nan if x is None else x for x in self.curves[0].roc_auc_interval)
+            found["roc_auc"] = low, high
+        return {name: each for name, each in found.items() if np.isfinite(each).all()}
+
+    @property
+    def positive_index(self) -> int:
+        """The number of the class that figures are of, with two classes."""
+        return 1 if self.positive is None else self.classes.index(self.positive)
 
     @property
     def roc_auc(self) -> float:
@@ -238,7 +309,7 @@ class Evaluation:
 
     def figures(self) -> dict[str, float]:
         """Return all figures by name, without those that could not be computed."""
-        names = FIGURES if self.errors is None else ERROR_FIGURES
+        names = FIGURES if self.classes else ERROR_FIGURES
         found = {name: getattr(self, name) for name in names}
         return {name: value for name, value in found.items() if value is not None and np.isfinite(value)}
 
@@ -247,29 +318,20 @@ class Evaluation:
         return self.confusion_matrix.astype(np.float64)
 
     def _figure(self, each: F64) -> float:
-        # the second of two is the positive one
-        return float(each[1]) if len(each) == 2 else macro(each)  # noqa: PLR2004
+        return float(each[self.positive_index]) if len(each) == TWO else macro(each)
 
     def __repr__(self) -> str:
+        if self.suppressed:
+            return f"<Evaluation of {self.name}: {write_suppressed(self.least)}>"
         told = ", ".join(f"{name} {value:.4f}" for name, value in self.figures().items())
         return f"<Evaluation of {self.n_records} {self.name}: {told}>"
 
 
-def evaluation_of(
-    tally: Tally,
-    classes: Array,
-    *,
-    name: str,
-    how: str = "",
-    warnings: Sequence[str] = (),
-    sites: dict[str, Evaluation] | None = None,
-) -> Evaluation:
+def evaluation_of(tally: Tally, classes: Array, *, name: str, how: str = "") -> Evaluation:
     """Return the evaluation that follows from the published counts."""
     labels: list[Label] = classes.tolist()
-    positive = [labels[k] for k in classes_of(len(tally.curves))]
-    empty: tuple[Reliability | None, ...] = tally.reliability or (None,) * len(positive)
-    curves = [_curve(*each) for each in zip(positive, tally.curves, empty, strict=True)]
-    return Evaluation(name, labels, tally.confusion.tolist(), curves, how, list(warnings), sites or {})
+    curves = [_curve(labels[k], each) for k, each in zip(classes_of(len(tally.curves)), tally.curves, strict=True)]
+    return Evaluation(name, labels, tally.confusion.tolist(), curves, how, [], {}, by=SITE)
 
 
 def evaluation_of_errors(tally: ErrorTally, *, name: str, how: str, warnings: Sequence[str] = ()) -> Evaluation:
@@ -280,13 +342,9 @@ def evaluation_of_errors(tally: ErrorTally, *, name: str, how: str, warnings: Se
     return Evaluation(name, [], [], [], how, list(warnings), errors=errors)
 
 
-def _curve(label: Label, curve: ScoreCurve, bins: Reliability | None) -> Curve:
+def _curve(label: Label, curve: ScoreCurve) -> Curve:
     scores = (curve.cuts.tolist(), curve.positives.tolist(), curve.negatives.tolist())
-    areas = (_pair(curve.roc_auc), _pair(curve.average_precision))
-    if bins is None:
-        return Curve(label, *scores, *areas)
-    calibration = (bins.records.tolist(), bins.positives.tolist(), bins.predicted.tolist())
-    return Curve(label, *scores, *areas, *calibration, bins.brier)
+    return Curve(label, *scores, _pair(curve.roc_auc), _pair(curve.average_precision))
 
 
 def _pair(bounds: F64) -> tuple[float | None, float | None]:
@@ -300,26 +358,78 @@ def _middle(bounds: tuple[float | None, float | None]) -> float:
 
 
 def _bounds(each: list[tuple[float | None, float | None]]) -> tuple[float, float]:
+    if not each:
+        return np.nan, np.nan
     low, high = (macro(np.array([np.nan if b is None else b for b in side])) for side in zip(*each, strict=True))
     return low, high
 
 
+def write_suppressed(least: int) -> str:
+    """Return why nothing is told of some records."""
+    return f"suppressed, since fewer than {least} records of a class are here, or among all others"
+
+
 def figures_of(evaluation: Evaluation) -> list[tuple[str, ...]]:
-    """Return the table of a report: a row for each figure, of all records and of each site."""
-    each = (evaluation, *evaluation.sites.values())
-    if evaluation.errors is not None:
-        means = ((name.replace("_", " "), figure(getattr(evaluation, name))) for name in ERROR_FIGURES[1:])
-        return [("records", f"{evaluation.n_records:,}"), ("R²", _told(evaluation.r2)), *means]
-    of = f" of {evaluation.classes[1]}" if len(evaluation.curves) == 1 else ", mean of classes"
+    """Return the table of a report: a row for each figure, of all records and of each group."""
+    each = (evaluation, *evaluation.groups.values())
+    if not evaluation.classes:
+        rows = [("R²", "r2"), *((name.replace("_", " "), name) for name in ERROR_FIGURES[1:])]
+        told = ((what, *(_told_error(e, name) for e in each)) for what, name in rows)
+        return [_count_records(each), *(row for row in told if set(row[1:]) != {"-"})]
+    of = "" if len(evaluation.classes) != TWO else f" of {evaluation.classes[evaluation.positive_index]}"
+    of = of or ", mean of classes"
     names = {"accuracy": "accuracy", "balanced accuracy": "balanced_accuracy"}
     names |= {f"{name}{of}": name.lower() for name in ("sensitivity", "specificity", "F1")}
-    areas = {f"area under ROC{of}": "roc_auc_bounds", f"average precision{of}": "average_precision_bounds"}
-    rows = [("records", *(f"{e.n_records:,}" for e in each))]
-    rows += [(what, *(_told(getattr(e, name)) for e in each)) for what, name in names.items()]
-    rows += [(what, *(area(getattr(e, name)) for e in each)) for what, name in areas.items()]
-    return (
-        rows if evaluation.brier_score is None else [*rows, (f"Brier score{of}", *(_told(e.brier_score) for e in each))]
-    )
+    areas = {f"area under ROC{of}": "roc_auc", f"average precision{of}": "average_precision"}
+    table = [_count_records(each)]
+    if evaluation.no_class:
+        table.append(("records of no class", f"{evaluation.no_class:,}", *("-" for _ in evaluation.groups)))
+    table += [(what, *(_with_interval(e, name, _told(getattr(e, name))) for e in each)) for what, name in names.items()]
+    areas = {what: name for what, name in areas.items() if any(e.curves for e in each)}
+    table += [
+        (what, *(_with_interval(e, name, area(getattr(e, f"{name}_bounds"))) for e in each))
+        for what, name in areas.items()
+    ]
+    if evaluation.brier_score is not None:
+        table.append((f"Brier score{of}", *(_told(e.brier_score) for e in each)))
+    return table
+
+
+def figures_beside(evaluation: Evaluation) -> list[tuple[str, ...]]:
+    """Return the table of sites: each one's own model beside the joint one, on its own held-out records."""
+    names = list(dict.fromkeys(name for each in evaluation.beside for name in each.joint))
+    rows = []
+    for each in evaluation.beside:
+        told = [(_told(each.alone.get(name)), _told(each.joint.get(name))) for name in names]
+        cells = ("suppressed",) * (2 * len(names)) if each.suppressed else tuple(x for pair in told for x in pair)
+        rows.append((each.site, *cells, "-" if each.suppressed else f"{each.step:g}"))
+    return rows
+
+
+def heads_beside(evaluation: Evaluation) -> tuple[str, ...]:
+    """Return the heads of that table."""
+    names = list(dict.fromkeys(name for each in evaluation.beside for name in each.joint))
+    heads = (f"{name.replace('_', ' ')}{of}" for name in names for of in (", alone", ", joint"))
+    return ("site", *heads, "rounded to")
+
+
+def _count_records(each: Iterable[Evaluation]) -> tuple[str, ...]:
+    return ("records", *("suppressed" if e.suppressed else f"{e.n_records:,}" for e in each))
+
+
+def _told_error(evaluation: Evaluation, name: str) -> str:
+    value = getattr(evaluation, name)
+    if not np.isfinite(value):
+        return "-"
+    if name != ERROR_FIGURES[0]:
+        return figure(value)
+    off = 0.0 if evaluation.errors is None else evaluation.errors.r2_off
+    return f"{value:.4f}" if off < 5e-5 else f"{value:.4f} ± {off:.4f}"  # noqa: PLR2004 - half of the last digit
+
+
+def _with_interval(evaluation: Evaluation, name: str, told: str) -> str:
+    low, high = evaluation.intervals.get(name, NONE)
+    return told if not np.isfinite(low + high) else f"{told} ({LEVEL}: {low:.4f} to {high:.4f})"
 
 
 def _told(value: float | None) -> str:

@@ -14,7 +14,7 @@ from tacit.report import plots, score_plots, search_plot
 from tacit.report.candidates import list_candidates
 from tacit.report.description import HEADS, Description, rows_of, say_rule
 from tacit.report.disclosures import Disclosure, by_site
-from tacit.report.evaluation import Evaluation, figures_of
+from tacit.report.evaluation import Evaluation, figures_beside, figures_of, heads_beside
 from tacit.report.flow import flow
 from tacit.report.release import HEADS as HEADS_OF_RELEASE
 from tacit.report.release import SEEN, Release, list_lines
@@ -147,7 +147,7 @@ def _result(report: Report) -> str:
 
 
 def _evaluation(evaluation: Evaluation, key: str) -> str:
-    head = "".join(f'<th class="n">{_esc(name)}</th>' for name in ("all", *evaluation.sites))
+    head = "".join(f'<th class="n">{_esc(name)}</th>' for name in ("all", *evaluation.groups))
     rows = "".join(_figures(name, values) for name, *values in figures_of(evaluation))
     table = (
         f'<div class="scroll"><table><thead><tr><th>figure</th>{head}</tr></thead><tbody>{rows}</tbody></table></div>'
@@ -155,7 +155,18 @@ def _evaluation(evaluation: Evaluation, key: str) -> str:
     notes = f'<p class="note">{_esc(evaluation.how.capitalize())}.</p>' + (
         _aside(evaluation.warnings, "") if evaluation.warnings else ""
     )
-    return f"<h3>Evaluated on {_esc(evaluation.name)}</h3>{notes}{table}{_figure(score_plots.panels(evaluation, key))}"
+    plots = _figure(score_plots.panels(evaluation, key))
+    return f"<h3>Evaluated on {_esc(evaluation.name)}</h3>{notes}{table}{_beside(evaluation)}{plots}"
+
+
+def _beside(evaluation: Evaluation) -> str:
+    """Return the table of sites whose own models were judged beside the joint one; nothing if none was."""
+    if not evaluation.beside:
+        return ""
+    head = "".join(f"<th>{_esc(name)}</th>" for name in heads_beside(evaluation))
+    rows = "".join(_figures(name, values) for name, *values in figures_beside(evaluation))
+    table = f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>'
+    return f"<h4>Each site alone, beside the joint model, on its own held-out records</h4>{table}"
 
 
 def _figures(name: str, values: Iterable[str]) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 from tacit.federation import Federation
 from tacit.federation.part import Part
-from tacit.protocols.sums.secure_sum import describe_protection
+from tacit.protocols.sums.secure_sum import PROTECTION
 from tacit.registry import Outcome
 from tacit.report.disclosures import traffic, unite
 from tacit.report.report import Report, default_not_protected
@@ -38,7 +38,7 @@ def report_on(
         params=estimator.get_params(),
         partition=federation.partition,
         runtime=federation.runtime,
-        protection=protection or describe_protection(estimator.secure_sum, estimator.segments),
+        protection=protection or PROTECTION,
         parties={**_holdings_of_all(federation, list_absent(history)), **_site(federation)},
         rounds=outcome.ledger.rounds,
         seconds=outcome.seconds,

@@ -21,9 +21,6 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """How much a model may give away and still be released: the table [release] of a policy.
 
     stored_records: sites whose records the model file contains.
-    landmark_records: of how many records a landmark is the mean, at least.
-    landmarks_found: share of the landmarks that are records.
-    outlying: share of the support vectors that answers about far records give away.
     membership_auc: area under the curve of membership inference; 0.5 is a guess.
     true_positives: share of the members that it finds at 1 % false alarms.
     attribute_advantage: how many more members than others have a value of theirs guessed.
@@ -32,9 +29,6 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """
 
     stored_records: Annotated[int, msgspec.Meta(ge=0)] = 0
-    landmark_records: Annotated[int, msgspec.Meta(ge=1)] = 5
-    landmarks_found: Share = 0.0
-    outlying: Share = 0.0
     membership_auc: Share = 0.6
     true_positives: Share = 0.05
     attribute_advantage: Share = 0.1
@@ -42,14 +36,10 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     required: bool = False
 
 
-AT_LEAST = ("landmark_records",)  # limits below which a figure may not be
-
-
 def find_strictest(all_limits: Iterable[Limits]) -> Limits:
     """Return what all of them allow."""
     found = list(all_limits) or [Limits()]
-    names = Limits.__struct_fields__
-    return Limits(**{name: (max if name in AT_LEAST else min)(getattr(each, name) for each in found) for name in names})
+    return Limits(**{name: min(getattr(each, name) for each in found) for name in Limits.__struct_fields__})
 
 
 @dataclass(frozen=True)
@@ -115,6 +105,5 @@ def list_lines(found: Release) -> Iterator[tuple[str, str, str, str]]:
     """Yield the rows of the table as words."""
     for line in found.lines:
         said = "" if line.figure is None else f"{line.figure:.3g}"
-        side = "at least" if line.limit in AT_LEAST else "at most"
         about = f" ({line.note})" if line.note and line.figure is not None else ""
-        yield f"{line.name}{about}", said, f"{side} {line.allowed:g}", line.verdict
+        yield f"{line.name}{about}", said, f"at most {line.allowed:g}", line.verdict

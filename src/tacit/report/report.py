@@ -36,7 +36,7 @@ def default_not_protected() -> list[str]:
         "A party that lies about its data: nothing checks that records, columns or labels are true.",
         (
             "What the final model itself reveals about the records it was trained on, unless it was trained with"
-            " epsilon: PanSVC(epsilon=...) has differential privacy."
+            " epsilon: SVC(epsilon=...) has differential privacy."
         ),
     ]
 

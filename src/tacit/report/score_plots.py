@@ -24,10 +24,12 @@ Points = Callable[[Curve], tuple[F64, F64]]
 def panels(evaluation: Evaluation, key: str) -> str:
     """Draw two curves above; below, the confusion matrix and, with probabilities, the calibration.
 
-    Of a regressor, the histogram of its errors.
+    Of a regressor, the histogram of its errors, if there is one. Nothing of what is suppressed.
     """
     if evaluation.errors is not None:
-        return _residuals(evaluation, evaluation.errors, key)
+        return _residuals(evaluation, evaluation.errors, key) if evaluation.errors.counts else ""
+    if evaluation.suppressed:
+        return ""
     label = f"Curves and confusion matrix of {evaluation.n_records} {evaluation.name}: " + ", ".join(
         f"{name.replace('_', ' ')} {value:.4f}" for name, value in evaluation.figures().items()
     )
@@ -52,6 +54,9 @@ def _histogram(figure: Figure, evaluation: Evaluation, errors: Residuals) -> Non
 
 def _panels(figure: Figure, evaluation: Evaluation) -> None:
     entitle(figure, f"How well the classes are told apart: {evaluation.n_records:,} {short(evaluation.name)}")
+    if not evaluation.curves:
+        _confusion(figure.add_subplot(), evaluation)
+        return
     calibrated = any(curve.records for curve in evaluation.curves)
     grid = figure.add_gridspec(2, 2)
     _roc(figure.add_subplot(grid[0, 0]), evaluation)
@@ -83,7 +88,7 @@ def _calibration(ax: Axes, evaluation: Evaluation) -> None:
 
 def _curves(ax: Axes, evaluation: Evaluation, points: Points) -> None:
     """Draw the curves of the sites in grey behind, and that of all records in front."""
-    for site in evaluation.sites.values():
+    for site in evaluation.groups.values():
         for curve in site.curves:
             ax.plot(*points(curve), color=ALONE, linewidth=1)
     for curve, colour in zip(evaluation.curves, _colours(evaluation), strict=True):
@@ -94,7 +99,7 @@ def _curves(ax: Axes, evaluation: Evaluation, points: Points) -> None:
             label=short(str(curve.label)) if len(evaluation.curves) > 1 else "all records",
         )
     handles, labels = ax.get_legend_handles_labels()
-    if evaluation.sites:
+    if evaluation.groups:
         handles, labels = [*handles, Line2D([], [], color=ALONE, linewidth=1)], [*labels, "single sites"]
     if len(handles) > 1:
         ax.legend(handles, labels, loc="lower center", handlelength=1.2)

@@ -14,7 +14,7 @@ from tacit.report import release
 from tacit.report.candidates import list_candidates
 from tacit.report.description import HEADS, Description, rows_of, say_rule
 from tacit.report.disclosures import by_site
-from tacit.report.evaluation import Evaluation, figures_of
+from tacit.report.evaluation import Evaluation, figures_beside, figures_of, heads_beside
 from tacit.report.words import clean, count, figure, human_bytes, human_seconds, listing, seen_bytes, summary
 
 if TYPE_CHECKING:
@@ -129,9 +129,13 @@ def _result(report: Report) -> RenderableType:
 
 
 def _evaluation(evaluation: Evaluation) -> RenderableType:
-    heads = (f"on {clean(evaluation.name)}", "all", *evaluation.sites)
+    heads = (f"on {clean(evaluation.name)}", "all", *evaluation.groups)
     notes = [Text(clean(line)) for line in (f"{evaluation.how}.", *evaluation.warnings)]
-    return Group(_fill(_table(*heads, numbers=heads[1:]), figures_of(evaluation)), *notes)
+    tables = [_fill(_table(*heads, numbers=heads[1:]), figures_of(evaluation))]
+    if evaluation.beside:
+        heads = heads_beside(evaluation)
+        tables.append(_fill(_table(*heads, numbers=heads[1:]), figures_beside(evaluation)))
+    return Group(*tables, *notes)
 
 
 def render_release(found: Release) -> RenderableType:

@@ -27,7 +27,7 @@ def count_cores() -> int:
 class Together(Run):
     """The default: all parties in this process.
 
-    `absent(place, party)` lets a simulation drop a sender of a `gather`; `keep(party, value)` gets what outlives a run.
+    `absent(place, party)` lets a simulation drop a sender of a `gather`.
     """
 
     def __init__(
@@ -38,12 +38,11 @@ class Together(Run):
         entropy: Entropy,
         progress: Listener | None = None,
         absent: Callable[[str, str], bool] = lambda _place, _party: False,
-        keep: Callable[[str, Any], None] = lambda _party, _value: None,
     ) -> None:
         threads = min(len(roster.parties), count_cores())
-        super().__init__(roster, present=roster.parties, job=job, entropy=entropy, progress=progress, abreast=threads)
+        super().__init__(roster, present=roster.parties, job=job, entropy=entropy, progress=progress)
         self.cpu: defaultdict[str, float] = defaultdict(float)
-        self._absent, self._keeper = absent, keep
+        self._absent = absent
         self._took: dict[str, float] = {}  # seconds of a step when it was done last, by its name
         self._pool = ThreadPoolExecutor(max_workers=threads) if threads > 1 else None  # one core has no use for it
 
@@ -69,10 +68,6 @@ class Together(Run):
         finally:
             self._took[label] = time.thread_time() - start
             self.cpu[party] += self._took[label]
-
-    def _keep(self, entries: Mapping[str, Any]) -> None:
-        each = map if self._pool is None else self._pool.map
-        list(each(self._keeper, entries, entries.values()))
 
     def _exchange(
         self, place: str, outbox: Mapping[Pair, Frames], wanted: Sequence[Pair], missing: int | None

@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tacit.choreo import At, Holder, Ledger, Result, Role, Run
+from tacit.choreo.declaration import plain
 from tacit.choreo.ledger import Opened
 from tacit.choreo.progress import AtStep
 from tacit.choreo.result import SOLE
@@ -24,7 +25,7 @@ from tacit.federation import Federation
 from tacit.federation.backend import Backend, Described
 from tacit.federation.part import Part
 from tacit.progress import find_step
-from tacit.registry import Outcome, declared
+from tacit.registry import Outcome, declared, find_fault, is_declared
 from tacit.request import Beside, Computed, Ids, Input, Left, Records, Request, Rules
 
 
@@ -73,6 +74,7 @@ class InRun(Backend):
     def run(self, federation: Federation, request: Request) -> Outcome:
         """Play the request; the outcome has what is public, and `job` numbers what the parties hold of it."""
         del federation
+        check_choices(request)
         began, rows, notes = time.perf_counter(), len(self.live.ledger.rows), len(self.live.history)
         step = find_step()
         self.live.meter.begin_step(step)
@@ -123,7 +125,7 @@ class InRun(Backend):
     def _bring(self, brought: Input) -> At[Any]:
         match brought:
             case Records():
-                return self._remember()
+                return self.data
             case Beside(federation=other):
                 return other.backend.collect(Records())  # type: ignore[no-any-return]  # another one of this run
             case Rules():
@@ -144,11 +146,12 @@ class InRun(Backend):
             raise LocalError("a step of a study cannot bring what another study left: ask that study by itself")
         return self.earlier[role]
 
-    def _remember(self) -> At[Part]:
-        """Return the records, with what earlier steps opened of their rows."""
-        if self.live.kept is None:
-            return self.data
-        return self.live.local(Holder, with_past, self.data, self.live.kept)
+
+def check_choices(request: Request) -> None:
+    """Raise if a step asks a protocol with a menu for what no job may choose; every party reads the same steps."""
+    for name, value in request.params.items() if declared(request.name).menu else ():
+        if is_declared(request.name, name) and (fault := find_fault(request.name, name, plain(name, value))):
+            raise LocalError(f"{request.name} is a step of the study, whose {fault}: correct the step")
 
 
 def have_usual_rules() -> dict[str, Any]:
@@ -176,11 +179,6 @@ def check_labels(party: str, part: Part, numbers: bool) -> None:  # noqa: FBT001
         raise LocalError(f"{party} has texts as targets, and a regression needs numbers: use a classifier")
     if not numbers and part.y.dtype.kind == "f" and bool((part.y != np.floor(part.y)).any()):
         raise LocalError(f"{party} has fractions as classes: Unknown label type: continuous; use a regressor")
-
-
-def with_past(part: Part, past: Any) -> Part:
-    """Return a holder's part that knows what was opened of its rows."""
-    return dataclasses.replace(part, past=past)
 
 
 def divide(result: Any) -> tuple[Any, dict[str, At[Any]]]:

@@ -1,5 +1,5 @@
-"""What a job calls a study, and its parameters that others need to know."""
+"""What a job calls a study, and its parameter that others need to know."""
 
 from __future__ import annotations
 
-STUDY, SEED, HOLDOUT = "study", "seed", "holdout"
+STUDY, SEED = "study", "seed"

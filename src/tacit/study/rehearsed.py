@@ -15,7 +15,7 @@ import numpy as np
 
 from tacit.arrays import F64
 from tacit.choreo import At, Everyone, Holder, Labeller, Ledger, Roster, Run, choreography
-from tacit.choreo.declaration import Either, Items, Nothing, Number, Parameter
+from tacit.choreo.declaration import Either, Items, Nothing, Parameter
 from tacit.choreo.protocol import COLUMNS, TABLE, Brought, Cost, Declaration, Inputs, Planned, Rehearsal, Stage
 from tacit.federation.part import Part, part_of
 from tacit.models.prepared import is_text
@@ -23,9 +23,9 @@ from tacit.preprocessing.transformer import FederatedTransformer
 from tacit.progress import watching
 from tacit.protocols.parameters import CLASSES, LABEL
 from tacit.registry import PROTOCOLS, Outcome, execute_together
+from tacit.report.evaluation import SITE
 from tacit.request import Left, Request
 from tacit.study.inside import Played
-from tacit.study.names import HOLDOUT
 from tacit.study.steps import PlainTable, Step, StepsKind, read_pipeline
 from tacit.study.study import NAMES, STEPS, conduct, study
 
@@ -64,7 +64,6 @@ def rehearse_study(
 
     @choreography(opens={Everyone: (NAMES, STEPS)})
     def study(run: Run, /, data: At[Part], judge: At[Part], rules: At[Any], **asked: Any) -> Any:  # as the real one
-        asked.pop(HOLDOUT, None)
         return conduct(run, data, judge, rules, prepare=shrink, played=played, **asked)
 
     inputs = invent_tables(Stage(roster, ROWS, params, part_of), kinds)
@@ -93,8 +92,10 @@ def invent_tables(stage: Stage, kinds: Mapping[str, str] = UNKNOWN) -> Inputs:
         names = tuple(columns)[i :: len(holders)] if partition == "vertical" else tuple(columns)
         X = np.column_stack([np.empty((ROWS, 0)), *(columns[name].cells for name in names)])
         owned = np.add.outer(rows, np.arange(len(names))) % len(holders) == i if partition == "arbitrary" else None
+        texts = {name: columns[name].texts for name in names if columns[name].texts}
         raw: Any = {
-            "texts": {name: columns[name].texts for name in names if columns[name].texts},
+            "texts": texts,
+            "dictionary": texts,
             "dates": tuple(name for name in names if columns[name].date),
         }
         held[party] = part_of(X, y if labeller in (None, party) else None, None, names, owned, **raw)
@@ -117,7 +118,9 @@ def invent_columns(params: Mapping[str, Any], kinds: Mapping[str, str] = UNKNOWN
     declared = {**_declared_columns(steps), **listed}
     rng = np.random.default_rng(0)
     made = {name: _of_values(values) if values else Column(rng.random(ROWS)) for name, values in declared.items()}
-    if not steps or any(getattr(step, "RAW", False) for _, step in read_pipeline(steps, 0).steps):
+    raw = any(getattr(step, "RAW", False) for _, step in read_pipeline(steps, 0).steps)
+    made |= {name: column for name, column in _judged_by(params, raw=raw).items() if name not in made}
+    if not steps or raw:
         made = {name: _of_kind(kind) for name, kind in kinds.items()} | made
     declared_by = [step for _, step in read_pipeline(steps, 0).steps if getattr(step, "ranges", None) is not None]
     ranges, usual = _declared_ranges(declared_by)
@@ -125,6 +128,15 @@ def invent_columns(params: Mapping[str, Any], kinds: Mapping[str, str] = UNKNOWN
     if any(map(_needs_every_range, declared_by)):
         return made
     return {f"x{j}": Column(_draw(rng, usual)) for j in range(max(3, COLUMNS - len(made)))} | made
+
+
+def _judged_by(params: Mapping[str, Any], *, raw: bool) -> dict[str, Column]:
+    """Return the column by whose categories records are judged apart, if there is one."""
+    by = (params.get("evaluate") or {}).get("by")
+    if by is None or by == SITE:
+        return {}
+    ((name, values),) = by.items() if isinstance(by, Mapping) else ((by, ("no", "yes")),)
+    return {name: _of_values(tuple(values) if raw or not is_text(values) else range(len(values)))}
 
 
 def _draw(rng: np.random.Generator, span: Span) -> F64:
@@ -183,13 +195,11 @@ def cost_steps(planned: Planned, plan: Plan) -> dict[str, Cost]:
 
 def sum_costs(planned: Planned, costs: Iterable[Cost]) -> Cost:
     """Return the cost of all of them."""
-    rounds, moved, work = 0, Counter[str](), Counter[str]()
+    rounds, moved = 0, Counter[str]()
     for cost in costs:
         rounds += cost.rounds
         moved.update(cost.bytes)
-        work.update(cost.work)
-    sizes, done = ({party: each[party] for party in planned.roster.parties} for each in (moved, work))
-    return Cost(rounds=rounds, bytes=sizes, work=done)
+    return Cost(rounds=rounds, bytes={party: moved[party] for party in planned.roster.parties})
 
 
 def _declared_columns(steps: Sequence[Step]) -> dict[str, tuple[Any, ...]]:
@@ -220,7 +230,6 @@ def _learns_numbers(steps: Sequence[Step]) -> bool:
     return bool(getattr(getattr(last, "estimator", last), "NUMBERS", False))
 
 
-OF_HOLDOUT = Parameter(HOLDOUT, Number(0, 0.9), "which share of its records each site holds out, to judge by")
 EVALUATE = Parameter("evaluate", Either((Nothing(), PlainTable())), "how the model is judged on them", opens=True)
 DESCRIBE = Parameter("describe", Either((Nothing(), PlainTable())), "how the table is described first", opens=True)
 RELEASE = Parameter(
@@ -243,7 +252,6 @@ STUDY = Declaration(
     orders_columns=True,
     parameters=(
         OF_STEPS,
-        OF_HOLDOUT,
         EVALUATE,
         DESCRIBE,
         RELEASE,

@@ -2,7 +2,7 @@
 
     [[step]]
     use = "FederatedGridSearch"
-    estimator = "PanSVC"                      or { use = "PanSVC", probability = true }
+    estimator = "SVC"                         or { use = "SVC", probability = true }
     grid = { C = [0.3, 1, 3] }
 
 A step is a mapping: `use` names an estimator, `name` the step, everything else is a parameter of it. An estimator among
@@ -147,7 +147,7 @@ def _read_value(name: str, value: Any, seed: int | None, where: str) -> Any:
     if name == "estimator":
         step = {USE: value} if isinstance(value, str) else value
         if not isinstance(step, Mapping):
-            raise LocalError(f"{where} has estimator = {value!r}: name one, or write {{ use = 'PanSVC', ... }}")
+            raise LocalError(f"{where} has estimator = {value!r}: name one, or write {{ use = 'SVC', ... }}")
         return read_estimator(step, seed, f"the estimator of {where}")
     return value
 

@@ -7,9 +7,9 @@ is the input of the next step.
     1. each holder tells the names and kinds of its columns; by rows these must be the same ones, in whatever order, and
        where classes are learnt and the job declares none, each tells those of its classes that are not rare, so that
        names which are written in different ways are found before anything else is opened (`protocols.class_names`)
-    2. a look at the table (`protocols.columns.overview`), if it is asked for; a study may be nothing else
+    2. a look at the table (`protocols.prepare.describe`), if it is asked for; a study may be nothing else
        the steps, one after the other, on the records to learn from
-    3. the evaluation, on the records that each site holds out, if it is asked for
+    3. the evaluation, on the records that each site dealt to judge by, once for all jobs, if it is asked for
        the release gate, if it is asked for: sites attack the model, and tell what their policies allow
     4. what everybody knows of each request, which is all that an analyst needs to have the fitted pipeline
 
@@ -45,15 +45,15 @@ from tacit.choreo.result import Result
 from tacit.errors import LocalError
 from tacit.federation import Federation
 from tacit.federation.columns import check_numbers
-from tacit.federation.part import Part, part_of
+from tacit.federation.part import Part, with_columns
 from tacit.federation.plan import Partition
 from tacit.inspect.describe import describe as look_at_table
 from tacit.metrics import evaluate as judge_model
-from tacit.numeric.groups.least_count import FLOOR
 from tacit.pipeline import Pipeline
 from tacit.progress import begin_step, watching
 from tacit.protocols.class_names import check_class_names, frequent_classes
-from tacit.protocols.part import Label, Names
+from tacit.protocols.learners.facts import CLASSES
+from tacit.protocols.part import Label, Names, hidden_of
 from tacit.study.gate import GATE, Gate, check_gate
 from tacit.study.inside import InRun, Played, Prepare, play_as_asked
 from tacit.study.steps import Step, learns_classes, read_pipeline
@@ -64,13 +64,6 @@ HELD_OUT = "held-out records"  # how an evaluation calls them
 LOOKING = "description"  # how the first step is called, by which the table is described
 JUDGING = "evaluation"  # how the step is called by which the model is judged
 CHECKING = "release"  # how the last step is called, by which the model is attacked
-CLASSES = Fact(
-    "study.classes",
-    "holder",
-    "label",
-    "party",
-    "the names of those classes of which each holder has 5 records or more, where the job declares none",
-)
 NUMBER, EMPTY = "number", "empty"  # kinds of columns beside "text" and "date"
 
 Schema = dict[str, tuple[str, ...]]  # names, or kinds, of the columns of each holder
@@ -118,14 +111,12 @@ def study(
     seed: int,
     partition: Partition,
     steps: Sequence[Step] | None = None,
-    holdout: float = 0.0,
     evaluate: Mapping[str, Any] | None = None,
     describe: Mapping[str, Any] | None = None,
     release: Mapping[str, Any] | None = None,
     class_names: tuple[Label, ...] | None = None,
 ) -> dict[str, Any]:
     """Play the steps; return what is public of each, and what each party holds of it."""
-    del holdout  # by which each site has told `data` and `judge` apart
     asked: Any = {"steps": steps, "seed": seed, "evaluate": evaluate, "describe": describe, "release": release}
     return conduct(run, data, judge, rules, partition=partition, class_names=class_names, **asked)
 
@@ -152,6 +143,7 @@ def conduct(
     pipeline = read_pipeline(steps or (), seed)
     if class_names is None and partition == "horizontal" and learns_classes(pipeline):
         agree_on_classes(run, data)
+    declare_classes(pipeline, class_names)
     live = InRun(run, data, [] if played is None else played, prepare, rules=rules)
     learning = federate(run.roster, told, partition, live)
     judging = federate(run.roster, told, partition, dataclasses.replace(live, data=judge))
@@ -204,7 +196,8 @@ def fit_and_judge(
             pipeline.combine_reports()
         if evaluate is not None:
             begin_step(JUDGING)
-            judge_model(pipeline, judging, **{"name": HELD_OUT, **evaluate})
+            learnt: dict[str, Any] = {"learnt_on": learning} if evaluate.get("against") else {}
+            judge_model(pipeline, judging, **{"name": HELD_OUT, **evaluate}, **learnt)
         if release is not None:
             begin_step(CHECKING)
             check_gate(pipeline, learning, judging, release)
@@ -241,6 +234,13 @@ def agree_on_classes(run: Run, data: At[Part]) -> None:
     """Let holders tell their classes, and raise if they write them in different ways."""
     said = run.publish_all(OwnClasses, run.local(Holder, name_classes, data))
     check_class_names({party: each.names for party, each in said.items()}, declare=True)
+
+
+def declare_classes(pipeline: Pipeline, names: tuple[Label, ...] | None) -> None:
+    """Tell the steps that learn classes which ones the job declares, so that no party tells its own."""
+    if names is not None:
+        unsaid = [key for key, value in pipeline.get_params().items() if key.endswith("__classes") and value is None]
+        pipeline.set_params(**dict.fromkeys(unsaid, names))
 
 
 def refuse_shared(columns: Schema) -> None:
@@ -298,9 +298,12 @@ def _kind_of(part: Part, j: int) -> str:
     return EMPTY if np.isnan(part.X[:, j]).all() else NUMBER
 
 
+LEAST = 5  # records of a class below which a site does not say its name
+
+
 def name_classes(part: Part) -> OwnClasses:
     """Return the names of the holder's classes that are not rare."""
-    return OwnClasses(frequent_classes(part.y, FLOOR))
+    return OwnClasses(() if part.y is None else frequent_classes(part.y[~hidden_of(part)], LEAST))
 
 
 def order_columns(part: Part, names: tuple[str, ...]) -> Part:
@@ -309,5 +312,4 @@ def order_columns(part: Part, names: tuple[str, ...]) -> Part:
         return part
     at = [part.features.index(name) for name in names]
     owned = None if part.owned is None else part.owned[:, at]
-    raw: Any = {"texts": part.texts, "dates": part.dates}
-    return dataclasses.replace(part_of(part.X[:, at], part.y, part.weight, names, owned, **raw), past=part.past)
+    return with_columns(part, part.X[:, at], names, owned)

@@ -1,8 +1,6 @@
-"""SVMs as scikit-learn has them, trained over data that several parties hold."""
+"""Support vector machines and extreme learning machines in shares: only the model is revealed."""
 
-from tacit.svm.consensus import ConsensusSVC
-from tacit.svm.gram import GramSVC, GramSVR
-from tacit.svm.pan import PanSVC
-from tacit.svm.shift import ShiftSVC
+from tacit.svm.elm import ELMClassifier, ELMRegressor
+from tacit.svm.svc import SVC, SVR
 
-__all__ = ["ConsensusSVC", "GramSVC", "GramSVR", "PanSVC", "ShiftSVC"]
+__all__ = ["SVC", "SVR", "ELMClassifier", "ELMRegressor"]

@@ -1,4 +1,4 @@
-"""Gram SVMs with `view="blind"`: their requests, and the models that come back; nobody sees the gram matrix."""
+"""SVMs with `features="exact"`: their requests, and the models that come back; nobody sees the gram matrix."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from tacit.report.outcome import report_on
 from tacit.request import Records, Request
 
 SPARK = "spark"
-VIEWS = COORDINATOR, BLIND = "coordinator", "blind"
 PROTECTION = "shares: while the coordinator, which deals the random numbers, works together with nobody"
 NOT_PROTECTED = (
     (
@@ -29,25 +28,12 @@ NOT_PROTECTED = (
 )
 
 
-def check_blind(estimator: Any) -> None:
-    """Refuse what cannot be trained in shares."""
-    if getattr(estimator, "probability", False):
-        raise LocalError(
-            "view='blind' needs probability=False: Platt's sigmoids would take five more trainings in shares and"
-            " a fit of logarithms; use decision_function, or view='coordinator' for probabilities"
-        )
-    if estimator.method != "product":
-        raise LocalError(
-            f"view='blind' needs method='product', not {estimator.method!r}: use that, or view='coordinator'"
-        )
-
-
 def check_runtime(federation: Federation) -> None:
     """Refuse Spark, whose driver would deal the random numbers and carry everything that parties open."""
     if federation.runtime == SPARK:
         raise LocalError(
-            "view='blind' does not run on Spark: its driver deals the random numbers and would read what parties open"
-            " to each other, and so all records: use runtime='together', or sites of their own"
+            "features='exact' does not run on Spark: its driver deals the random numbers and would read what parties"
+            " open to each other, and so all records: use runtime='together', or sites of their own"
         )
 
 

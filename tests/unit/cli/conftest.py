@@ -39,7 +39,7 @@ def spoilt(folder):
     gap["c"][3] = ""
     write(folder / "gap.csv", gap)
     write(folder / "one_class.csv", columns_of(X, labels=np.zeros_like(Y)))
-    write(folder / "huge.csv", columns_of(X * 1e12))
+    write(folder / "huge.csv", columns_of(X * 1e20))
     write(folder / "no_label.csv", columns_of(X, labels=None))
     write(folder / "site.csv", columns_of(X) | {"site": ["x"] * len(X)})
     (folder / "notes.txt").write_text("a")

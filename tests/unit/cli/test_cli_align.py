@@ -27,18 +27,17 @@ def clinics(folder):
 
 def test_files_of_different_records_are_aligned(tacit, folder, clinics):
     told = tacit("train", *clinics, "--id", "patient", "--json").json
-    assert {"align", "open_common", "gram_vertical"} <= {opened["protocol"] for opened in told["opens"]}
+    assert {"align", "open_common", "train_svm"} <= {opened["protocol"] for opened in told["opens"]}
     assert load(folder / "model.tacit").federation_.features == ("north_x", "south_x", "east_x")
 
 
-def test_the_gram_matrix_is_told_before_the_alignment_on_the_screen_too(tacit, folder, clinics):
+def test_what_training_opens_is_told_before_what_the_alignment_does_on_the_screen_too(tacit, folder, clinics):
     shown = " ".join(tacit("train", *clinics, "--id", "patient").out.split())
     order = [
-        shown.index(words)
-        for words in ("coordinator knows the gram matrix", "how many ids the second", "which of its own ids")
+        shown.index(words) for words in ("the weights of the model", "how many ids the second", "which of its own ids")
     ]
     assert order[0] < min(order[1:])
-    assert load(folder / "model.tacit").named_steps["model"].report_.opens[0].protocol == "gram_vertical"
+    assert load(folder / "model.tacit").named_steps["model"].report_.opens[0].protocol == "train_svm"
 
 
 def test_refusals_of_ids_are_one_line(refused, clinics):
@@ -48,7 +47,7 @@ def test_refusals_of_ids_are_one_line(refused, clinics):
         "train", clinics[1], "--id", "patient"
     )
     assert "north.csv has no column 'person' (columns: patient, north_x)" in refused(
-        "train", *clinics, "--id", "person"
+        "train", *clinics, "--id", "person", "--partition", "vertical"
     )
     assert "this is a horizontal split" in refused("train", *clinics, "--id", "patient", "--partition", "horizontal")
 

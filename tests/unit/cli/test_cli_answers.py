@@ -42,9 +42,16 @@ def jobs(machine):
         "partition": "vertical", "parties": machine.hospitals, "coordinator": "clearing", "dataset": "cohort",
         "submitter": "analyst", "purpose": "a test", "legal_basis": "consent", "labeller": "north",
     }  # fmt: skip
-    public = {"classes": ("ill", "well"), "support": np.arange(2), "sigmoids": np.array([[-1.0, 0.0]])}
-    trained = over(machine, propose("gram_vertical", KERNEL, **given), own={"columns": np.ones(2)}, public=public)
-    asked = propose("gram_predict", {"squares": True, "support": 2}, **given, builds_on=[trained.id])
+    public = {
+        "classes": ("ill", "well"),
+        "gamma": 1.0,
+        "divisor": 1.0,
+        "target_range": None,
+        "records": 60,
+        "iterations": 9,
+    }
+    trained = over(machine, propose("gram_blind", KERNEL, **given), own={"share": np.ones(2)}, public=public)
+    asked = propose("blind_predict", {**KERNEL, "problems": 1, "trained_on": 60}, **given, builds_on=[trained.id])
     return trained, over(
         machine,
         asked,
@@ -74,7 +81,7 @@ def test_answers_have_records_classes_values_and_probabilities(machine, jobs, ta
     ("site", "which", "words"),
     [
         ("south", 1, "are at north only: ask there"),
-        ("north", 0, "is a gram_vertical and asks nothing: give the id of a prediction"),
+        ("north", 0, "is a gram_blind and asks nothing: give the id of a prediction"),
     ],
 )
 def test_there_are_no_answers_elsewhere(machine, jobs, tacit, site, which, words):

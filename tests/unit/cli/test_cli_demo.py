@@ -11,6 +11,8 @@ from tacit.cli import app, local
 from tacit.cli.local import demo
 from tacit.cli.summary import Line, list_disclosures
 
+TOGETHER = "together (tacit)"
+
 
 @pytest.fixture
 def reports(monkeypatch):
@@ -31,21 +33,23 @@ def test_the_demo_prints_scores_cost_disclosures_and_the_path_of_its_report(taci
         "centralised",
         "143 patients",
         "rounds",
-        "relative gap",
         "tacit-demo.html",
     ):
         assert words in result.out
-    assert "the gram matrix, which is every record up to one unknown rotation" in result.out
+    assert "the weights of the model, rounded and with noise" in " ".join(result.out.split())
     assert (folder / "tacit-demo.html").stat().st_size > 10_000
     scores = reports[0].scores
-    assert scores["together (tacit)"] == scores["centralised"] > 0.95
-    assert reports[0].comparison["training records labelled differently"] == 0
+    assert scores[TOGETHER] > 0.92
+    assert scores["centralised"] > 0.95
+    assert reports[0].comparison["training records labelled differently"] < 20
 
 
-def test_the_demo_fits_two_screens_and_its_numbers_are_repeatable(tacit, reports):
-    assert len(tacit("demo").out.splitlines()) < 60
+def test_the_demo_fits_a_few_screens_and_its_numbers_are_repeatable(tacit, reports):
+    assert len(tacit("demo").out.splitlines()) < 90
     tacit("demo")
-    assert reports[0].scores == reports[1].scores
+    alone, again = ({who: n for who, n in r.scores.items() if who != TOGETHER} for r in reports)
+    assert alone == again
+    assert reports[0].scores[TOGETHER] == pytest.approx(reports[1].scores[TOGETHER], abs=0.05)  # a model has noise
     tacit("demo", "--seed", 1)
     assert reports[2].scores != reports[0].scores
 
@@ -83,7 +87,7 @@ def test_who_learnt_the_same_shares_a_line():
 def test_report_prints_what_training_left(tacit, model, folder):
     assert "Who knows what after this run" in tacit("report", model).out
     assert Report.from_dict(tacit("report", model, "--json").json).title.endswith(
-        " > GramSVC) on 60 records between 3 parties"
+        " > SVC) on 60 records between 3 parties"
     )
     assert tacit("report", model, "--html", "r.html").out == "report: r.html\n"
     assert (folder / "r.html").is_file()

@@ -29,11 +29,13 @@ from tacit.consortium.audit.chain import Begin, canonical, write_audit
 from tacit.consortium.broker import server
 from tacit.consortium.consent.people import Brought, Consent, Record
 from tacit.consortium.consent.policy import Policy
+from tacit.consortium.consent.register import Limits, Register
+from tacit.consortium.editions.edition import Fixed, make_edition
 from tacit.consortium.jobs.answers import Answer, Cleared, Proposal, Start
 from tacit.consortium.jobs.folder import folder_of
 from tacit.consortium.jobs.job import Job
 from tacit.consortium.jobs.preflight import combine, render, report_of
-from tacit.consortium.jobs.proposal import job_of_file
+from tacit.consortium.jobs.proposal import job_of_file, propose
 from tacit.consortium.jobs.public_result import PublicResult
 from tacit.consortium.journal.store import Store
 from tacit.consortium.membership.certificate_request import Request, create
@@ -45,10 +47,20 @@ from tacit.consortium.site.coordinator import News
 from tacit.consortium.site.example_files import example_policy
 from tacit.errors import install_command
 from tacit.federation.part import part_of
+from tacit.federation.table import as_table
 from tacit.registry import execute_together
 
 NOW = datetime.now(UTC).replace(microsecond=0)
 HOSPITALS = ("north", "south", "east")
+OF_ROWS = {
+    "partition": "horizontal",
+    "parties": HOSPITALS,
+    "coordinator": "clearing",
+    "dataset": "cohort",
+    "submitter": "analyst",
+    "purpose": "readmission",
+    "legal_basis": "consent",
+}
 
 
 @pytest.fixture(autouse=True)
@@ -124,20 +136,31 @@ def news(state, **figures):
 
 
 def test_pending_shows_what_people_need_to_decide(tacit, north, waiting):
-    shown = tacit("party", "pending", "--config", north).out
-    for words in (waiting.id, "analyst", "gram_vertical", "north, south, east", "risk of readmission",
+    brief = tacit("party", "pending", "--config", north).out
+    assert len(brief.splitlines()) <= 50
+    for words in (
+        waiting.id,
+        "risk of readmission",
+        "ethics vote 2024-117",
+        "landmarks, model",
+        "what cannot be excluded",
+        "clearing and any one site, if they work together",
+    ):
+        assert words in brief
+    shown = tacit("party", "pending", "--details", "--config", north).out
+    for words in (waiting.id, "analyst", "train_svm", "north, south, east", "risk of readmission",
                   "ethics vote 2024-117", "30 days",
-                  "pairwise sums", "to coordinator", "the gram matrix", "nobody (0 of 2)", "C ", "8.0: how much",
-                  "age, dose of cohort", "our records", "asker", "columns of south", "tol 0.001",
+                  "to everyone", "the weights of the model", "nobody (0 of 2)", "alpha ", "0.1: how much",
+                  "age, dose of cohort", "our records", "asker", "columns of south", "C 1.0",
                   "north 60, south 60, east 60"):  # fmt: skip
-        assert words in shown
+        assert words in " ".join(shown.split())  # wherever a line breaks
     assert shown.index("look at this first") < shown.index("submitter")
     assert max(map(len, shown.splitlines())) <= 100
     (as_json,) = tacit("party", "pending", "--config", north, "--json").json["pending"]
     assert as_json["purpose"].startswith("risk")
     assert msgspec.convert(as_json["job"], Job) == waiting
     (warning,) = as_json["warnings"]
-    assert warning.startswith("clearing and all other parties together can work out the column of any one of")
+    assert warning.startswith("nobody can work out records of others without clearing, which deals the random numbers")
     assert warning.replace(" ", "") in "".join(shown.replace("warning", "").split())
 
 
@@ -348,14 +371,14 @@ def test_a_party_told_to_stop_ends_though_it_never_reached_the_server(tacit, nor
 
 
 def test_a_finished_job_is_told_with_its_figures(tacit, machine, told):
-    running = news("running", done=3, total=9, bytes=2000, left=4.0)
+    running = news("running", rounds=3, total=9, bytes=2000, gap=0.5)
     told(news("waiting", answers={"north": "accepts", "south": "has not answered"}),
          news("waiting", answers={"north": "accepts", "south": "accepts"}), running,
          news("finished", rounds=15, bytes=4000, seconds=2.5))  # fmt: skip
     result = tacit("submit", machine.folder("analyst") / "job.toml", "--config", machine.config("analyst"))
     assert result.code == 0
     for words in (
-        "gram_vertical between north, south, east",
+        "train_svm between north, south, east",
         "opens to holder",
         "15 rounds, 4.0 kB, 2.5 s",
         "support vectors   3",
@@ -366,7 +389,7 @@ def test_a_finished_job_is_told_with_its_figures(tacit, machine, told):
 
 def test_a_log_has_a_line_for_every_step_of_a_study(tacit, machine, told):
     first, second = ({"number": k, "of": 2, "name": name} for k, name in enumerate(("scale", "svm"), 1))
-    told(news("running", step=first), news("running", step=first, done=3, total=9), news("running", step=second),
+    told(news("running", step=first), news("running", step=first, rounds=3, total=9), news("running", step=second),
          news("finished", rounds=15))  # fmt: skip
     result = tacit("submit", machine.folder("analyst") / "job.toml", "--config", machine.config("analyst"))
     assert result.err.splitlines() == ["running: step 1 of 2 (scale)", "running: step 2 of 2 (svm)"]
@@ -400,7 +423,7 @@ def test_a_job_in_json(tacit, machine, told):
         "submit", machine.folder("analyst") / "job.toml", "--config", machine.config("analyst"), "--json"
     ).json
     assert (found["state"], found["rounds"], found["public"]["support"]) == ("finished", 15, [1, 2, 3])
-    assert ["work out the column of" in line for line in found["warnings"]] == [True]
+    assert ["work out records of others" in line for line in found["warnings"]] == [True]
 
 
 @pytest.mark.parametrize(
@@ -589,7 +612,7 @@ def test_audits_that_an_old_key_signed_still_hold_and_the_key_is_said(tacit, mac
     assert result.code == 0
     assert result.out.count("revoked since") == 1
     assert (
-        f"north, 31 rows, signed by key {old}, which was revoked since: ask north whether this file is from before that"
+        f" rows, signed by key {old}, which was revoked since: ask north whether this file is from before that"
         in result.out
     )
     assert result.out.endswith("whole, signed, and they agree\n")
@@ -611,3 +634,25 @@ def test_a_demonstration_over_a_network_needs_three_hospitals_and_a_new_folder(r
     assert "--parties 2 is too few for --network" in refused("demo", "--network", "--parties", "2")
     assert "File exists; name a folder that does not exist yet" in refused("demo", "--network", "--keep", folder)
     assert "--keep needs --network" in refused("demo", "--keep", folder / "new")
+
+
+def test_the_register_is_shown_in_words(tacit, north, machine):
+    assert "entries   0, the last one under" in tacit("party", "register", "--config", north).out
+    register = Register(machine.folder("north") / "state" / "registers")
+    cells = np.random.default_rng(0).normal(size=(60, 2))
+    edition = make_edition(register.memory, as_table(cells, None), np.arange(60), None, Fixed())
+    job = propose("train_svm", {"kernel": "rbf", "gamma": 0.1, "degree": 3, "coef0": 0.0}, **OF_ROWS)
+    register.admit(job, ("age", "dose"), "north", edition, Limits(20, {}), datetime.now(UTC))
+    shown = tacit("party", "register", "--config", north).out
+    for words in (
+        "cohort, 60 records since",
+        "1 of 20: 19 left",
+        f"job {job.id[:8]} with north, south, east: train_svm",
+        "about 61, beside 120 cells of our records",
+        "0 of 100, under all models of cohort",
+        "entries   1",
+    ):
+        assert words in shown
+    told = tacit("party", "register", "--config", north, "--json").json
+    assert [entry["id"] for entry in told["entries"]] == [job.id]
+    assert told["head"]["lines"] == 1

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer
 
-from tacit import SecureELMClassifier
+from tacit import ELMClassifier
 
 COLUMNS = [f"c{j}" for j in range(10)]
 
@@ -18,7 +18,7 @@ def files(tmp_path_factory):
     X, y = load_breast_cancer(return_X_y=True)
     rows = np.random.default_rng(0).permutation(len(X))[:160]
     X, y = ((X - X.mean(axis=0)) / X.std(axis=0))[rows, :10], y[rows]
-    SecureELMClassifier(n_hidden=12, random_state=0).fit(X, y).save(folder / "model.tacit")
+    ELMClassifier(n_hidden=12, random_state=0).fit(X, y).save(folder / "model.tacit")
     for name, some in (("training", slice(None)), ("others", slice(0, 60))):
         lines = [",".join(map(str, [*x, t])) for x, t in zip(X[some].tolist(), y[some].tolist(), strict=True)]
         (folder / f"{name}.csv").write_text("\n".join([",".join([*COLUMNS, "label"]), *lines]))

@@ -7,18 +7,18 @@ from csv_tables import X, Y, columns_of, write
 from sklearn.datasets import load_wine
 
 from tacit import load
-from tacit.base.by_name import estimators
+from tacit.base.by_name import own_estimators
 from tacit.base.estimator import FederatedClassifier
 from tacit.cli.local.train import CLASSIFIERS, read_value
 
 
 def test_one_file_is_split_between_three_parties(tacit, folder):
-    result = tacit("train", "whole.csv", "--set", "C=10", "--set", "kernel=linear", "--no-prepare")
+    result = tacit("train", "whole.csv", "--set", "alpha=0.1", "--set", "kernel=linear", "--no-prepare")
     assert result.code == 0
-    assert "GramSVC on 60 records between 3 parties" in result.out
-    assert "model: model.tacit (contains records of party-1, party-2, party-3)" in result.out
+    assert "SVC on 60 records between 3 parties" in result.out
+    assert "model: model.tacit (contains no record)" in result.out
     trained = load(folder / "model.tacit")
-    assert (trained.C, trained.kernel) == (10, "linear")
+    assert (trained.alpha, trained.kernel) == (0.1, "linear")
 
 
 def test_several_files_are_a_party_each(tacit, folder):
@@ -31,24 +31,31 @@ def test_json_is_one_object_and_nothing_else(tacit, folder):
     assert result.err == ""
     summary = result.json
     assert summary["path"] == "model.tacit"
-    assert summary["rounds"] == 7
+    assert summary["rounds"] > 7
     assert summary["bytes"] > 0
     assert summary["seconds"] > 0
     assert summary["training_accuracy"] > 0.8
-    assert summary["comparison"]["training records labelled differently"] == 0
+    assert summary["comparison"]["training records labelled differently"] < 6
     assert {"protocol", "role", "facts"} == set(summary["opens"][0])
     assert {"who", "facts", "from_whom", "message", "times", "bytes"} == set(summary["learnt"][0])
     assert (folder / "r.html").read_text().startswith("<!")
 
 
 def test_the_gap_to_the_centralised_learner_is_printed_when_asked(tacit):
-    assert "relative gap" not in tacit("train", "whole.csv").out
-    assert "relative gap of the dual objective" in tacit("train", "whole.csv", "--compare").out
+    assert "labelled differently" not in tacit("train", "whole.csv").out
+    assert "labelled differently" in tacit("train", "whole.csv", "--compare").out
 
 
-def test_a_risk_is_accepted_only_when_asked(tacit, refused):
-    assert "--accept-risk" in refused("train", "whole.csv", "--estimator", "ShiftSVC")
-    assert "training accuracy" in tacit("train", "whole.csv", "--estimator", "ShiftSVC", "--accept-risk").out
+def test_the_split_follows_from_the_columns_of_the_files(tacit, refused, folder):
+    assert tacit("train", "bank.csv", "life.csv", "motor.csv").code == 0
+    assert load(folder / "model.tacit").federation_.partition == "vertical"
+    for name, rows in {"a": slice(0, 20), "b": slice(20, 40), "c": slice(40, 60)}.items():
+        write(folder / f"{name}.csv", columns_of(X[rows], labels=Y[rows]))
+    assert tacit("train", "a.csv", "b.csv", "c.csv").code == 0
+    assert load(folder / "model.tacit").federation_.partition == "horizontal"
+    said = refused("train", "a.csv", "life.csv", "motor.csv")
+    assert "the files have neither the same columns nor different ones" in said
+    assert "say --partition vertical or horizontal" in said
 
 
 def test_two_parties_are_accepted_only_when_asked(tacit):
@@ -58,7 +65,7 @@ def test_two_parties_are_accepted_only_when_asked(tacit):
 
 def test_the_seed_decides_which_columns_go_to_whom(tacit, folder):
     def parts(seed):
-        tacit("train", "whole.csv", "--seed", seed)
+        tacit("train", "whole.csv", "--seed", seed, "--partition", "vertical")
         return [part.features for part in load(folder / "model.tacit").federation_.parts.values()]
 
     assert parts(0) == parts(0) != parts(1)
@@ -115,7 +122,7 @@ def test_who_reads_the_help_does_not_wait_for_scikit_learn():
 
 
 def test_the_help_names_every_classifier_that_there_is():
-    assert list(estimators(FederatedClassifier)) == CLASSIFIERS
+    assert own_estimators(FederatedClassifier) == CLASSIFIERS
 
 
 @pytest.fixture
@@ -129,7 +136,7 @@ def wine(folder):
     return "wine.csv"
 
 
-ROWS = ("--partition", "horizontal", "--estimator", "PanSVC")
+ROWS = ("--partition", "horizontal", "--estimator", "SVC")
 
 
 @pytest.mark.parametrize("how", [(), ROWS], ids=["columns", "rows"])
@@ -141,9 +148,8 @@ def test_columns_are_brought_to_one_scale_by_default_and_new_records_too(tacit, 
 
 
 def test_what_preparing_opens_is_said(tacit, wine):
-    assert "nothing was sent for it" in tacit("train", wine, "--json").json["prepared"]
     rows = " ".join(tacit("train", wine, *ROWS).out.split())
-    assert "how many values of each column are present over all parties; mean and variance of each column" in rows
+    assert "of each column a median and a mean, rounded to a sixteenth of its scale" in rows
 
 
 def test_who_does_not_prepare_is_warned_of_scales_and_the_remedy_works(tacit, wine):
@@ -155,7 +161,7 @@ def test_who_does_not_prepare_is_warned_of_scales_and_the_remedy_works(tacit, wi
 
 
 def test_two_parties_of_rows_prepare_only_if_told_to(tacit, wine):
-    two = (wine, *ROWS, "--parties", "2", "--set", "min_count=5", "--accept-risk")
+    two = (wine, *ROWS, "--parties", "2")
     left = tacit("train", *two)
     assert left.code == 0
     assert "--prepare" in left.out

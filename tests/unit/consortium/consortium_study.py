@@ -13,8 +13,8 @@ from tacit.crypto.pads.agreement import public_key
 
 PARTIES = ("north", "south", "east")
 KINDS = {"clearing": "coordinator", **dict.fromkeys(PARTIES, "party"), "analyst": "analyst"}
-CHECKED = datetime(2030, 1, 1, tzinfo=UTC)  # when every site did, in true time
-KERNEL = {"kernel": "linear", "gamma": "scale", "degree": 3, "coef0": 0.0, "C": 1.0}
+CHECKED = datetime(2020, 1, 1, tzinfo=UTC)  # when every site did, in true time
+KERNEL = {"kernel": "linear", "gamma": "scale", "degree": 3, "coef0": 0.0, "alpha": 0.1, "features": 50}
 
 
 class Study:
@@ -33,7 +33,7 @@ class Study:
     def another(self):
         """A job of the same content with an id of its own."""
         return propose(
-            "gram_vertical",
+            "train_svm",
             KERNEL,
             partition="vertical",
             parties=PARTIES,

@@ -4,7 +4,6 @@ import os
 from datetime import UTC, datetime, timedelta
 
 import msgspec
-import numpy as np
 
 from tacit.consortium.jobs.answers import Finished, Proposal, Start
 from tacit.consortium.jobs.folder import folder_of
@@ -14,11 +13,12 @@ from tacit.consortium.jobs.public_result import PublicResult
 NOW = datetime.now(UTC)
 SITES = {"parties": ("north", "south", "east"), "coordinator": "clearing", "dataset": "cohort"}
 KERNEL = {"kernel": "rbf", "gamma": 1.0, "degree": 3, "coef0": 0.0, "C": 1.0}
-PUBLIC = {"classes": (0, 1), "support": np.array([1, 2, 5]), "sigmoids": None}
+PUBLIC = {"classes": (0, 1), "gamma": 1.0, "divisor": 1.0, "target_range": None, "records": 60, "iterations": 9}
+ASKS = {**KERNEL, "problems": 1, "trained_on": 60}
 
 
-def job(protocol="gram_vertical", params=(), *, builds_on=(), **changes):
-    given = {**(KERNEL if protocol in ("gram_vertical", "gram_search") else {}), **dict(params)}
+def job(protocol="gram_blind", params=(), *, builds_on=(), **changes):
+    given = {**(KERNEL if protocol == "gram_blind" else {}), **dict(params)}
     made = propose(
         protocol,
         given,
@@ -48,6 +48,4 @@ def put(state, made, *, own=None, public=PUBLIC, used=None, ok=True, started=Tru
 
 
 def question(trained, **changes):
-    return msgspec.structs.replace(
-        job("gram_predict", {"squares": True, "support": 3}, builds_on=(trained.id,)), **changes
-    )
+    return msgspec.structs.replace(job("blind_predict", ASKS, builds_on=(trained.id,)), **changes)

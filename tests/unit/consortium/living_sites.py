@@ -3,6 +3,7 @@
 A real server, and the sites' own objects, which a test lets look after their jobs.
 """
 
+import itertools
 import time
 from contextlib import ExitStack, contextmanager
 from typing import Self
@@ -22,7 +23,16 @@ from tacit.consortium.site.party import Party
 from tacit.consortium.site.settings import AnalystSettings, CoordinatorSettings, PartySettings
 from tacit.runtimes.nats.network import Broker
 
-KERNEL = {"kernel": "linear", "gamma": "scale", "degree": 3, "coef0": 0.0, "C": 1.0}
+ASKED = itertools.count(1)
+KERNEL = {"kernel": "linear", "gamma": "scale", "degree": 3, "coef0": 0.0}
+ALPHAS, FEATURES = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0), (50, 100, 200)  # of the menu of the example policy
+
+
+def choose_settings(asked):
+    """The settings of a job, of those that a job may choose."""
+    others, alpha = divmod(asked, len(ALPHAS))
+    gamma, features = divmod(others, len(FEATURES))
+    return {**KERNEL, "alpha": ALPHAS[alpha], "features": FEATURES[features], "gamma": 10.0 ** (gamma % 9 - 6)}
 
 
 def table(*, label=False):
@@ -93,7 +103,7 @@ class House(ControlNetwork):
         (home / "site.toml").write_text(
             example_party(name, ca_fingerprint=self.fingerprint, party_timeout=20.0, **label)
         )
-        (home / "policy.toml").write_text(example_policy(automatic=True, preflights_per_day=1000))
+        (home / "policy.toml").write_text(example_policy(automatic=True, preflights_per_day=1000, studies=1000))
         (home / "cohort.csv").write_text(table(label=name == "north"))
 
     def open_site(self, name):
@@ -145,7 +155,8 @@ class House(ControlNetwork):
             "aligned": True,
             **changes,
         }
-        return propose("gram_vertical", KERNEL, **given)
+        # each asks something else: what was asked before is not asked again
+        return propose("train_svm", choose_settings(next(ASKED)), **given)
 
     def folder_at(self, name, job):
         state = self.home(name) / "state"

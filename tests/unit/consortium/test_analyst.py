@@ -23,7 +23,7 @@ from tacit.consortium.site.coordinator import Clearing, News
 from tacit.consortium.site.example_files import example_analyst, example_coordinator
 from tacit.consortium.site.settings import AnalystSettings, CoordinatorSettings
 from tacit.errors import LocalError, PeerError
-from tacit.protocols.gram.model import GRAM_MATRIX
+from tacit.protocols.learners.facts import MODEL
 from tacit.request import Records
 from tacit.runtimes.nats.network import Broker
 
@@ -155,10 +155,12 @@ def test_a_list_of_another_registrar_is_refused(write, tmp_path):
 # news
 
 
-PUBLIC = PublicResult.of({"classes": (0, 1), "support": np.array([3, 5]), "sigmoids": None}, [{"t": 1}])
+PUBLIC = PublicResult.of(
+    {"classes": (0, 1), "gamma": 1.0, "divisor": 2.0, "target_range": None, "records": 60, "iterations": 9}, [{"t": 1}]
+)
 ROWS = (
     Row(
-        "/gram_vertical/Size",
+        "/gram_blind/Size",
         "north",
         "clearing",
         "Holder",
@@ -169,10 +171,14 @@ ROWS = (
         96,
         "ab",
     ),
-    Row(
-        "/gram_vertical/Seed", "north", "south", "Holder", "Holder", "Seed", (fact_called("nothing"),), None, None, None
-    ),
+    Row("/gram_blind/Seed", "north", "south", "Holder", "Holder", "Seed", (fact_called("nothing"),), None, None, None),
 )
+
+
+def blind(job):
+    """The same job of the method whose model stays in shares."""
+    params = {name: value for name, value in job.params.items() if name not in ("alpha", "features")} | {"C": 1.0}
+    return msgspec.structs.replace(job, protocol="gram_blind", params=params)
 
 
 def told(job, **changes):
@@ -182,24 +188,24 @@ def told(job, **changes):
 
 
 def test_news_and_a_result_become_what_a_run_in_this_process_leaves_behind(study):
-    job = msgspec.structs.replace(study.job, disclosure="opens gram_vertical: Coordinator: gram.matrix, later.fact")
+    job = msgspec.structs.replace(blind(study.job), disclosure="opens gram_blind: Coordinator: core.model, later.fact")
     outcome = outcome_of(job, read(told(job).dump(), News), Fetched(PUBLIC, ROWS))
     found = outcome.result
-    assert (found.support.tolist(), found.support.dtype) == ([3, 5], np.int64)
-    assert (found.classes, found.sigmoids, found.dual, found.columns) == ((0, 1), None, None, None)
-    assert (outcome.job, outcome.told) == (study.job.id, ())
+    assert (found.classes, found.gamma, found.divisor, found.records) == ((0, 1), 1.0, 2.0, 60)
+    assert found.share is None
+    assert (outcome.job, outcome.told) == (job.id, ())
     assert outcome.history == [{"t": 1}]
     assert (outcome.seconds, outcome.cpu) == (1.5, {})
     assert tuple(outcome.ledger.rows) == ROWS
-    assert outcome.ledger.opens == [Opened("gram_vertical", "Coordinator", (GRAM_MATRIX, fact_called("later.fact")))]
+    assert outcome.ledger.opens == [Opened("gram_blind", "Coordinator", (MODEL, fact_called("later.fact")))]
     assert (outcome.ledger.rounds, outcome.ledger.bytes) == (2, 96)
 
 
-@pytest.mark.parametrize("changed", [{"support": None}, {"classes": ["a"]}, {"sigmoids": (1.0,)}])
+@pytest.mark.parametrize("changed", [{"records": None}, {"classes": ["a"]}, {"gamma": "wide"}])
 def test_a_result_that_is_not_what_the_protocol_leaves_is_refused(study, changed):
     for values in ({}, {**PUBLIC.values, **changed}):
         with pytest.raises(PeerError, match="clearing gave an answer that cannot be read"):
-            outcome_of(study.job, told(study.job), Fetched(PublicResult(values)))
+            outcome_of(blind(study.job), told(study.job), Fetched(PublicResult(values)))
 
 
 class Answering:
@@ -238,23 +244,24 @@ def federation(write, study):
     return federation
 
 
-KERNEL = {"kernel": "linear", "gamma": "scale", "degree": 3, "coef0": 0.0, "C": 1.0}
+KERNEL = {"kernel": "linear", "gamma": "scale", "degree": 3, "coef0": 0.0, "alpha": 0.1, "features": 50}
+
+
+WHOLE = {"kernel": "linear", "gamma": "scale", "degree": 3, "coef0": 0.0, "C": 1.0}
 
 
 def test_running_a_protocol_means_proposing_it_with_the_words_of_the_study(federation):
-    made = federation(
-        {"state": "running", "phase": "gram matrix", "done": 3, "total": 8, "seconds": 6.0, "left": 4.0}, {}
-    )
+    made = federation({"state": "running", "rounds": 3, "total": 8, "seconds": 6.0}, {})
     seen = []
     made = dataclasses.replace(made, progress=seen.append)
-    outcome = made.run("gram_vertical", {"data": Records()}, **KERNEL)
+    outcome = made.run("gram_blind", {"data": Records()}, **WHOLE)
     (job,) = made.backend.analyst.jobs
     assert (job.protocol, job.parties, job.submitter, job.purpose, job.legal_basis) == (
-        "gram_vertical", PARTIES, "analyst", "a test", "consent"
+        "gram_blind", PARTIES, "analyst", "a test", "consent"
     )  # fmt: skip
     assert job.disclosure
     assert outcome.job == job.id
-    assert seen[0] == Progress("gram matrix", 6.0, 10.0, round=3, rounds=8, left=4.0, moved="96 B")
+    assert seen[0] == Progress(round=3, rounds=8, moved="96 B")
 
 
 @pytest.mark.parametrize(
@@ -272,7 +279,7 @@ def test_running_a_protocol_means_proposing_it_with_the_words_of_the_study(feder
 )
 def test_a_job_that_others_refused_or_stopped_is_their_error_with_their_words(federation, news, words):
     with pytest.raises(PeerError, match=words):
-        federation({"state": "waiting"}, news).run("gram_vertical", {"data": Records()}, **KERNEL)
+        federation({"state": "waiting"}, news).run("train_svm", {"data": Records()}, **KERNEL)
 
 
 def test_a_study_that_makes_no_job_is_refused_before_anything_is_sent(write, study):
@@ -280,7 +287,7 @@ def test_a_study_that_makes_no_job_is_refused_before_anything_is_sent(write, stu
         connect(write(STUDY.replace('labeller = "north"', 'labeller = "west"'))), Answering(study.sites["analyst"])
     )
     with pytest.raises(LocalError, match="labeller 'west' is not one of its parties"):
-        made.run("gram_vertical", {"data": Records()}, **KERNEL)
+        made.run("train_svm", {"data": Records()}, **KERNEL)
     assert made.backend.analyst.jobs == []
 
 

@@ -12,7 +12,7 @@ NOW = datetime(2030, 1, 1, 12, tzinfo=UTC)
 
 
 def job(number=0, submitter="analyst"):
-    return SimpleNamespace(id=f"{number:032x}", submitter=submitter, protocol="pan_svm", dataset="cohort")
+    return SimpleNamespace(id=f"{number:032x}", submitter=submitter, protocol="train_svm", dataset="cohort")
 
 
 def test_a_submitter_gets_so_many_answers_in_a_day(tmp_path):
@@ -52,3 +52,9 @@ def test_only_its_owner_reads_it(tmp_path):
     asked = Asked(tmp_path)
     asked.note(job(), "fits", "", NOW)
     assert asked.path.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_job_that_was_refused_after_a_rehearsal_counts_too(tmp_path):
+    asked = Asked(tmp_path)
+    asked.note(job(0), "refused", "parameters", NOW)
+    assert asked.count_left(job(9), 3, NOW) == 2

@@ -15,8 +15,8 @@ from tacit.choreo import ChoreographyError, Holder
 from tacit.choreo.protocol import Brought, Declaration
 from tacit.errors import LocalError
 from tacit.protocols import template
+from tacit.protocols.learners.svm import train_svm
 from tacit.protocols.parameters import PARAMETERS
-from tacit.protocols.planes.pan_svm import pan_svm
 from tacit.registry import Catalogue, job_protocols, makers_of
 
 TEXT = Path(template.__file__).read_text()
@@ -41,7 +41,7 @@ def proposed(**params):
     return propose("column_means", params, partition="horizontal", rows=rows, **sites, **terms)
 
 def make():
-    job = proposed(fraction_bits=24)
+    job = proposed(bits=24)
     X, y = np.arange(60.0).reshape(20, 3), np.arange(20) % 2
     federation = Federation.simulate(X, y, parties=job.parties, partition="horizontal", coordinator="clearing")
     outcome = federation.run(job.protocol, {"data": Records()}, **job.arguments)
@@ -50,7 +50,7 @@ def make():
 
 def read(text):
     job = Job.from_bytes(text.encode())
-    return {"unusual": unusual(job), "alike": source_hash(job.protocol) == job.source, "ours": source_hash("pan_svm")}
+    return {"unusual": unusual(job), "alike": source_hash(job.protocol) == job.source, "ours": source_hash("train_svm")}
 
 def error_of(act):
     try:
@@ -112,7 +112,7 @@ def test_the_copied_template_in_another_package_is_proposed_rehearsed_played_and
     assert made["means"] == pytest.approx([28.5, 29.5, 30.5])
     same, another, none = (at_a_site("read", *paths, given=made["job"]) for paths in ((house,), (other,), ()))
     assert same["alike"]
-    assert ["parameter", "fraction_bits = 24, usually 32: the binary digits after the point in sums"] in same["unusual"]
+    assert ["parameter", "bits = 24, usually 32: how many binary digits stand after the point"] in same["unusual"]
     assert not another["alike"]
     assert same["ours"] == another["ours"]  # a package does not change what our own protocols are
     assert "no job may name the protocol 'column_means'" in none["error"]
@@ -129,13 +129,13 @@ def test_the_copied_template_in_another_package_is_proposed_rehearsed_played_and
         ("column_means", TEXT + "not python", "column_means = {}.means:COLUMN_MEANS", "cannot be loaded"),
         (
             "column_means",
-            TEXT.replace("fraction_bits: int = 32)", "fraction_bits: int = 32, spare: int = 0)"),
+            TEXT.replace("bits: int = 32)", "bits: int = 32, spare: int = 0)"),
             "column_means = {}.means:COLUMN_MEANS",
             r"must declare the parameters that it alone has, and no others \(missing: \['spare'\]",
         ),
         (
             "column_means",
-            TEXT.replace("lambda _: {}, estimate)", "lambda _: {}, estimate), parameters=(PARAMETERS['C'],)").replace(
+            TEXT.replace("parameters=(BITS,)", "parameters=(BITS, PARAMETERS['C'])").replace(
                 "from tacit.protocols.invented",
                 "from tacit.protocols.parameters import PARAMETERS\nfrom tacit.protocols.invented",
             ),
@@ -154,26 +154,22 @@ def test_a_package_that_declares_nothing_whole_is_refused_in_one_line(
 
 
 def test_a_package_cannot_stand_in_for_a_protocol_of_ours(tmp_path, monkeypatch):
-    monkeypatch.syspath_prepend(install(tmp_path, entry="pan_svm = tiny.means:COLUMN_MEANS"))
+    monkeypatch.syspath_prepend(install(tmp_path, entry="train_svm = tiny.means:COLUMN_MEANS"))
     catalogue = Catalogue()
-    assert catalogue["pan_svm"].play is pan_svm
+    assert catalogue["train_svm"].play is train_svm
     with pytest.raises(
         LocalError,
-        match="package tiny brings a protocol 'pan_svm', and there is another of this name",
+        match="package tiny brings a protocol 'train_svm', and there is another of this name",
     ):
         list(catalogue)
-    assert catalogue["pan_svm"].play is pan_svm
+    assert catalogue["train_svm"].play is train_svm
 
 
 @pytest.mark.slow
 def test_a_parameter_that_a_package_declares_is_checked_in_jobs_and_bounded_by_policies(tmp_path):
-    own = 'parameters=(Parameter("spare", Number(0, 9, whole=True), "how much is spared", opens=True),)'
-    text = TEXT.replace("fraction_bits: int = 32)", "fraction_bits: int = 32, spare: int = 0)")
-    text = text.replace("lambda _: {}, estimate)", f"lambda _: {{}}, estimate), {own}")
-    text = text.replace(
-        "from tacit.choreo.protocol",
-        "from tacit.choreo.declaration import Number, Parameter\nfrom tacit.choreo.protocol",
-    )
+    own = 'parameters=(BITS, Parameter("spare", Number(0, 9, whole=True), "how much is spared", opens=True))'
+    text = TEXT.replace("bits: int = 32)", "bits: int = 32, spare: int = 0)")
+    text = text.replace("parameters=(BITS,)", own)
     house = install(tmp_path, text)
     with_it, without = (at_a_site("bound", *paths, given=str(tmp_path)) for paths in ((house,), ()))
     assert (
@@ -188,7 +184,7 @@ def test_what_a_job_may_name_is_declared_whole():
     for name, known in job_protocols().items():
         assert name == known.name
         assert known.rehearsal is not None
-        assert set(known.takes) <= {*PARAMETERS, *(own.name for own in known.parameters)}
+        assert set(known.takes) <= {*PARAMETERS, *(own.name for own in known.own)}
         assert set(known.unless) <= set(known.takes)
         assert bool(known.builds_on) == bool(makers_of(name))
 

@@ -6,6 +6,7 @@ from functools import lru_cache
 import msgspec
 import numpy as np
 import pytest
+from editions_of import OWN, edition_of
 
 from tacit.consortium.consent import decision as rules
 from tacit.consortium.consent.budget import price
@@ -13,25 +14,24 @@ from tacit.consortium.consent.decision import UNFIT, Holdings
 from tacit.consortium.consent.people import Pending
 from tacit.consortium.consent.policy import Allowance, Policy
 from tacit.consortium.consent.proposals import in_sections
-from tacit.consortium.consent.register import Register
+from tacit.consortium.consent.register import Limits, Register
 from tacit.consortium.jobs.proposal import propose
 from tacit.consortium.site.example_files import example_policy
 from tacit.errors import LocalError
-from tacit.federation.part import part_of
 from tacit.numeric.privacy.accountant import epsilon_of
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
-OWN = ("age", "bmi")
-KERNEL = {"kernel": "linear", "gamma": 1.0, "degree": 3, "coef0": 0.0, "C": 1.0}
+KERNEL = {"kernel": "linear", "gamma": 1.0, "degree": 3, "coef0": 0.0, "alpha": 0.1, "features": 50}
 BUDGET = "[budget.cohort]\nepsilon = 1.2\ndelta = 1e-5\n"
 
 
 @lru_cache
-def proposed(epsilon=1.0, protocol="noisy_svm"):
-    noisy = {"privacy_epsilon": epsilon, "privacy_delta": 1e-5, "kernel": "linear", "classes": [0, 1]}
+def proposed(epsilon=1.0, protocol="private_svm"):
+    own = {"privacy_epsilon": epsilon, "privacy_delta": 1e-5, "classes": [0, 1]}
+    kernel = {name: value for name, value in KERNEL.items() if name != "alpha"}
     return propose(
         protocol,
-        noisy if protocol == "noisy_svm" else KERNEL,
+        {**kernel, **own} if protocol == "private_svm" else KERNEL,
         partition="horizontal",
         parties=("north", "south", "east"),
         coordinator="clearing",
@@ -43,7 +43,7 @@ def proposed(epsilon=1.0, protocol="noisy_svm"):
     )
 
 
-def job(number=0, epsilon=1.0, dataset="cohort", protocol="noisy_svm"):
+def job(number=0, epsilon=1.0, dataset="cohort", protocol="private_svm"):
     given = proposed(epsilon, protocol)
     return msgspec.structs.replace(given, id=f"{number:032x}", dataset=dataset, expires=NOW + timedelta(days=400))
 
@@ -64,12 +64,11 @@ def site(tmp_path, register):
         text = f'protocols = "any"\n{top}\n\n{budget}\n[{rest}'.replace("[columns]", '[columns]\ncopy = "all"')
         path.write_text(text)
         policy = Policy.from_toml(path)
-        part = part_of(np.arange(2.0 * first, 2.0 * (first + 60)).reshape(60, 2), None, None, OWN)
-        rows = register.rows_of(part, list(range(first, first + 60)))
-        case = rules.Case(proposal, policy, Holdings(OWN, rows), register, party="north", now=now)
+        edition = edition_of(register, first=first)
+        case = rules.Case(proposal, policy, Holdings(OWN, edition), register, party="north", now=now)
         decision = rules.decide(case)
         if decision.verdict == "accept":
-            register.admit(proposal, OWN, "north", rows, policy.minimum_change, now, budgets=policy.budget)
+            register.admit(proposal, OWN, "north", edition, case.limits, now)
         return decision
 
     return site
@@ -115,25 +114,24 @@ def test_a_person_with_several_records_costs_more(site):
 
 
 def test_jobs_without_noise_cost_nothing_and_stand_in_the_register(site, register):
-    assert site(job(1, protocol="pan_svm")).verdict == "accept"
+    assert site(job(1, protocol="train_svm")).verdict == "accept"
     assert site(job(2)).verdict == "accept"
-    assert [(e.protocol, e.cost > 0) for e in register.entries()] == [("pan_svm", False), ("noisy_svm", True)]
+    assert [(e.protocol, e.cost > 0) for e in register.entries()] == [("train_svm", False), ("private_svm", True)]
 
 
 def test_two_jobs_that_were_accepted_at_the_same_time_cannot_both_begin(site, register):
     assert site(job(1)).verdict == "accept"
-    part = part_of(np.arange(120.0).reshape(60, 2), None, None, OWN)
-    allowed = {"cohort": Allowance(epsilon=1.2)}
+    allowed = Limits(20, {"cohort": Allowance(epsilon=1.2)})
     with pytest.raises(LocalError, match="is left, and the job asks for"):
-        register.admit(job(2), OWN, "north", register.rows_of(part, list(range(60))), 5, NOW, budgets=allowed)
+        register.admit(job(2), OWN, "north", edition_of(register), allowed, NOW)
 
 
 def test_people_read_what_a_person_is_promised():
     sections = dict(in_sections(Pending(job(1), (), (), 1, "waiting"), "north"))
     ((_, said),) = sections["what a person is promised"]
     assert said == (
-        "noisy_svm: a person's presence changes the odds of any outcome by a factor of at most 2.72, but for events of"
-        " probability 1e-05"
+        "private_svm: a person's presence changes the odds of any outcome by a factor of at most 2.72, but for events"
+        " of probability 1e-05"
     )
 
 

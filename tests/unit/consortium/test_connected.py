@@ -1,4 +1,4 @@
-"""GramSVC on a federation whose parties are elsewhere.
+"""SVC on a federation whose parties are elsewhere.
 
 A reference instead of a model, and the same report of who learnt what.
 """
@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 from consortium_study import PARTIES
 
-from tacit import Federation, GramSVC, load
+from tacit import Federation, load
 from tacit.choreo import Coordinator, Holder, Ledger
 from tacit.consortium.jobs.proposal import propose
 from tacit.consortium.jobs.public_result import PublicResult
@@ -21,7 +21,8 @@ from tacit.consortium.site.coordinator import News
 from tacit.errors import LocalError
 from tacit.federation.backend import Described
 from tacit.models.answers import Answers
-from tacit.models.gram import StoredModel
+from tacit.papers.gram import GramSVC
+from tacit.papers.gram.model import StoredModel
 from tacit.registry import Outcome
 from tacit.report.outcome import holdings
 from tacit.request import Records

@@ -19,7 +19,7 @@ PEOPLE = ("dr-lee", "dpo", "board")
 @lru_cache
 def proposed():
     return propose(
-        "gram_vertical",
+        "train_svm",
         {"kernel": "linear", "gamma": 1.0, "degree": 3, "coef0": 0.0, "C": 1.0},
         partition="vertical",
         parties=("north", "south", "east"),

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from earlier_jobs import NOW, PUBLIC, job, put, question
+from earlier_jobs import ASKS, NOW, PUBLIC, job, put, question
 
 from tacit.consortium.jobs.folder import Used
 from tacit.consortium.jobs.grounds import GroundsError, grounds_of, params_from
@@ -10,9 +10,9 @@ from tacit.registry import job_protocols, kind_of, makers_of
 
 
 def test_a_model_is_found_with_its_share_its_columns_and_its_dataset(tmp_path):
-    trained = put(tmp_path, job(), own={"columns": np.arange(3.0)}, used=Used(features=("age", "bmi")))
+    trained = put(tmp_path, job(), own={"share": np.arange(3.0)}, used=Used(features=("age", "bmi")))
     grounds = grounds_of(tmp_path, question(trained, dataset="new"), NOW)
-    assert np.array_equal(grounds.share("columns"), np.arange(3.0))
+    assert np.array_equal(grounds.share("share"), np.arange(3.0))
     assert grounds.features == ("age", "bmi")
     assert grounds.training.job.dataset == "cohort"
     assert grounds.rows is None
@@ -38,15 +38,24 @@ def test_a_job_that_builds_on_nothing_has_no_grounds(tmp_path):
         ),
         (
             {},
-            {"params": {"squares": False, "support": 3}},
-            "the job has squares = False, and the model of job .* needs True",
+            {"params": {**ASKS, "partition": "vertical", "gamma": 3.0}},
+            r"the job has gamma = 3.0, and the model of job .* needs 1.0",
         ),
-        ({}, {"params": {"squares": True, "support": 4}}, "the job has support = 4, and the model of job .* needs 3"),
+        (
+            {},
+            {"params": {**ASKS, "partition": "vertical", "trained_on": 61}},
+            "the job has trained_on = 61, and the model of job .* needs 60",
+        ),
+        (
+            {},
+            {"params": {**ASKS, "partition": "vertical", "problems": 3}},
+            "the job has problems = 3, and the model of job .* needs 1",
+        ),
         ({}, {"builds_on": ("0" * 32,)}, "job 0{32} is not here: it was purged, or never was"),
         (
             {},
             {"builds_on": ()},
-            "gram_predict builds on one finished gram_vertical or gram_search and at most one alignment",
+            "blind_predict builds on one finished gram_blind and at most one alignment",
         ),
     ],
 )
@@ -59,30 +68,33 @@ def test_what_cannot_be_built_on_is_refused_in_one_line(tmp_path, earlier, asked
 
 def test_the_result_of_another_protocol_is_refused(tmp_path):
     other = put(tmp_path, job("align"))
-    with pytest.raises(
-        GroundsError, match="gram_predict builds on one finished gram_vertical or gram_search and at most one"
-    ):
+    with pytest.raises(GroundsError, match="blind_predict builds on one finished gram_blind and at most one"):
         grounds_of(tmp_path, question(other), NOW)
     asked = put(tmp_path, question(put(tmp_path, job())))
-    with pytest.raises(GroundsError, match=r"is a gram_predict, and gram_vertical builds on align: correct builds_on"):
+    with pytest.raises(GroundsError, match=r"is a blind_predict, and gram_blind builds on align: correct builds_on"):
         grounds_of(tmp_path, job(builds_on=(asked.id,)), NOW)
 
 
-def test_a_search_that_trained_no_model_and_an_alignment_that_only_counted_leave_nothing(tmp_path):
-    search = put(tmp_path, job("gram_search", {"candidates": ({"C": 1.0},), "refit": False}))
-    with pytest.raises(
-        GroundsError, match="left nothing to build on, since it has refit = false: run it again without that"
-    ):
-        grounds_of(tmp_path, question(search), NOW)
+def test_an_alignment_that_only_counted_leaves_nothing(tmp_path):
     counted = put(tmp_path, job("align", {"count_only": True}))
-    with pytest.raises(GroundsError, match="since it has count_only = true"):
+    with pytest.raises(GroundsError, match="left nothing to build on, since it has count_only = true"):
         grounds_of(tmp_path, job(builds_on=(counted.id,)), NOW)
 
 
-def test_the_best_candidate_of_a_search_is_the_model_that_is_asked(tmp_path):
-    kernels = ({"kernel": "rbf"}, {"kernel": "poly"})
-    search = put(tmp_path, job("gram_search", {"candidates": kernels}), public={**PUBLIC, "best": 1})
-    assert params_from(search) == {"squares": False, "problems": 1, "multi_class": "ovr", "support": 3}
+def test_classes_make_problems_and_a_regression_is_one(tmp_path):
+    several = put(tmp_path, job(), public={**PUBLIC, "classes": ("a", "b", "c")})
+    assert params_from(several)["problems"] == 3
+    numbers = put(tmp_path, job(id="1" * 32), public={**PUBLIC, "classes": (), "target_range": (0.0, 2.0)})
+    assert (params_from(numbers)["problems"], params_from(numbers)["target_range"]) == (1, (0.0, 2.0))
+
+
+def test_a_public_model_is_known_to_everybody_who_is_asked(tmp_path):
+    machine = {"kernel": "rbf", "gamma": 1.0, "degree": 3, "coef0": 0.0, "alpha": 0.1, "features": 10}
+    public = {"map": "the map", "weights": np.ones((3, 1)), "classes": (0, 1)}
+    trained = put(tmp_path, job("train_svm", machine), public=public)
+    grounds = grounds_of(tmp_path, job("answer_svm", builds_on=(trained.id,), dataset="new"), NOW)
+    assert (grounds.share("model").map, grounds.training.id) == ("the map", trained.id)
+    assert params_from(trained) == {}
 
 
 def test_a_table_is_aligned_by_an_alignment_and_a_question_by_one_beside_its_model(tmp_path):
@@ -98,40 +110,9 @@ def test_a_table_is_aligned_by_an_alignment_and_a_question_by_one_beside_its_mod
         grounds_of(tmp_path, job(builds_on=(aligned.id, again.id)), NOW)
 
 
-def test_a_chain_goes_back_to_the_training_and_breaks_with_it(tmp_path):
-    trained = put(tmp_path, job(params={"kernel": "linear"}), public={**PUBLIC, "classes": (0, 1, 2)})
-    shared = put(
-        tmp_path, job("gram_weights", {"problems": 3}, builds_on=(trained.id,)), own={"result": np.ones(2)}, public={}
-    )
-    asked = job("gram_linear_predict", {"problems": 3}, builds_on=(shared.id,), dataset="new")
-    grounds = grounds_of(tmp_path, asked, NOW)
-    assert (grounds.model.id, grounds.training.id) == (shared.id, trained.id)
-    assert np.array_equal(grounds.share("weights"), np.ones(2))  # of the one thing that the protocol gives
-    trained.purge()
-    with pytest.raises(GroundsError, match=f"job {trained.id} is not here: it was purged"):
-        grounds_of(tmp_path, asked, NOW)
-
-
-def test_a_question_to_a_model_of_pairs_has_as_many_problems_as_there_are_pairs_and_says_so(tmp_path):
-    trained = put(
-        tmp_path, job(params={"kernel": "linear", "multi_class": "ovo"}), public={**PUBLIC, "classes": (0, 1, 2, 3)}
-    )
-    assert params_from(trained)["problems"] == 6
-    wrong = job("gram_weights", {"problems": 4, "multi_class": "ovo"}, builds_on=(trained.id,))
-    with pytest.raises(GroundsError, match=f"problems = 4, and the model of job {trained.id} needs 6"):
-        grounds_of(tmp_path, wrong, NOW)
-    pairs = {"problems": 6, "multi_class": "ovo"}
-    shared = put(tmp_path, job("gram_weights", pairs, builds_on=(trained.id,)), own={"result": np.ones(2)}, public={})
-    asked = job("gram_linear_predict", pairs, builds_on=(shared.id,), dataset="new")
-    assert grounds_of(tmp_path, asked, NOW).training.id == trained.id
-    silent = job("gram_linear_predict", {"problems": 6}, builds_on=(shared.id,), dataset="new")
-    with pytest.raises(GroundsError, match=f"multi_class = ovr, and the model of job {shared.id} needs ovo"):
-        grounds_of(tmp_path, silent, NOW)
-
-
 def test_every_protocol_that_needs_an_earlier_result_says_whose():
     needing = {p for p, known in job_protocols().items() if any(b.source == "earlier" for b in known.brings.values())}
     assert needing == {p for p in job_protocols() if makers_of(p)}
-    assert {p: kind_of(p) for p in ("gram_vertical", "align", "gram_predict", "gram_weights")} == {
-        "gram_vertical": "records", "align": "ids", "gram_predict": "answers", "gram_weights": "shares"
+    assert {p: kind_of(p) for p in ("gram_blind", "align", "blind_predict", "answer_svm")} == {
+        "gram_blind": "records", "align": "ids", "blind_predict": "answers", "answer_svm": "answers"
     }  # fmt: skip

@@ -190,8 +190,11 @@ def test_a_job_that_ran_is_never_removed_to_make_room(house):
     for _ in range(4):
         job = house.new()
         house.site("clearing").hear("analyst", "propose", house.proposal(job).dump())
-        house.until(lambda job=job: house.folder_at("north", job).start is not None)
+        for name in ("clearing", "north"):  # what has started leaves an audit, however it ends
+            house.until(lambda job=job, name=name: house.folder_at(name, job).start is not None, 60)
         house.site("clearing").hear("analyst", "withdraw", Withdrawal(job=job.id).dump())
+        for name in ("clearing", "north"):
+            house.until(lambda job=job, name=name: house.folder_at(name, job).audits, 60)
         house.until(lambda job=job: house.state("north", job) in {"withdrawn", "finished"}, 60)
         ran.append(job)
     house.tick()

@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 
 import tacit
 from job_files import example_job
-from tacit import Federation, GramSVC
+from tacit import SVC, Federation
 from tacit.choreo import Asker, Coordinator, Labeller
+from tacit.choreo.declaration import plain
 from tacit.choreo.ledger import read_template
-from tacit.consortium.jobs.job import Job, plain, restore, source_files, source_hash
+from tacit.consortium.jobs.job import Job, restore, source_files, source_hash
 from tacit.consortium.jobs.proposal import job_of_file, propose
 from tacit.consortium.jobs.rehearsal import cost_of, disclosure_of
 from tacit.consortium.jobs.requests import protocols_of
@@ -21,7 +22,8 @@ from tacit.federation.backend import Described
 from tacit.request import Records
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
-KERNEL = {"kernel": "rbf", "gamma": "scale", "degree": 3, "coef0": 0.0, "C": 1.0}
+KERNEL = {"kernel": "rbf", "gamma": "scale", "degree": 3, "coef0": 0.0, "alpha": 0.1, "features": 10}
+ASKS = {**{n: v for n, v in KERNEL.items() if n not in ("alpha", "features")}, "gamma": 1.0, "C": 1.0, "problems": 1}
 GIVEN = {
     "partition": "vertical",
     "parties": ("north", "south", "east"),
@@ -36,9 +38,9 @@ GIVEN = {
 }
 
 
-def made(params=None, protocol="gram_vertical", **changes):
+def made(params=None, protocol="train_svm", **changes):
     return propose(
-        protocol, {**KERNEL, **(params or {})} if protocol == "gram_vertical" else params, **{**GIVEN, **changes}
+        protocol, {**KERNEL, **(params or {})} if protocol == "train_svm" else params, **{**GIVEN, **changes}
     )
 
 
@@ -65,8 +67,8 @@ def federation():
 
 def test_a_job_file_names_an_estimator_and_becomes_its_protocol_with_every_parameter(read, federation):
     job = read(("aligned = false", "aligned = true"))
-    assert job.protocol == "gram_vertical"
-    assert job.arguments["C"] == 8.0
+    assert job.protocol == "train_svm"
+    assert job.arguments["alpha"] == 0.1
     outcome = federation.run(job.protocol, {"data": Records()}, **job.arguments)
     assert outcome.ledger.template() == job.disclosure
     assert job.roster[Labeller] == job.roster[Asker] == ("north",)
@@ -74,18 +76,19 @@ def test_a_job_file_names_an_estimator_and_becomes_its_protocol_with_every_param
 
 
 def test_the_disclosure_of_a_job_is_the_ledger_of_a_fitted_estimator(federation):
-    fitted = GramSVC(kernel="linear", secure_sum="ring").fit(federation)
-    job = made({"kernel": "linear", "method": "ring"})
+    fitted = SVC(kernel="linear", alpha=0.1).fit(federation)
+    job = made({"kernel": "linear", "features": "auto"})
     told = {fact for line in read_template(job.disclosure) if not line.opens for fact in line.facts}
-    assert told == {told.fact for told in fitted.report_.facts}
+    public = {"core.classes", "coin.commitment", "coin.part"}  # a simulation has classes and points from its own seed
+    assert {fact for fact in told if fact.identifier not in public} == {told.fact for told in fitted.report_.facts}
 
 
 def test_a_round_trip_through_canonical_bytes_keeps_job_and_digest():
-    job = made({"class_weight": {0: 1.0, 1: 5.0}}, rows={"north": 100}, classes=(0, 1))
+    job = made({"kernel": "linear"}, rows={"north": 100}, classes=(0, 1))
     again = Job.from_bytes(job.canonical())
     assert again == job
     assert again.digest == job.digest
-    assert again.arguments["class_weight"] == {0: 1.0, 1: 5.0}
+    assert again.arguments["kernel"] == "linear"
 
 
 def test_every_field_is_in_the_digest():
@@ -94,7 +97,7 @@ def test_every_field_is_in_the_digest():
         "purpose": "another",
         "retention_days": 31,
         "expires": NOW + timedelta(days=3),
-        "params": {**KERNEL, "C": 2.0},
+        "params": {**job.params, "alpha": 0.3},
         "disclosure": "",
         "source": "0",
         "accept_risk": True,
@@ -134,10 +137,15 @@ def test_bytes_that_are_no_job_are_the_peers_fault(change, words):
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        ('"GramSVC"', '"GramSVM"', r"job.toml: unknown estimator 'GramSVM': use one of ConsensusSVC, GramSVC"),
-        ("C = 8.0", "C = -1", r"The 'C' parameter of GramSVC must be a float in the range \(0, inf\). Got -1 instead"),
-        ("C = 8.0", "D = 8.0", r"GramSVC has no parameter 'D' in \[params\]: it takes C, .*kernel"),
-        ("C = 8.0", "random_state = 1", "no parameter 'random_state'"),
+        ('"SVC"', '"GramSVM"', r"job.toml: unknown estimator 'GramSVM': use one of SVC, SVR, ELMClassifier"),
+        (
+            "alpha = 0.1",
+            "alpha = -1",
+            r"The 'alpha' parameter of SVC must be .*a float in the range \(0, 1000000.*Got -1 instead",
+        ),
+        ("alpha = 0.1", "alpha = 0.1001", r"parameter 'alpha' is 0.1001, and it takes .*1 or 3 times a power of ten"),
+        ("alpha = 0.1", "D = 8.0", r"SVC has no parameter 'D' in \[params\]: it takes .*alpha, .*kernel"),
+        ("alpha = 0.1", "random_state = 1", "no parameter 'random_state'"),
         ("retention_days", "retention", r"unknown key 'retention': known are .*retention_days.*; correct or remove it"),
         ('purpose = "risk', '# purpose = "risk', "'purpose' is missing: add it"),
         ("retention_days = 30", "retention_days = 'x'", "retention_days: Expected int, got str; correct the value"),
@@ -152,7 +160,7 @@ def test_bytes_that_are_no_job_are_the_peers_fault(change, words):
         ('coordinator = "clearing"', 'coordinator = "south"', "'south' would coordinate.*accept_risk"),
         ("north = 200", "west = 200", r"rows do not fit its parties \(north, south, east\), unknown: \['west'\]"),
         ('"cohort"', '"../cohort"', "cannot name a file"),
-        ("estimator =", 'protocol = "gram_vertical"\nestimator =', "name an estimator, a protocol or steps"),
+        ("estimator =", 'protocol = "train_svm"\nestimator =', "name an estimator, a protocol or steps"),
         ("[params]", "[params", "is not TOML: .*correct that line"),
         ("risk of", "risk\\u001b[2K of", "write one line of text"),
     ],
@@ -175,10 +183,10 @@ legal_basis = "consent"
 @pytest.mark.parametrize(
     ("given", "protocols"),
     [
-        ('estimator = "GramSVR"\nlabeller = "north"', ("gram_vertical",)),
-        ('estimator = "SecureELMRegressor"\npartition = "horizontal"', ("elm_horizontal",)),
-        ('estimator = "ConsensusSVC"\npartition = "vertical"\nlabeller = "north"', ("consensus_vertical",)),
-        ('estimator = "FederatedScaler"\npartition = "vertical"\nlabeller = "north"', ("own_columns",)),
+        ('estimator = "SVR"\npartition = "vertical"\nlabeller = "north"', ("train_svm",)),
+        ('estimator = "ELMRegressor"\npartition = "horizontal"', ("train_elm",)),
+        ('estimator = "SVC"\npartition = "vertical"\nlabeller = "north"', ("train_svm",)),
+        ('estimator = "FederatedScaler"\npartition = "vertical"\nlabeller = "north"', ("prepare_columns",)),
     ],
 )
 def test_every_estimator_is_a_job_by_itself_or_the_one_step_of_a_study(read, given, protocols):
@@ -188,49 +196,42 @@ def test_every_estimator_is_a_job_by_itself_or_the_one_step_of_a_study(read, giv
 
 
 @pytest.mark.parametrize(
-    ("name", "settings", "words"),
+    ("settings", "words"),
     [
-        ("ShiftSVC", {"accept_risk": True}, "ShiftSVC runs in simulation only, for studies"),
-        (
-            "SecureELMClassifier",
-            {"partition": "vertical"},
-            "gives away more than a model. The records",
-        ),
-        ("PanSVC", {"witness": True, "secure_sum": "ring"}, "witness=True needs secure_sum='pairwise'"),
+        ({"features": "exact", "class_weight": "balanced", "probability": True}, "probability"),
+        ({"features": "exact", "loss": "least_squares"}, "features='exact'"),
+        ({"epsilon": 1.0, "kernel": "linear"}, "epsilon"),
     ],
 )
-def test_a_job_file_is_refused_in_the_words_that_a_connected_federation_is_refused_in(read, name, settings, words):
-    partition = settings.get("partition", "horizontal")
+def test_a_job_file_is_refused_in_the_words_that_a_connected_federation_is_refused_in(read, settings, words):
     there = Federation.described(
-        ("north", "south", "east"), partition=partition, coordinator="clearing", labeller="north", backend=Described()
+        ("north", "south", "east"), partition="vertical", coordinator="clearing", labeller="north", backend=Described()
     )
     with pytest.raises(LocalError, match=words) as connected:
-        getattr(tacit, name)(**settings).fit(there)
+        SVC(**settings, partition="vertical").fit(there)
     given = "\n".join(f"{key} = {str(value).lower() if isinstance(value, bool) else repr(value)}"
-                      for key, value in settings.items() if key != "partition")  # fmt: skip
+                      for key, value in settings.items())  # fmt: skip
     with pytest.raises(LocalError) as proposed:
-        read(
-            ('estimator = "GramSVC"  ', f'estimator = "{name}"\npartition = "{partition}"\n'),
-            ('kernel = "rbf"', given),
-            ("C = 8.0", ""),
-        )
+        read(('kernel = "rbf"', given), ("alpha = 0.1", ""))
     assert str(proposed.value) == f"job.toml: {connected.value}"
 
 
 def test_a_job_file_may_name_a_protocol(read):
     start = [
-        ('estimator = "GramSVC"  ', 'protocol = "gram_vertical"\npartition = "vertical"'),
+        ('estimator = "SVC"  ', 'protocol = "train_svm"  '),
         ('kernel = "rbf"', 'kernel = "rbf"\ngamma = 1.0'),
     ]
-    assert read(*start, ("C = 8.0", "C = 8.0\ndegree = 3\ncoef0 = 0.0")).params["gamma"] == 1.0
-    with pytest.raises(LocalError, match="gram_vertical needs a value for 'degree', 'coef0'"):
+    assert read(*start, ("alpha = 0.1", "alpha = 0.1\ndegree = 3\ncoef0 = 0.0")).params["gamma"] == 1.0
+    with pytest.raises(LocalError, match="protocol train_svm needs a value for 'degree', 'coef0'"):
         read(*start)
     with pytest.raises(LocalError, match="unknown protocol 'gram_diagonal': use one of align, gram_blind, "):
-        read(('estimator = "GramSVC"  ', 'protocol = "gram_diagonal"\npartition = "vertical"'))
+        read(('estimator = "SVC"  ', 'protocol = "gram_diagonal"  '))
 
 
-def test_class_weights_of_numbered_classes_are_written_as_pairs(read):
-    assert read(("C = 8.0", "class_weight = [[0, 1.0], [1, 5.0]]")).arguments["class_weight"] == {0: 1.0, 1: 5.0}
+def test_values_of_numbered_categories_are_written_as_pairs(read):
+    given = 'categories = [["pain", [1, 2]], ["ecg", [0, 1]]]'
+    job = read(('estimator = "SVC"', 'estimator = "FederatedEncoder"'), ('alpha = 0.1\nkernel = "rbf"', given))
+    assert job.arguments["steps"][0]["categories"] == {"pain": (1, 2), "ecg": (0, 1)}
 
 
 def test_a_missing_job_file_is_named(tmp_path):
@@ -247,14 +248,14 @@ def test_two_holders_are_refused_unless_the_job_says_so():
 
 
 def test_unknown_parameters_of_a_protocol_are_refused_with_those_it_takes():
-    with pytest.raises(LocalError, match="gram_vertical has no parameter 'colour': it takes kernel, gamma"):
+    with pytest.raises(LocalError, match="train_svm has no parameter 'colour': it takes partition, kernel, gamma"):
         made({"colour": 1})
     with pytest.raises(
-        LocalError, match="parameter 'gamma' is 'wide', and it takes one of scale, auto, or a number above 0"
+        LocalError, match="parameter 'gamma' is 'wide', and it takes one of scale, auto, or a number from 1e-06"
     ):
         made({"gamma": "wide"})
-    with pytest.raises(LocalError, match="parameter 'C' is nan: a job holds finite numbers"):
-        made({"C": float("nan")})
+    with pytest.raises(LocalError, match="parameter 'coef0' is nan: a job holds finite numbers"):
+        made({"coef0": float("nan")})
 
 
 def test_the_cost_is_close_to_what_a_run_takes(federation):
@@ -263,22 +264,22 @@ def test_the_cost_is_close_to_what_a_run_takes(federation):
     assert job.cost.rounds == ledger.rounds
     for party, estimate in job.cost.bytes.items():
         real = sum(row.bytes for row in ledger if party in {row.sender, row.receiver})
-        assert real * 0.95 < estimate < real * 1.1
-    assert cost_of(job.protocol, job.arguments, job.roster, 30_000).rounds > 100
+        assert real * 0.2 < estimate < real * 5
+    assert cost_of(job.protocol, job.arguments, job.roster, 30_000).rounds >= job.cost.rounds
     assert made().cost is None
 
 
 def test_a_prediction_is_rehearsed_and_proposed_on_the_job_of_its_model():
-    params = {"squares": True, "support": 1000}
-    with pytest.raises(
-        LocalError,
-        match=r"protocol 'gram_predict' is about a model: name the job that made it, as builds_on = 'its id'",
-    ):
-        made(params, protocol="gram_predict", rows={"north": 50_000})
-    assert made(params, protocol="gram_predict", builds_on=["a" * 32]).builds_on == ("a" * 32,)
+    params = {**ASKS, "partition": "vertical", "trained_on": 1000}
+    about = r"protocol 'blind_predict' is about a model: name the job that made it, as builds_on = 'its id'"
+    with pytest.raises(LocalError, match=about):
+        made(params, protocol="blind_predict", rows={"north": 50_000})
+    assert made(params, protocol="blind_predict", builds_on=["a" * 32]).builds_on == ("a" * 32,)
     roster = made().roster
-    assert "gram_predict: asker: answers.values" in disclosure_of("gram_predict", params)
-    assert cost_of("gram_predict", params, roster, 50_000).rounds > cost_of("gram_predict", params, roster, 1000).rounds
+    assert "blind_predict: asker: answers.values" in disclosure_of("blind_predict", params)
+    few, many = (cost_of("blind_predict", params, roster, n) for n in (1000, 50_000))
+    assert many.rounds >= few.rounds
+    assert sum(many.bytes.values()) > 10 * sum(few.bytes.values())
 
 
 def test_a_coordinator_that_holds_data_is_refused():
@@ -287,14 +288,14 @@ def test_a_coordinator_that_holds_data_is_refused():
 
 
 def test_the_source_hash_is_of_every_protocol_file():
-    assert made().source == source_hash("gram_vertical")
+    assert made().source == source_hash("train_svm")
     package = Path(tacit.__file__).parent
     named = {
         "choreo/run.py",
         "errors.py",
         *(f.relative_to(package).as_posix() for f in package.glob("protocols/**/*.py")),
     }
-    assert named - source_files("gram_vertical").keys() == {"errors.py"}
+    assert named - source_files("train_svm").keys() == {"errors.py"}
 
 
 VALUES = st.recursive(

@@ -23,7 +23,7 @@ PARTIES = ("north", "south", "east")
 @pytest.fixture(scope="module")
 def job():
     return propose(
-        "gram_vertical",
+        "train_svm",
         {"kernel": "linear", "gamma": 1.0, "degree": 3, "coef0": 0.0, "C": 1.0},
         partition="vertical",
         parties=PARTIES,

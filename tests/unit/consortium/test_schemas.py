@@ -22,7 +22,7 @@ PARTIES = ("north", "south", "east")
 
 @lru_cache
 def proposed(classes=None):
-    steps = ({"use": "TableVectorizer"}, {"use": "PanSVC", "landmarks": 4})
+    steps = ({"use": "TableVectorizer"}, {"use": "SVC"})
     terms = {"partition": "horizontal", "parties": PARTIES, "coordinator": "clearing", "dataset": "cohort"}
     why = {"submitter": "analyst", "purpose": "readmission", "legal_basis": "consent", "classes": classes, "now": NOW}
     return propose("study", {"steps": steps, "seed": 1}, **terms, **why)

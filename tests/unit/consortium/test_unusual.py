@@ -6,21 +6,33 @@ from functools import lru_cache
 import msgspec
 import pytest
 
+from tacit.consortium.consent.decision import count_too_few
+from tacit.consortium.consent.policy import Policy
 from tacit.consortium.consent.risks import refuse_risky
 from tacit.consortium.consent.unusual import show_value, unusual
-from tacit.consortium.jobs.job import Protection
 from tacit.consortium.jobs.preflight import concerns
 from tacit.consortium.jobs.proposal import propose
+from tacit.consortium.site.example_files import example_policy
+from tacit.errors import LocalError
 
 PARTIES = ("north", "south", "east")
 TWO = PARTIES[:2]
-KERNEL = {"kernel": "rbf", "gamma": 0.1, "degree": 3, "coef0": 0.0, "C": 1.0}
+KERNEL = {"kernel": "rbf", "gamma": 0.1, "degree": 3, "coef0": 0.0}
+
+
+def dealer(parties):
+    """What people read of every job of the core: who could work out records together."""
+    both = f"clearing, which deals the random numbers, and any one of {', '.join(parties)} together"
+    return "warning", f"nobody can work out records of others without {both}: forbid it by agreement"
+
+
+DEALER = dealer(PARTIES)
 
 
 @lru_cache
 def proposed():
     return propose(
-        "pan_svm",
+        "train_svm",
         KERNEL,
         partition="horizontal",
         parties=PARTIES,
@@ -34,11 +46,11 @@ def proposed():
 
 
 def test_an_ordinary_job_has_nothing_unusual():
-    assert unusual(proposed()) == []
+    assert unusual(proposed()) == [DEALER]
 
 
 def test_no_seed_is_more_usual_than_another():
-    assert unusual(msgspec.structs.replace(proposed(), params={**KERNEL, "seed": 2006870358})) == []
+    assert unusual(msgspec.structs.replace(proposed(), params={**proposed().params, "repeat": None})) == [DEALER]
 
 
 @pytest.mark.parametrize(
@@ -49,19 +61,8 @@ def test_no_seed_is_more_usual_than_another():
             ("risk", "accept_risk = true: the job may open what one site alone can work out records from"),
         ),
         (
-            {"params": {**KERNEL, "min_count": 7}},
-            ("parameter", "min_count = 7, usually auto: how many rows every sum is over, at least"),
-        ),
-        (
-            {"params": {**KERNEL, "accept_risk": True}},
-            (
-                "parameter",
-                "accept_risk = true, usually false: whether the run may open what a known attack makes use of",
-            ),
-        ),
-        (
-            {"protection": Protection(method="ring")},
-            ("parameter", "method = ring, usually pairwise: how sums are protected"),
+            {"params": {**KERNEL, "partition": "horizontal", "features": 50}},
+            ("parameter", "features = 50, usually auto: how many landmarks there are"),
         ),
         ({"columns": {**dict.fromkeys(PARTIES, "all"), "south": ("age",)}}, ("one column", "south brings age only")),
         ({"rows": {"north": 60, "south": 49, "east": None}}, ("few rows", "south brings 49 only")),
@@ -72,12 +73,12 @@ def test_no_seed_is_more_usual_than_another():
                 "rows": dict.fromkeys(TWO),
                 "allow_two_parties": True,
             },
-            ("two parties", "2 data holders: a sum minus one's own part is the other's"),
+            ("two parties", "2 data holders: a sum or a model, less one's own part, is the other's"),
         ),
     ],
 )
 def test_each_has_its_line(changes, line):
-    assert unusual(msgspec.structs.replace(proposed(), **changes)) == [line]
+    assert unusual(msgspec.structs.replace(proposed(), **changes)) == [line, dealer(changes.get("parties", PARTIES))]
 
 
 def test_values_are_written_for_people():
@@ -113,6 +114,55 @@ def test_of_a_blind_job_people_read_that_it_takes_the_dealer_and_a_holder_togeth
     assert unusual(blind(PARTIES)) == [("warning", said)]
     assert concerns(blind(PARTIES)) == [said]
     refuse_risky(blind(PARTIES))
+
+
+MACHINES = {
+    "train_svm": {"kernel": "rbf", "gamma": 0.1, "degree": 3, "coef0": 0.0},
+    "train_elm": {},
+}
+FIVE = ("north", "south", "east", "west", "centre")
+
+
+def machine(protocol, parties, **more):
+    known = {"partition": "horizontal", "parties": parties, "coordinator": "clearing", "dataset": "cohort"}
+    about = {"submitter": "analyst", "purpose": "readmission", "legal_basis": "consent"}
+    return propose(protocol, MACHINES[protocol] | more.pop("params", {}), **known, **about, **more)
+
+
+@pytest.mark.parametrize("protocol", MACHINES)
+def test_a_model_of_two_holders_is_refused_unless_job_and_both_policies_say_so(protocol, tmp_path):
+    with pytest.raises(LocalError, match=r"2 data holders.*accept it with allow_two_parties = true"):
+        machine(protocol, TWO)
+    job = machine(protocol, TWO, allow_two_parties=True)
+    for least, few in ((3, "minimum_parties"), (2, None)):
+        path = tmp_path / "policy.toml"
+        path.write_text(example_policy(automatic=True, minimum_parties=least))
+        found = count_too_few(job, Policy.from_toml(path))
+        assert (found and found.rule) == few
+    said = "2 data holders: a sum or a model, less one's own part, is the other's"
+    assert ("two parties", said) in unusual(job)
+
+
+@pytest.mark.parametrize("protocol", MACHINES)
+def test_of_five_parties_people_read_who_computes_for_all(protocol):
+    told = (
+        "north, south and east compute for all, and together can work out what each other party gave them: exact sums"
+        " over its records, or with loss='hinge' its rows: forbid it by agreement, name others, or say committee ="
+        " 'all'"
+    )
+    assert told in concerns(machine(protocol, FIVE))
+    named = machine(protocol, FIVE, params={"committee": ["south", "west", "centre"]})
+    assert any(each.startswith("south, west and centre compute for all") for each in concerns(named))
+    changed = [line for word, line in unusual(named) if word == "parameter"]
+    assert [line for line in changed if line.startswith("committee = south, west, centre, usually auto: ")]
+    everybody = machine(protocol, FIVE, params={"committee": "all"})
+    assert not any("compute for all" in each for each in concerns(everybody))
+    assert not any("compute for all" in each for each in concerns(machine(protocol, FIVE[:4])))
+
+
+def test_a_committee_of_others_than_the_parties_is_refused_before_anybody_is_asked():
+    with pytest.raises(LocalError, match=r"the committee is north, south, nobody, and the parties are .*: name three"):
+        machine("train_svm", FIVE, params={"committee": ["north", "south", "nobody"]})
 
 
 def test_two_holders_of_a_blind_job_are_nothing_unusual_since_nothing_is_summed_in_the_clear():

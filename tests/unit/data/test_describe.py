@@ -1,7 +1,5 @@
 """A look at a table: what everybody is told of its columns, beside pandas on the pooled table, and what nobody is."""
 
-import warnings
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,6 +7,7 @@ import pytest
 import tacit
 from tacit.errors import LocalError
 from tacit.inspect import Describe
+from tacit.report.description import Suppressed
 
 NAMES = ("north", "south", "east")
 
@@ -47,29 +46,32 @@ def ill(table):
 
 
 @pytest.mark.parametrize("partition", ["horizontal", "vertical", "arbitrary"])
-def test_every_figure_is_that_of_the_pooled_table(table, ill, partition):
+def test_every_figure_is_that_of_the_pooled_table_but_for_rounding(table, ill, partition):
     fed = tacit.simulate(table, ill, parties=4, partition=partition, raw=True)
     found = fed.describe(categories={"grade": [1, 2, 3]})
     assert found.records == len(table)
     for name in ("age", "chol"):
         x, told = table[name].dropna(), found[name]
-        assert (told.present, told.missing) == (len(x), len(table) - len(x))
-        assert told.mean == pytest.approx(x.mean())
-        assert told.std == pytest.approx(x.std(ddof=0))
-        away = np.abs(np.array(told.quartiles) - x.quantile([0.25, 0.5, 0.75]))
-        assert (away <= np.array(told.errors) * (1 + 1e-9)).all()
-        assert told.counts == np.histogram(x, [-np.inf, *told.edges[1:-1], np.inf])[0].tolist()
-    assert found["sex"].categories == table.sex.value_counts().sort_index().to_dict()
-    assert found["grade"].categories == {str(k): n for k, n in table.grade.astype(int).value_counts().items()}
-    assert found["(labels)"].categories == {"0": int((ill == 0).sum()), "1": int(ill.sum())}
+        assert abs(told.mean - x.mean()) <= told.std / 16
+        assert abs(np.log2(told.std / x.std(ddof=0))) <= 0.27
+        exact = np.quantile(x, [0.25, 0.5, 0.75], method="inverted_cdf")
+        assert (np.abs(np.array(told.quartiles) - exact) <= np.array(told.errors) * (1 + 1e-9)).all()
+        assert sum(told.counts) == pytest.approx(len(x), abs=len(table) / 16)
+        assert len(told.edges) == len(told.counts) + 1
+    assert (found["age"].present, found["age"].missing) == (Suppressed.NEARLY_ALL, Suppressed.FEW)
+    assert found["chol"].present + found["chol"].missing == len(table)
+    told = {**found["sex"].categories, **found["grade"].categories, **found["(labels)"].categories}
+    exact = [table.sex.value_counts(), table.grade.astype(int).astype(str).value_counts()]
+    exact = {**exact[0].to_dict(), **exact[1].to_dict(), "1": int(ill.sum()), "0": int((ill == 0).sum())}
+    for value, n in told.items():  # labels last, whose names are grades too
+        assert abs(n - exact[value]) <= 1 + np.sqrt(exact[value] * (240 - exact[value])) / 24
     assert found["seen"].kind == "date"
     assert found["seen"].show(found["seen"].mean).startswith("2024-0")
 
 
-def test_by_columns_it_says_whose_each_is_and_nothing_is_summed(table):
+def test_by_columns_it_says_whose_each_is(table):
     found = tacit.simulate(table, parties=3, partition="vertical", raw=True).describe()
     assert set(found.description.owners) == set(table)
-    assert found.report.rounds == 1
 
 
 def test_a_site_with_another_unit_or_another_coding_is_named(table):
@@ -91,9 +93,9 @@ def test_sites_that_are_alike_are_not_named(table):
 
 def test_a_column_without_values_and_one_with_a_single_value_are_named(table):
     found = of_sites(table.assign(empty=np.nan, same=7.0)).describe()
-    assert "column 'empty' has no value at any party" in found.warnings[0]
-    assert "column 'same' has the same value everywhere" in found.warnings[1]
-    assert (found["empty"].present, found["empty"].aside) == (0, "no value")
+    assert "column 'empty' has hardly a value at any party" in found.warnings[-2]
+    assert "column 'same' has the same value everywhere" in found.warnings[-1]
+    assert (found["empty"].present, found["empty"].aside) == (Suppressed.FEW, "hardly a value: nothing more is told")
     assert (found["same"].mean, found["same"].std, found["same"].quartiles) == (7.0, 0.0, [7.0, 7.0, 7.0])
 
 
@@ -101,8 +103,10 @@ def test_a_column_without_values_at_one_site_is_described_by_the_others(table):
     gone = table.copy()
     gone.loc[:79, ["sex", "chol"]] = None
     found = of_sites(gone).describe()
-    assert found["sex"].missing == 80
-    assert found["chol"].mean == pytest.approx(gone.chol.mean())
+    assert abs(found["sex"].missing - 80) <= 4
+    assert abs(found["chol"].mean - gone.chol.mean()) <= found["chol"].std / 16
+    assert found.description.unlike == {"north": {"sex": "empty", "chol": "empty"}}
+    assert "party 'north': column 'chol' has no value there, or only a few" in " ".join(found.warnings)
 
 
 def test_a_column_of_another_kind_at_one_site_is_refused_in_one_line(table):
@@ -111,50 +115,28 @@ def test_a_column_of_another_kind_at_one_site_is_refused_in_one_line(table):
         tacit.from_parts([other[:80], table[80:160], table[160:]], names=NAMES, partition="horizontal", raw=True)
 
 
-def test_a_value_that_nobody_declared_is_refused_where_it_is_and_not_quoted(table):
-    with pytest.raises(
-        LocalError, match=r"values of column 'grade' that nobody declared .*declare them in cat"
-    ) as error:
-        of_sites(table).describe(categories={"grade": [1, 2]})
-    assert "3" not in str(error.value).partition("(first in row")[0]
-    with pytest.raises(LocalError, match=r"column 'sex' of party 'north' has .* values that nobody declared"):
-        of_sites(table).describe(categories={"sex": ["f"]})
+@pytest.mark.filterwarnings("ignore:column 'sex' of party")
+def test_a_value_that_nobody_declared_stops_nothing_and_is_not_counted(table):
+    assert list(of_sites(table).describe(categories={"grade": [1, 2]})["grade"].categories) == ["1", "2"]
+    assert list(of_sites(table).describe(categories={"sex": ["f"]})["sex"].categories) == ["f"]
 
 
-def test_no_rare_value_is_named_or_counted_and_what_is_left_does_not_tell_it(table):
+@pytest.mark.parametrize("count", [1, 9])
+def test_no_rare_value_is_counted_and_what_is_left_does_not_tell_it(table, count):
     rare = table.copy()
     rare["sex"] = rare.sex.astype(object)
-    rare.loc[:2, "sex"] = "x"
+    rare.loc[:count, "sex"] = "x"
+    rare.loc[count:, "sex"] = "f"
     found = of_sites(rare).describe()
-    counts = rare.sex.value_counts()
-    least = counts[["f", "m"]].idxmin()
-    assert found["sex"].categories == {name: None if name == least else counts[name] for name in ("f", "m")}
-    assert found["sex"].others == counts[least] + 3
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert "x" not in found["sex"].list_categories(9)
-
-
-@pytest.mark.parametrize("least", [5, 7, 30])
-def test_each_part_of_a_histogram_holds_no_value_or_enough(table, least):
-    found = of_sites(table).describe(min_count=least)
-    for column in ("age", "chol", "seen", "grade"):
-        assert all(n == 0 or n >= least for n in found[column].counts)
+    assert found["sex"].categories == {"f": Suppressed.NEARLY_ALL}
+    assert found["sex"].list_categories(9) == "f (nearly all)"
 
 
 def test_a_column_with_few_values_is_set_aside(table):
-    few = table.assign(vessels=np.where(np.arange(len(table)) < 4, 1.0, np.nan))
+    few = table.assign(vessels=np.where(np.arange(len(table)) < 9, 1.0, np.nan))
     told = of_sites(few).describe()["vessels"]
-    assert (told.present, told.mean, told.counts) == (4, None, [])
-    assert told.aside == "fewer values than min_count: nothing more is told"
-
-
-def test_two_looks_at_slices_that_differ_by_few_records_are_refused(table):
-    fed = of_sites(table)
-    fed.describe()
-    with pytest.raises(LocalError, match="differ by fewer than 5 records of a class at 'north'"):
-        fed[2:].describe()
-    fed[10:].describe()
+    assert (told.present, told.mean, told.counts) == (Suppressed.FEW, None, [])
+    assert told.aside == "hardly a value: nothing more is told"
 
 
 def test_a_second_look_at_the_same_records_tells_the_same(table):
@@ -165,14 +147,14 @@ def test_a_second_look_at_the_same_records_tells_the_same(table):
 
 def test_who_coordinates_must_have_no_records(table):
     fed = tacit.simulate(table, parties=list(NAMES), raw=True, coordinator="north")
-    with pytest.raises(LocalError, match="party 'north' would coordinate and learn sums"):
+    with pytest.raises(LocalError, match="party 'north' would coordinate and learn all records"):
         fed.describe()
 
 
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"min_count": 0}, "The 'min_count' parameter of Describe must be"),
+        ({"statistics": 0}, "The 'statistics' parameter of Describe must be"),
         ({"bins": 8}, "describe has no option 'bins': it takes"),
         ({"categories": {"bmi": [1]}}, "names a column 'bmi' that does not exist"),
     ],
@@ -206,7 +188,6 @@ def test_a_card_shows_every_column_and_no_markup_of_others():
 
 
 def test_what_it_asks_for_can_be_looked_at_before_anybody_is_asked(table):
-    asked = Describe(min_count=9).request(of_sites(table))
+    asked = Describe().request(of_sites(table))
     assert asked.name == "describe_table"
     assert asked.params["texts"] == ("sex",)
-    assert asked.params["min_count"] == 9

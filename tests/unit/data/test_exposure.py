@@ -6,7 +6,7 @@ What they call exposed is worked out, what they do not has a second table that f
 import numpy as np
 import pytest
 
-from tacit import Federation, GramSVC
+from tacit import Federation
 from tacit.federation.exposure import describe_exposure, exposures, work_out
 
 M, N = 40, 5
@@ -112,10 +112,3 @@ def test_a_single_column_in_all_needs_nobodys_help_and_a_party_that_coordinates_
     )
     rows = np.full(5, 5)
     assert exposures({"a": rows, "b": rows}, 10, "a")[0].text.startswith("a alone can work out all data from")
-
-
-@pytest.mark.parametrize(("partition", "lines"), [("vertical", 0), ("horizontal", 1), ("arbitrary", 1)])
-def test_the_report_of_a_gram_machine_warns(partition, lines):
-    X, y = table()
-    report = GramSVC(kernel="linear", partition=partition, n_parties=2, method="product").fit(X, y).report_
-    assert sum("work out all data from the gram matrix" in line for line in report.warnings) == lines

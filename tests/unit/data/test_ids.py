@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tacit import FederatedScaler, Federation, GramSVC, LocalError, Pipeline
+from tacit import SVC, FederatedScaler, Federation, LocalError, Pipeline
 
 rng = np.random.default_rng(0)
 N = 60
@@ -45,10 +45,10 @@ def test_files_are_aligned_by_their_ids(files):
 
 def test_the_report_of_a_model_tells_of_the_alignment_once(files):
     fed = Federation.from_files(files, partition="vertical", id="patient")
-    model = GramSVC(kernel="linear").fit(fed)
+    model = SVC(kernel="linear").fit(fed)
     assert fed.alignment
     assert [o.protocol for o in model.report_.opens].count("open_common") == 1
-    alone = GramSVC(kernel="linear").fit(
+    alone = SVC(kernel="linear").fit(
         Federation.from_parts([part.X for part in fed.parts.values()], partition="vertical", y=fed.pooled()[1])
     )
     assert model.report_.rounds == alone.report_.rounds + fed.alignment.ledger.rounds
@@ -56,7 +56,7 @@ def test_the_report_of_a_model_tells_of_the_alignment_once(files):
     assert model.report_.traffic[0][1] == sum(
         row.bytes or 0 for row in fed.alignment.ledger if row.place == "/align/protect/PublicKey"
     )
-    whole = Pipeline([("scale", FederatedScaler()), ("svc", GramSVC(kernel="linear"))]).fit(fed)
+    whole = Pipeline([("scale", FederatedScaler()), ("svc", SVC(kernel="linear"))]).fit(fed)
     counts = [row for row in whole.report_.learnt if row.message == "Count"]
     assert {row.times for row in counts} == {1}
     assert model.federation_.alignment is None

@@ -27,7 +27,7 @@ def test_missing_values_are_carried_on_request_and_refused_else(partition):
         LocalError,
         match=r"Input X contains NaN: column 'x\d' of party 'party-\d' has 1 missing values: fit a FederatedImputer",
     ):
-        check_prepared(fed, "PanSVC")
+        check_prepared(fed, "SVC")
 
 
 def test_parts_and_files_carry_them_too(tmp_path):

@@ -13,10 +13,9 @@ import pytest
 from sklearn.base import BaseEstimator, clone
 
 import tacit
-from tacit import Federation, GramSVC, LocalError, PanSVC
+from tacit import SVC, Federation, LocalError
 from tacit.choreo import At, Coordinator, Everyone, Fact, Holder, Message, Run, choreography
 from tacit.federation.backend import Described, Here
-from tacit.models.gram import StoredModel
 from tacit.protocols.template import column_means
 from tacit.request import Ids, Left, Records, Request, Values
 
@@ -60,7 +59,7 @@ def count_rows(run: Run, data: At) -> int:
 
 def test_any_choreography_runs_on_a_federation_registered_or_not(federation, table):
     assert federation.run(count_rows, {"data": Records()}).result == len(table[0])
-    means = federation.run(column_means, {"data": Values(Holder, federation.parts)}, fraction_bits=30)
+    means = federation.run(column_means, {"data": Values(Holder, federation.parts)})
     np.testing.assert_allclose(means.result, table[0].mean(axis=0), atol=1e-6)
     assert [opened.what for opened in means.ledger.opens if opened.protocol == "column_means"]
 
@@ -82,24 +81,23 @@ def test_between_organisations_a_protocol_must_be_registered_and_values_are_not_
 
 
 def test_a_request_is_what_fit_runs_and_receive_is_what_fit_does_with_it(federation):
-    model = PanSVC(kernel="linear", C=3.0, random_state=0)
+    model = SVC(kernel="linear", C=3.0, random_state=0, loss="hinge")
     request = model.request(federation)
-    assert (request.protocol, request.inputs, request.params["C"]) == ("pan_svm", {"data": Records()}, 3.0)
-    assert request.params == model.request(elsewhere("horizontal")).params
-    one = clone(model).fit(federation.forget())
-    fresh = federation.forget()
+    assert (request.protocol, request.inputs, request.params["C"]) == ("train_svm", {"data": Records()}, 3.0)
+    one = clone(model).fit(federation)
+    fresh = federation
     other = clone(model).receive(fresh, fresh.run(request))
-    np.testing.assert_array_equal(one.model_.w, other.model_.w)
+    np.testing.assert_array_equal(one.model_.weights, other.model_.weights)
     assert other.federation_.n_rows == 0
 
 
 def test_a_request_shows_no_value_of_its_inputs(federation):
     request = Request(
-        "gram_predict", {"data": Records(), "dual": Values(Coordinator, {"site": 4711})}, {"squares": True}
+        "blind_predict", {"data": Records(), "dual": Values(Coordinator, {"site": 4711})}, {"squares": True}
     )
     assert (
         repr(request)
-        == "<Request: gram_predict(data: Records of holder, dual: Values of coordinator); parameters squares>"
+        == "<Request: blind_predict(data: Records of holder, dual: Values of coordinator); parameters squares>"
     )
     assert "4711" not in repr(request.inputs)
     assert federation.backend == Here()
@@ -107,7 +105,7 @@ def test_a_request_shows_no_value_of_its_inputs(federation):
 
 def test_whatever_fit_refuses_the_request_refuses_in_the_same_words(federation):
     at_north = dataclasses.replace(federation, coordinator="north")
-    for wrong, there in ((PanSVC(C=-1), federation), (PanSVC(), at_north), (GramSVC(partition="vertical"), federation)):
+    for wrong, there in ((SVC(C=-1), federation), (SVC(), at_north), (SVC(partition="vertical"), federation)):
         with pytest.raises(LocalError) as fitted:
             wrong.fit(there)
         with pytest.raises(LocalError) as asked:
@@ -119,51 +117,25 @@ def test_the_split_is_read_from_the_federation_unless_the_estimator_says_another
     X, y = table
     for split in ("vertical", "horizontal", "arbitrary"):
         fed = tacit.simulate(X, y, parties=PARTIES, partition=split, coordinator="site")
-        said, unsaid = GramSVC(partition=split).request(fed), GramSVC().request(fed)
+        said, unsaid = (SVC(partition=each, random_state=0).request(fed) for each in (split, None))
         assert (said.protocol, said.params) == (unsaid.protocol, unsaid.params)
-    assert (GramSVC().partition_, PanSVC().partition_) == ("vertical", "horizontal")  # as plain arrays are split
+    assert SVC().partition_ == "horizontal"  # as plain arrays are split
     with pytest.raises(
         LocalError,
-        match=r"GramSVC\(partition='vertical'\) got a federation split arbitrarily: set partition to match it",
+        match=r"SVC\(partition='vertical'\) got a federation split arbitrarily: set partition to match it",
     ):
-        GramSVC(partition="vertical").request(fed)
-    with pytest.raises(
-        LocalError,
-        match="PanSVC trains on records split horizontally, and these are split arbitrarily: use one of GramSVC",
-    ):
-        PanSVC().request(fed)
+        SVC(partition="vertical").request(fed)
 
 
 def test_a_second_fit_reads_the_split_anew(table):
     X, y = table
-    model = tacit.SecureELMClassifier(n_hidden=5, accept_risk=True)
-    for split, kind in (("vertical", "ElmShares"), ("horizontal", "ElmModel")):
+    model = tacit.ELMClassifier(n_hidden=5)
+    for split in ("vertical", "horizontal"):
         model.fit(tacit.simulate(X, y, parties=PARTIES, partition=split, coordinator="site"))
-        assert (type(model.model_).__name__, model.partition_, model.partition) == (kind, split, None)
+        assert (model.partition_, model.partition) == (split, None)
 
 
 # plans
-
-
-def test_a_plan_is_known_whole_before_anybody_is_asked(table):
-    X, y = table
-    fed = tacit.simulate(X, y, parties=PARTIES, partition="vertical", coordinator="site")
-    model = GramSVC(kernel="linear", partition="vertical")
-    model.model_ = StoredModel("ab" * 16, (*PARTIES, "site"))
-    weights, question = model.request_values(fed)
-    assert (weights.name, question.name) == ("gram_weights", "gram_linear_predict")
-    assert (weights.inputs["dual"].of, question.inputs["weights"].of) == ("ab" * 16, weights)
-
-
-def test_the_same_plan_runs_here(table):
-    pytest.importorskip("gmpy2")
-    X, y = table
-    fed = tacit.simulate(X, y, parties=PARTIES, partition="vertical", coordinator="site")
-    model = GramSVC(kernel="linear", partition="vertical").fit(fed)
-    new = fed.split(X[:5])
-    plan = model.request_values(new)
-    values = model.receive_values(new, list(new.run_plan(plan)))
-    np.testing.assert_allclose(values[:, 0], model.decision_function(X[:5]), atol=1e-4)
 
 
 @pytest.mark.parametrize(
@@ -174,7 +146,7 @@ def test_the_same_plan_runs_here(table):
             "input 'data' is what job (ab){16} left at its sites: ask a federation that is connected to them",
         ),
         (
-            Left(Holder, Request("gram_weights")),
+            Left(Holder, Request("train_svm")),
             "input 'data' is what another request leaves: run both in one plan, that one first",
         ),
         (Ids(), "input 'data' is the ids of records, which this federation does not have"),
@@ -182,7 +154,7 @@ def test_the_same_plan_runs_here(table):
 )
 def test_what_is_not_here_is_refused_in_one_line(federation, brought, words):
     with pytest.raises(LocalError, match=words):
-        federation.run("pan_svm", {"data": brought})
+        federation.run("train_svm", {"data": brought})
 
 
 # what a copy of a federation carries
@@ -215,13 +187,11 @@ class Wrapped(BaseEstimator):
     It offers what a search asks for, and nothing else.
     """
 
-    def __init__(self, C=1.0) -> None:
-        self.C = C
+    def __init__(self, alpha=1.0) -> None:
+        self.alpha = alpha
 
     def _own(self):
-        return PanSVC(C=self.C, kernel="linear", min_count=1, accept_risk=True, random_state=0)
-
-    secure_sum, segments = "pairwise", 1
+        return SVC(alpha=self.alpha, kernel="linear", random_state=0)
 
     def federate(self, X, y=None, sample_weight=None):
         return self._own().federate(X, y, sample_weight)
@@ -229,11 +199,15 @@ class Wrapped(BaseEstimator):
     def search_request(self, federation, candidates, **search):
         return self._own().search_request(federation, candidates, **search)
 
-    def search_plan(self, *args, **figures):
-        return self._own().search_plan(*args, **figures)
+    def search_report(self, federation, outcome):
+        return self._own().search_report(federation, outcome)
 
-    def search_report(self, search, federation, outcome):
-        return self._own().search_report(search, federation, outcome)
+    def fit(self, federation):
+        return self.receive(federation, federation.run(self._own().request(federation)))
+
+    @property
+    def report_(self):
+        return self.fitted_.report_
 
     def receive(self, federation, outcome):
         self.fitted_ = self._own().receive(federation, outcome)
@@ -244,8 +218,8 @@ class Wrapped(BaseEstimator):
 
 
 def test_a_third_partys_estimator_works_in_a_search(federation, table):
-    ours = PanSVC(kernel="linear", min_count=1, accept_risk=True, random_state=0)
-    found = tacit.FederatedGridSearch(Wrapped(), {"C": [0.1, 10.0]}, cv=3).fit(federation)
-    same = tacit.FederatedGridSearch(ours, {"C": [0.1, 10.0]}, cv=3).fit(federation.forget())
+    ours = SVC(kernel="linear", random_state=0)
+    found = tacit.FederatedGridSearch(Wrapped(), {"alpha": [0.1, 10.0]}).fit(federation)
+    same = tacit.FederatedGridSearch(ours, {"alpha": [0.1, 10.0]}).fit(federation)
     assert found.best_params_ == same.best_params_
     np.testing.assert_array_equal(found.predict(table[0]), same.predict(table[0]))

@@ -60,7 +60,7 @@ def test_weights_and_categories_go_with_their_records_and_columns():
 
 def test_a_model_is_trained_on_a_slice_and_judged_on_the_rest(large):
     fed = tacit.simulate(*large, parties=3, seed=3)
-    model = tacit.PanSVC(kernel="linear", random_state=0).fit(fed[:600])
+    model = tacit.SVC(kernel="linear", random_state=0).fit(fed[:600])
     assert tacit.evaluate(model, fed[600:]).n_records == 300
     assert model.score(fed[600:]) > 0.9
 
@@ -107,52 +107,8 @@ def test_records_that_are_elsewhere_are_not_chosen_from_here(cut):
 # What was opened before still counts
 
 
-def test_a_run_that_differs_from_an_earlier_one_by_a_few_records_is_refused_until_it_is_forgotten(large):
-    fed = tacit.simulate(*large, parties=3)
-    tacit.FederatedScaler().fit(fed)
-    without_one = fed[np.arange(900) != 7]
-    with pytest.raises(LocalError, match=r"differ by fewer than 5 records of a class at 'party-\d'"):
-        tacit.FederatedScaler().fit(without_one)
-    tacit.FederatedScaler().fit(without_one.forget())
-    tacit.FederatedScaler().fit(fed[:600])
-
-
-def test_an_evaluation_that_differs_by_one_record_is_refused(table):
-    X, y = table
-    fed = tacit.simulate(X, y, parties=3)
-    model = tacit.PanSVC(kernel="linear", random_state=0).fit(fed)
-    tacit.evaluate(model, fed)
-    with pytest.raises(LocalError, match="differ by fewer than 5 records"):
-        tacit.evaluate(model, fed[1:])
-
-
 def test_asking_a_model_about_any_record_is_no_sum_and_not_compared(table):
     X, y = table
     fed = tacit.simulate(X, y, parties=3)
-    model = tacit.PanSVC(kernel="linear", random_state=0).fit(fed)
+    model = tacit.SVC(kernel="linear", random_state=0).fit(fed)
     np.testing.assert_array_equal(model.predict(fed[3:5]), model.predict(X)[3:5])
-
-
-@pytest.mark.filterwarnings("ignore:.*records take no part")
-def test_what_was_opened_of_all_records_makes_groups_of_a_slice_larger(large):
-    fed = tacit.simulate(*large, parties=3, seed=1)
-    learn, _ = tacit.train_test_split(fed, random_state=0)
-    name, settings = "least rows of a group that a sum tells apart", {"landmark_source": "fourier", "landmarks": 16}
-    least = [
-        int(tacit.PanSVC(**settings, random_state=seed).fit(used).report_.figures[name])
-        for seed, used in ((0, fed), (1, learn), (1, learn), (0, learn.forget()))
-    ]
-    assert least[1] >= 2 * least[0], "another map of records that were in the first one"
-    assert least[2] == least[1], "the same map of the same records tells nothing new"
-    assert least[3] == least[0], "as if nothing had been opened"
-
-
-def test_the_same_columns_of_another_slice_are_not_counted_again(large):
-    fed = tacit.simulate(*large, parties=3, seed=1)
-    learn, _ = tacit.train_test_split(fed, random_state=0)
-    for used in (learn, fed):
-        tacit.PanSVC(kernel="linear", random_state=0).fit(used)
-    assert all(not name.endswith("other columns") for past in fed.backend.past.values() for name in past.maps)
-    scaled = tacit.FederatedScaler().fit(fed).transform(fed)
-    tacit.PanSVC(kernel="linear", random_state=0).fit(scaled)
-    assert any(name.endswith("other columns") for past in fed.backend.past.values() for name in past.maps)

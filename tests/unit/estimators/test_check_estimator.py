@@ -1,8 +1,6 @@
 """scikit-learn's `check_estimator` of every estimator on the front door, with its defaults.
 
-A check may fail as scikit-learn's own SVC or SVR fails it, or because of a refusal below. The tables of these checks
-have 10 to 100 records between three parties; how many records a sum needs never adapts to that. That nothing else is
-in the way, the estimators' own tests show, with `min_count=1` and the risk accepted.
+A check may fail as scikit-learn's own SVC or SVR fails it, or because of a refusal below.
 """
 
 from __future__ import annotations
@@ -17,22 +15,11 @@ from sklearn.utils.estimator_checks import check_estimator
 
 import tacit
 
-REFUSALS = {
-    "for a group of min_count='auto'": "every sum is over 5 rows of one class at one party, or more",
-    "there are too few groups of min_count rows": "so is every sum over the rows of a fold",
-    "the min_count of a class, that one landmark stands for": "a landmark is the mean of 5 records or more",
-    "bounds on losses to be opened": "all sums of a run together stay fewer than the unknowns of its rows",
-    "have fewer than min_rows=5 records over all parties": "sums of a class of few records are these records",
-    "say accept_risk=True, or use PanSVC": "ShiftSVC gives records away, and trains nobody who has not said yes",
-    "The 'cv' parameter of": "every party deals its own rows to the folds: nobody has the row numbers to list them",
-}
-GRID = {"C": [0.1, 1.0]}
+REFUSALS: dict[str, str] = {}
+GRID = {"alpha": [3.0, 10.0]}
 # scikit-learn's checks set the random_state of an estimator, and not of one within it
-NEEDED = {"estimator": tacit.PanSVC(random_state=0), "param_grid": GRID, "param_distributions": GRID}
-MORE = {
-    "ConsensusSVC, rbf": tacit.ConsensusSVC(kernel="rbf"),
-    "FederatedGridSearch of GramSVC": tacit.FederatedGridSearch(tacit.GramSVC(random_state=0), GRID),
-}
+NEEDED = {"estimator": tacit.SVC(random_state=0), "param_grid": GRID, "param_distributions": GRID}
+MORE = {"SVC, hinge": tacit.SVC(loss="hinge"), "SVC, poly": tacit.SVC(kernel="poly")}
 
 
 def with_defaults(kind: type) -> BaseEstimator:

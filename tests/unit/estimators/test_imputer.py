@@ -1,4 +1,4 @@
-"""FederatedImputer equals scikit-learn's SimpleImputer of the pooled records, whoever holds what."""
+"""FederatedImputer is scikit-learn's SimpleImputer of the pooled records but for rounding, whoever holds what."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import tacit
-from tacit import FederatedImputer, Federation, LocalError, PanSVC
+from tacit import SVC, FederatedImputer, Federation, LocalError
 
 RNG = np.random.default_rng(7)
 X = np.column_stack(
@@ -31,7 +31,7 @@ def federation(partition="horizontal", frame=FRAME):
         FederatedImputer(),
         FederatedImputer("median", add_indicator=True),
         FederatedImputer("constant", partition="arbitrary"),
-        FederatedImputer("most_frequent", partition="vertical"),
+        FederatedImputer("median", partition="vertical"),
     ]
 )
 @pytest.mark.filterwarnings("ignore::UserWarning")  # checks that are skipped
@@ -50,11 +50,11 @@ def test_it_equals_scikit_learns_imputer_of_the_pooled_records(partition, strate
     theirs = SimpleImputer(
         strategy=strategy, fill_value=-1.0 if strategy == "constant" else None, add_indicator=add_indicator
     ).fit(FRAME)
-    assert (np.abs(mine.statistics_ - theirs.statistics_) <= mine.bin_error_ + 1e-9 * np.abs(theirs.statistics_)).all()
-    assert (mine.bin_error_ > 0).any() == (strategy == "median" and partition != "vertical")
+    rounded = np.nanstd(X, axis=0) / 16 if strategy in ("mean", "median") else np.zeros(4)
+    assert (np.abs(mine.statistics_ - theirs.statistics_) <= rounded).all()
+    assert (mine.bin_error_ > 0).any() == (strategy == "median")
     moved, expected = mine.transform(FRAME), theirs.transform(FRAME)
-    allowed = np.concatenate([mine.bin_error_, np.zeros(moved.shape[1] - 4)]) + 1e-9 * np.abs(expected)
-    assert (np.abs(moved - expected) <= allowed).all()
+    assert (np.abs(moved - expected) <= np.concatenate([rounded, np.zeros(moved.shape[1] - 4)])).all()
     pooled, _, _ = mine.transform(federation(partition)).pooled()
     np.testing.assert_array_equal(pooled, moved)
     np.testing.assert_array_equal(mine.to_sklearn().transform(FRAME), moved)
@@ -70,23 +70,8 @@ def test_every_column_can_have_its_own_strategy():
     imputer = FederatedImputer(asked, categories=CATEGORIES, fill_value={"mass": 3.0}).fit(federation())
     assert imputer.statistics_[3] == 3.0
     assert imputer.statistics_[2] == SimpleImputer(strategy="most_frequent").fit(FRAME).statistics_[2]
-    assert imputer.statistics_[1] == pytest.approx(np.nanmean(X[:, 1]))
+    assert abs(imputer.statistics_[1] - np.nanmean(X[:, 1])) <= X[:, 1].std() / 16
     assert abs(imputer.statistics_[0] - np.nanmedian(X[:, 0])) <= imputer.bin_error_[0]
-    report = imputer.report_
-    assert {o.protocol for o in report.opens} >= {"fill_values", "column_modes", "column_quantiles", "joint_means"}
-
-
-def test_a_mean_opens_no_variance():
-    kinds = {row.message for row in FederatedImputer().fit(federation()).report_.learnt}
-    assert "Means" in kinds
-    assert "Variances" not in kinds
-
-
-def test_declared_ranges_of_medians_open_no_mean():
-    ranges = {"age": (0, 120), "dose": (0, 1), "grade": (0, 10), "mass": (-1e8, 1e8)}
-    imputer = FederatedImputer("median", ranges=ranges, bins=64).fit(federation())
-    assert "Means" not in {row.message for row in imputer.report_.learnt}
-    assert (np.abs(imputer.statistics_ - np.nanmedian(X, axis=0)) <= imputer.bin_error_).all()
 
 
 def test_a_site_may_lack_all_values_of_a_column():
@@ -95,20 +80,23 @@ def test_a_site_may_lack_all_values_of_a_column():
     frame.loc[site == "b", "age"] = np.nan
     fed = Federation.simulate(frame, split="column", by=site, allow_missing=True)
     imputer = FederatedImputer().fit(fed)
-    assert imputer.statistics_[0] == pytest.approx(frame["age"].mean())
+    assert abs(imputer.statistics_[0] - frame["age"].mean()) <= frame["age"].std() / 16
     assert (imputer.transform(fed).parts["b"].X[:, 0] == imputer.statistics_[0]).all()
 
 
-def test_a_constant_stands_for_a_column_that_nobody_has_but_not_beside_a_few_values():
-    """Beside a constant, a few values would be alone in every later sum."""
-    frame = FRAME.copy()
-    frame["age"] = np.nan
-    assert FederatedImputer("constant").fit(federation(frame=frame)).statistics_[0] == 0
+@PARTITIONS
+def test_a_column_that_nobody_has_is_filled_with_nothing_found(partition):
+    frame = FRAME.assign(age=np.nan)
     frame.loc[:2, "age"] = 4.0
-    with pytest.raises(
-        LocalError, match="column 'age' has 3 present values over all parties, fewer than min_count=5: nothing of it is"
-    ):
-        FederatedImputer("constant").fit(federation(frame=frame))
+    assert FederatedImputer("constant", fill_value=-1.0).fit(federation(partition, frame)).statistics_[0] == -1.0
+    with pytest.warns(UserWarning, match="column 'age' has too few values over all parties"):
+        imputer = FederatedImputer().fit(federation(partition, frame))
+    assert imputer.statistics_[0] == 0.0
+
+
+def test_values_that_nobody_declared_are_not_counted_and_stop_nothing():
+    imputer = FederatedImputer({"grade": "most_frequent"}, categories={"grade": [1, 9]}).fit(federation())
+    assert imputer.statistics_[2] == 1.0
 
 
 @pytest.mark.parametrize(
@@ -119,12 +107,7 @@ def test_a_constant_stands_for_a_column_that_nobody_has_but_not_beside_a_few_val
          r"names a column 'sex' that does not exist \(columns: age, dose, grade, mass\)"),
         (FederatedImputer("most_frequent"),
          r"strategy='most_frequent'\) needs the values that column 'age' may have: declare them"),
-        (FederatedImputer({"grade": "most_frequent"}, categories={"grade": [1, 2]}),
-         r"party-\d has \d+ values of column 'grade' that nobody declared \(first in row \d+\)"),
-        (FederatedImputer("median", ranges={"age": (0, 120)}), r"needs a range of column 'dose' for its median"),
-        (FederatedImputer({"age": "median"}, ranges={"age": (0, 50)}),
-         r"values of column 'age' outside its declared range \[0, 50\]"),
-        (FederatedImputer(min_rows=61), r"party-1 has 60 records, fewer than min_rows=61"),
+        (FederatedImputer("median", ranges={"age": (0, 120)}), r"uses ranges with epsilon only: leave them out"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_is_refused_in_one_line(imputer, words):
@@ -133,22 +116,16 @@ def test_what_cannot_be_is_refused_in_one_line(imputer, words):
     assert "\n" not in str(caught.value)
 
 
-def test_a_column_without_any_value_at_its_owner_is_refused():
-    frame = FRAME.assign(age=np.nan)
-    with pytest.raises(LocalError, match=r"column 'age' of party-\d has no present value"):
-        FederatedImputer().fit(federation("vertical", frame))
-
-
 def test_estimators_refuse_missing_values_and_name_the_remedy():
     fed = Federation.simulate(FRAME, RNG.integers(0, 2, 240), parties=3, allow_missing=True)
     with pytest.raises(
         LocalError,
         match=r"Input X contains NaN: column '\w+' of party 'party-1' has \d+ missing values: fit a FederatedImpu",
     ):
-        PanSVC().fit(fed)
+        SVC().fit(fed)
     filled = FederatedImputer().fit(fed).transform(fed)
     scaler = tacit.FederatedScaler().fit(filled)
-    model = PanSVC(kernel="linear", tol=0.1).fit(scaler.transform(filled))
+    model = SVC(kernel="linear").fit(scaler.transform(filled))
     with pytest.raises(LocalError, match="Input X contains NaN"):
         model.predict(fed)
 

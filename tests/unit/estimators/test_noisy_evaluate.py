@@ -7,16 +7,16 @@ import pytest
 from sklearn.datasets import load_breast_cancer
 from sklearn.preprocessing import StandardScaler
 
-from tacit import Federation, GramSVC, PanSVC, SecureELMClassifier, SecureELMRegressor, evaluate
+from tacit import SVC, ELMClassifier, ELMRegressor, Federation, evaluate
 from tacit.errors import LocalError
 
 X, y = load_breast_cancer(return_X_y=True)
 X = StandardScaler().fit_transform(X)
 RECORDS = Federation.simulate(X, y, parties=3, partition="horizontal", seed=0)
-MODEL = SecureELMClassifier(epsilon=20, delta=1e-4, n_hidden=20).fit(X, y)
+MODEL = ELMClassifier(epsilon=20, delta=1e-4, n_hidden=20).fit(X, y)
 
 
-@pytest.mark.parametrize("model", [MODEL, PanSVC(kernel="linear", epsilon=20, delta=1e-4), PanSVC(kernel="linear")])
+@pytest.mark.parametrize("model", [MODEL, SVC(kernel="linear", epsilon=20, delta=1e-4), SVC(kernel="linear")])
 def test_an_evaluation_with_hardly_any_noise_is_the_one_without(model) -> None:
     model.fit(X, y)
     plain, noisy = evaluate(model, RECORDS), evaluate(model, RECORDS, epsilon=100, delta=1e-4)
@@ -41,7 +41,7 @@ def test_the_report_says_what_judging_cost() -> None:
 
 def test_a_regressor_is_judged_between_declared_numbers() -> None:
     t = 10 * X[:, 0]
-    model = SecureELMRegressor(random_state=0, n_hidden=30).fit(X, t)
+    model = ELMRegressor(random_state=0, n_hidden=30).fit(X, t)
     records = Federation.simulate(X, t, parties=3, partition="horizontal", seed=0)
     plain, noisy = evaluate(model, records), evaluate(model, records, epsilon=100, delta=1e-4, target_range=(-25, 45))
     assert noisy.r2 == pytest.approx(plain.r2, abs=0.05)
@@ -63,8 +63,7 @@ def test_records_that_nothing_is_known_of_count_in_nothing_and_are_not_refused()
         ({"epsilon": 0}, "The 'epsilon' parameter of evaluate must be"),
         ({"delta": 0.01}, "is more than one in 569 records"),
         ({"honest": 4}, "honest=4 of 3 data holders"),
-        ({"per_site": True}, "does not cover per_site"),
-        ({"secure_sum": "threshold"}, "does not cover secure_sum='threshold'"),
+        ({"by": "site"}, "by= is for judging without epsilon"),
     ],
 )
 def test_what_noise_does_not_cover_is_refused_in_one_line(given, words) -> None:
@@ -73,7 +72,7 @@ def test_what_noise_does_not_cover_is_refused_in_one_line(given, words) -> None:
 
 
 def test_a_model_in_shares_is_not_judged_with_epsilon() -> None:
-    model = GramSVC(n_parties=3, random_state=0).fit(X[:60], y[:60])
-    few = Federation.simulate(X[:60], y[:60], parties=3, partition="vertical", seed=0)
+    model = SVC(n_parties=3, random_state=0, features="exact", loss="hinge").fit(X[:60], y[:60])
+    few = Federation.simulate(X[:60], y[:60], parties=3, seed=0)
     with pytest.raises(LocalError, match="does not cover a model that stays in shares"):
         evaluate(model, few, epsilon=1, delta=1e-4)

@@ -7,13 +7,13 @@ import pytest
 from sklearn.datasets import load_breast_cancer
 
 from tacit import (
+    SVC,
+    ELMClassifier,
     FederatedEncoder,
     FederatedImputer,
     FederatedScaler,
     Federation,
-    PanSVC,
     Pipeline,
-    SecureELMClassifier,
     load,
 )
 from tacit.errors import LocalError
@@ -24,7 +24,7 @@ X = X[:, :5]
 
 
 def pipeline(**given):
-    steps = [("fill", FederatedImputer()), ("scale", FederatedScaler()), ("model", SecureELMClassifier(classes=(0, 1)))]
+    steps = [("fill", FederatedImputer()), ("scale", FederatedScaler()), ("model", ELMClassifier(classes=(0, 1)))]
     return Pipeline(steps, **{"epsilon": 3.0, "delta": 1e-4, **given})
 
 
@@ -49,12 +49,12 @@ def test_without_shares_the_last_step_has_half_and_plain_records_do_as_well(tmp_
     fitted = pipeline().fit(X, y)
     np.testing.assert_allclose(costs(fitted), [0.25, 0.25, 0.5], rtol=1e-9)
     assert load(fitted.save(tmp_path / "all.tacit"))[-1].epsilon == fitted[-1].epsilon
-    alone = Pipeline([("svm", PanSVC(kernel="linear"))], epsilon=3.0, delta=1e-4).fit(X, y)
+    alone = Pipeline([("svm", SVC(kernel="linear"))], epsilon=3.0, delta=1e-4).fit(X, y)
     assert alone[-1].epsilon == pytest.approx(3.0)
 
 
 def test_a_pipeline_without_epsilon_leaves_its_steps_alone() -> None:
-    steps = [("scale", FederatedScaler(epsilon=2.0, delta=1e-4)), ("model", SecureELMClassifier(random_state=0))]
+    steps = [("scale", FederatedScaler(epsilon=2.0, delta=1e-4)), ("model", ELMClassifier(random_state=0))]
     fitted = Pipeline(steps).fit(X, y)
     assert fitted[0].epsilon == 2.0
     assert fitted[1].epsilon is None
@@ -70,7 +70,7 @@ def test_a_pipeline_without_epsilon_leaves_its_steps_alone() -> None:
         ({"shares": {"fill": 0.5, "scale": 0.5, "model": 0.5}}, "at most 1 together"),
         ({"shares": {"fill": 0.0, "scale": 0.5, "model": 0.5}}, "each above 0"),
         (
-            {"steps": [("code", FederatedEncoder()), ("svm", PanSVC())]},
+            {"steps": [("code", FederatedEncoder()), ("svm", SVC())]},
             "step 'code' is a FederatedEncoder",
         ),
     ],

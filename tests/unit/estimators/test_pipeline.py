@@ -8,26 +8,24 @@ import numpy as np
 import onnxruntime
 import pandas as pd
 import pytest
+import sklearn.svm
 import skops.io
 from sklearn.base import clone
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.svm import SVC
 
 import tacit
 from tacit import (
+    SVC,
+    ELMClassifier,
     FederatedEncoder,
     FederatedGridSearch,
     FederatedImputer,
     FederatedScaler,
     Federation,
-    GramSVC,
     LocalError,
-    PanSVC,
     Pipeline,
-    SecureELMClassifier,
-    VotedWrapperSelector,
 )
 
 RNG = np.random.default_rng(3)
@@ -38,7 +36,6 @@ FRAME = pd.DataFrame(
 Y = np.where(FRAME["age"] / 9 + FRAME["thal"] + RNG.normal(size=N) > 11, "ill", "well")
 GAPPY = FRAME.mask(RNG.random(FRAME.shape) < 0.1)
 CATEGORIES = {"thal": [3, 6, 7]}
-EXACT = {"min_count": 1, "accept_risk": True}  # every row is a group of its own
 
 
 def fed_of(frame=GAPPY, partition="horizontal"):
@@ -54,10 +51,10 @@ def steps(last, method="standard"):
 @pytest.mark.parametrize(
     ("last", "partition"),
     [
-        (PanSVC(kernel="linear", tol=1e-2), "horizontal"),
-        (GramSVC(), "vertical"),
-        (SecureELMClassifier(partition="horizontal", n_hidden=20), "horizontal"),
-        (SecureELMClassifier(partition="vertical", n_hidden=20, accept_risk=True), "vertical"),
+        (SVC(kernel="linear"), "horizontal"),
+        (SVC(), "vertical"),
+        (ELMClassifier(partition="horizontal", n_hidden=20), "horizontal"),
+        (ELMClassifier(partition="vertical", n_hidden=20, accept_risk=True), "vertical"),
     ],
     ids=lambda value: value if isinstance(value, str) else type(value).__name__,
 )
@@ -70,42 +67,42 @@ def test_a_federation_goes_through_and_records_are_judged_alike_whole_or_split(l
     assert pipeline.feature_names_in_.tolist() == list(GAPPY)
 
 
-def test_scaling_over_columns_equals_scikit_learns_pipeline():
+def test_scaling_over_columns_comes_close_to_scikit_learns_pipeline():
     fed = fed_of(partition="vertical")
-    mine = Pipeline([("fill", FederatedImputer()), ("scale", FederatedScaler()), ("learn", GramSVC(tol=1e-8))]).fit(fed)
-    theirs = make_pipeline(SimpleImputer(), StandardScaler(), SVC(tol=1e-8)).fit(GAPPY, Y)
-    np.testing.assert_allclose(mine.decision_function(GAPPY), theirs.decision_function(GAPPY), atol=1e-5)
+    mine = Pipeline([("fill", FederatedImputer()), ("scale", FederatedScaler()), ("learn", SVC())]).fit(fed)
+    theirs = make_pipeline(SimpleImputer(), StandardScaler(), sklearn.svm.SVC(tol=1e-8)).fit(GAPPY, Y)
+    assert np.corrcoef(mine.decision_function(GAPPY), theirs.decision_function(GAPPY))[0, 1] > 0.97
 
 
 def test_the_report_says_what_all_steps_opened_and_cost():
-    pipeline = steps(PanSVC(kernel="linear", tol=1e-2), "minmax").fit(fed_of())
+    pipeline = steps(SVC(kernel="linear"), "minmax").fit(fed_of())
     parts = [step.report_ for _, step in pipeline.steps]
     report = pipeline.report_
     assert report.rounds == sum(part.rounds for part in parts)
     assert report.bytes == sum(part.bytes for part in parts) == report.traffic[-1][1]
     assert len(report.traffic) == report.rounds == report.traffic[-1][0]
     assert sum(row.times for row in report.learnt) == sum(row.times for part in parts for row in part.learnt)
-    assert {o.protocol for o in report.opens} >= {"fill_values", "checked_columns", "column_extremes", "pan_svm"}
+    assert {o.protocol for o in report.opens} >= {"prepare_columns", "train_svm"}
     assert report.params["scale__method"] == "minmax"
     text = report.to_text(300)
     assert (
-        "Pipeline (FederatedImputer > FederatedEncoder > FederatedScaler > PanSVC) on 160 records between 3 parties"
+        "Pipeline (FederatedImputer > FederatedEncoder > FederatedScaler > SVC) on 160 records between 3 parties"
         in text
     )
-    assert "the smallest and the largest value" in text
-    assert "the most frequent one" in text
+    assert "the quantiles that were asked for" in text
+    assert "the categories that parties declare" in text
     assert report.parties["party-1"] == "54 records, 3 columns, the labels"
 
 
 def test_a_pipeline_is_evaluated_as_its_last_step_on_prepared_records():
-    fed, pipeline = fed_of(), steps(PanSVC(kernel="linear", tol=1e-2))
+    fed, pipeline = fed_of(), steps(SVC(kernel="linear"))
     found = tacit.evaluate(pipeline.fit(fed), fed)
     assert found.accuracy == pytest.approx(pipeline.score(fed))
     assert pipeline.report_.evaluations["records"].accuracy == found.accuracy
 
 
 def test_a_pipeline_comes_back_from_its_file(tmp_path):
-    pipeline = steps(PanSVC(landmarks=15, **EXACT)).fit(fed_of())
+    pipeline = steps(SVC()).fit(fed_of())
     path = pipeline.save(tmp_path / "model.tacit")
     again = tacit.load(path)
     assert isinstance(again, Pipeline)
@@ -115,14 +112,11 @@ def test_a_pipeline_comes_back_from_its_file(tmp_path):
     assert header["estimator"] == "Pipeline"
     assert header["contains_records_of"] == {}
     assert header["classes"] == ["ill", "well"]
-    vertical = steps(GramSVC()).fit(fed_of(partition="vertical"))
-    header = json.loads(vertical.save(tmp_path / "gram.tacit").read_bytes().split(b"\n")[1])
-    assert "support vectors" in header["contains_records_of"]["party-1"]
 
 
 @pytest.mark.parametrize("method", ["standard", "minmax", "robust"])
 def test_exported_files_take_raw_records(method, tmp_path):
-    pipeline = steps(PanSVC(landmarks=15, **EXACT), method).fit(fed_of())
+    pipeline = steps(SVC(), method).fit(fed_of())
     label, scores = pipeline.predict(GAPPY), pipeline.decision_function(GAPPY)
     session = onnxruntime.InferenceSession(pipeline.export(tmp_path / "model.onnx"), providers=["CPUExecutionProvider"])
     told = session.run(["label", "scores"], {"X": GAPPY.to_numpy()})
@@ -134,28 +128,6 @@ def test_exported_files_take_raw_records(method, tmp_path):
     np.testing.assert_allclose(pipeline.to_sklearn().decision_function(GAPPY), scores, atol=1e-9)
 
 
-def test_selected_features_are_exported_and_pass_through(tmp_path):
-    learner = PanSVC(kernel="linear", tol=0.1, **EXACT)
-    selector = VotedWrapperSelector(learner, criteria=("rfe",), n_features_to_select=2)
-    filler = FederatedImputer()
-    pipeline = Pipeline(
-        [("fill", filler), ("scale", FederatedScaler()), ("select", selector), ("learn", clone(learner))]
-    ).fit(fed_of())
-    assert pipeline["learn"].n_features_in_ == 2
-    scores = pipeline.decision_function(GAPPY)
-    np.testing.assert_allclose(pipeline.to_sklearn().decision_function(GAPPY), scores, atol=1e-9)
-    session = onnxruntime.InferenceSession(pipeline.export(tmp_path / "model.onnx"), providers=["CPUExecutionProvider"])
-    np.testing.assert_allclose(session.run(["scores"], {"X": GAPPY.to_numpy()})[0], scores, atol=1e-9)
-    again = tacit.load(pipeline.save(tmp_path / "model.tacit"))
-    np.testing.assert_array_equal(again.decision_function(GAPPY), scores)
-    np.testing.assert_array_equal(again.decision_function(fed_of()), pipeline.decision_function(fed_of()))
-    assert again["select"].get_params()["estimator__tol"] == learner.tol
-    assert again.report_.to_dict() == pipeline.report_.to_dict()
-    for name in ("support_", "ranking_", "n_features_", "accuracy_"):
-        np.testing.assert_array_equal(getattr(again["select"], name), getattr(pipeline["select"], name))
-    assert again.get_feature_names_out().tolist() == again["select"].get_feature_names_out(list(GAPPY)).tolist()
-
-
 def test_a_step_that_cannot_be_saved_is_refused_before_anything_is_trained():
     trained = []
 
@@ -164,13 +136,13 @@ def test_a_step_that_cannot_be_saved_is_refused_before_anything_is_trained():
             trained.append(X)
             return super().fit(X, y)
 
-    steps = [("scale", Watched()), ("learn", PanSVC(kernel="linear", tol=0.1))]
+    steps = [("scale", Watched()), ("learn", SVC(kernel="linear"))]
     with pytest.raises(LocalError, match=r"a Watched has no model file: use one of .*FederatedScaler"):
         Pipeline(steps).fit(fed_of(FRAME))
-    native = [("fill", SimpleImputer()), ("learn", PanSVC(kernel="linear", tol=0.1))]
+    native = [("fill", SimpleImputer()), ("learn", SVC(kernel="linear"))]
     with pytest.raises(LocalError, match=r"step 'fill' is a SimpleImputer, which has no model file.*savable=False"):
         Pipeline(native).fit(FRAME.to_numpy() / 1e4, Y)
-    search = FederatedGridSearch(PanSVC(kernel="linear"), {"C": [1.0]}, refit=False)
+    search = FederatedGridSearch(SVC(), {"C": [1.0]}, refit=False)
     with pytest.raises(LocalError, match=r"FederatedGridSearch\(refit=False\) trains no model that could be saved"):
         Pipeline([("scale", FederatedScaler()), ("learn", search)]).fit(fed_of(FRAME))
     assert not trained
@@ -180,18 +152,18 @@ def test_a_step_that_cannot_be_saved_is_refused_before_anything_is_trained():
 
 def test_a_pipeline_within_a_pipeline_and_one_that_ends_in_a_search_come_back(tmp_path):
     ready = Pipeline([("fill", FederatedImputer()), ("skip", "passthrough"), ("scale", FederatedScaler())])
-    search = FederatedGridSearch(PanSVC(kernel="linear", tol=0.1, **EXACT), {"C": np.array([0.1, 1.0])}, cv=2)
+    search = FederatedGridSearch(SVC(), {"alpha": np.array([0.1, 1.0])})
     pipeline = Pipeline([("ready", ready), ("search", search)]).fit(fed_of())
     again = tacit.load(pipeline.save(tmp_path / "model.tacit"))
     np.testing.assert_array_equal(again.decision_function(GAPPY), pipeline.decision_function(GAPPY))
-    assert search.best_params_["C"] == again["search"].C
+    assert search.best_params_["alpha"] == again["search"].alpha
     assert again.report_.to_dict() == pipeline.report_.to_dict()
     assert len(again.report_.candidates) == 2
     assert pipeline.federation_.features == again.federation_.features == tuple(GAPPY)
 
 
 def test_a_pipeline_names_the_columns_that_its_last_step_is_given():
-    pipeline = steps(PanSVC(kernel="linear", tol=1e-2)).fit(fed_of())
+    pipeline = steps(SVC(kernel="linear")).fit(fed_of())
     names = pipeline.get_feature_names_out().tolist()
     assert names[:5] == ["age", "thal_3", "thal_6", "thal_7", "mass"]
     assert names == pipeline[:-1].get_feature_names_out().tolist() == list(pipeline["learn"].federation_.features)
@@ -200,27 +172,27 @@ def test_a_pipeline_names_the_columns_that_its_last_step_is_given():
 
 def test_plain_arrays_and_scikit_learns_steps_do_as_in_scikit_learn():
     pipeline = Pipeline(
-        [("fill", SimpleImputer()), ("scale", FederatedScaler()), ("learn", PanSVC(kernel="linear", tol=1e-2))],
+        [("fill", SimpleImputer()), ("scale", FederatedScaler()), ("learn", SVC(kernel="linear"))],
         savable=False,
     )
     assert clone(pipeline).fit(GAPPY.to_numpy(), Y).score(GAPPY.to_numpy(), Y) > 0.8
     fitted = pipeline.fit(GAPPY.to_numpy(), Y)
-    assert next(o.protocol for o in fitted.report_.opens) == "column_moments"
+    assert next(o.protocol for o in fitted.report_.opens) == "prepare_columns"
     assert isinstance(fitted.to_sklearn()["fill"], SimpleImputer)
 
 
 def test_what_has_no_other_form_is_not_exported(tmp_path):
-    gram = Pipeline([("fill", FederatedImputer()), ("scale", FederatedScaler()), ("learn", GramSVC())]).fit(
-        fed_of(partition="vertical")
-    )
+    gram = Pipeline(
+        [("fill", FederatedImputer()), ("scale", FederatedScaler()), ("learn", SVC(features="exact", loss="hinge"))]
+    ).fit(fed_of(partition="vertical"))
     with pytest.raises(
         LocalError,
-        match="step 'learn' is a GramSVC, which is not a public model: export a pipeline that ends in PanSVC",
+        match="step 'learn' is a SVC, which is not a public model: export a pipeline that ends in SVC",
     ):
         gram.export(tmp_path / "model.onnx")
-    with pytest.raises(LocalError, match="step 'learn' is a GramSVC, which has no counterpart in scikit-learn"):
+    with pytest.raises(LocalError, match="step 'learn' is a SVC, which has no counterpart in scikit-learn"):
         gram.to_sklearn()
-    native = Pipeline([("fill", SimpleImputer()), ("learn", PanSVC(kernel="linear", tol=0.1))], savable=False).fit(
+    native = Pipeline([("fill", SimpleImputer()), ("learn", SVC(kernel="linear"))], savable=False).fit(
         FRAME.to_numpy() / 1e4, Y
     )
     with pytest.raises(LocalError, match="step 'fill' is a SimpleImputer, which has no ONNX form here"):

@@ -9,7 +9,7 @@ import pytest
 import skops.io
 
 import tacit
-from tacit import FederatedEncoder, FederatedImputer, FederatedScaler, Federation, LocalError, PanSVC, Pipeline
+from tacit import SVC, FederatedEncoder, FederatedImputer, FederatedScaler, Federation, LocalError, Pipeline
 
 RNG = np.random.default_rng(8)
 N = 240
@@ -33,7 +33,7 @@ def read(files, **options):
 
 def steps(encoder=None):
     gaps = FederatedImputer({"region": "most_frequent"}, categories=REGIONS)
-    learner = PanSVC(C=3.0, gamma=0.3, landmarks=15)
+    learner = SVC(C=3.0, gamma=0.3)
     return Pipeline(
         [("gaps", gaps), ("texts", encoder or FederatedEncoder()), ("scale", FederatedScaler()), ("svm", learner)]
     )
@@ -53,12 +53,12 @@ def test_texts_are_filled_encoded_trained_saved_loaded_and_predicted_from_a_raw_
 def test_texts_may_be_declared_once_more_or_by_the_transformers_alone(files):
     model = steps(FederatedEncoder(REGIONS)).fit(read(files))
     raw = steps(FederatedEncoder(REGIONS)).fit(read(files, raw=True))
-    np.testing.assert_array_equal(raw.predict(FRAME), model.predict(FRAME))
-    np.testing.assert_array_equal(raw.predict(read(files, raw=True)), model.predict(read(files)))
+    assert np.mean(raw.predict(FRAME) == model.predict(FRAME)) > 0.95  # noise is another in each training
+    assert np.mean(raw.predict(read(files, raw=True)) == model.predict(read(files))) > 0.95
 
 
 def test_an_encoder_of_declared_texts_predicts_a_frame_before_and_after_saving(files, tmp_path):
-    encoder = FederatedEncoder(missing="zeros").fit(read(files))
+    encoder = FederatedEncoder().fit(read(files))
     again = tacit.load(encoder.save(tmp_path / "encoder.tacit"))
     expected = np.column_stack([FRAME["age"], *(FRAME["region"] == r for r in REGIONS["region"]), FRAME["dose"]])
     np.testing.assert_array_equal(encoder.transform(FRAME), expected.astype(float))
@@ -68,11 +68,7 @@ def test_an_encoder_of_declared_texts_predicts_a_frame_before_and_after_saving(f
 @pytest.mark.parametrize("first", ["gaps", "texts"])
 def test_a_pipeline_of_texts_is_exported_for_other_programs(files, tmp_path, first):
     gaps, texts, *others = steps().set_params(gaps__add_indicator=True).steps
-    before = (
-        [gaps, texts]
-        if first == "gaps"
-        else [("texts", FederatedEncoder(missing="zeros")), ("gaps", FederatedImputer())]
-    )
+    before = [gaps, texts] if first == "gaps" else [("texts", FederatedEncoder()), ("gaps", FederatedImputer())]
     model = Pipeline([*before, *others]).fit(read(files))
     path = model.export(tmp_path / "model.skops")
     theirs = skops.io.load(path, trusted=skops.io.get_untrusted_types(file=path))
@@ -96,9 +92,7 @@ def test_the_most_frequent_text_fills_gaps_and_a_constant_may_be_a_text(files):
     np.testing.assert_array_equal(constant.transform(FRAME)["region"], FRAME["region"].fillna("Asia"))
 
 
-@pytest.mark.parametrize(
-    "learner", [PanSVC(), tacit.ConsensusSVC(kernel="linear"), tacit.SecureELMClassifier(partition="horizontal")]
-)
+@pytest.mark.parametrize("learner", [SVC(), tacit.SVC(kernel="linear"), tacit.ELMClassifier(partition="horizontal")])
 def test_learners_refuse_texts_and_the_remedy_works(files, learner):
     fed = FederatedImputer().fit_transform(read(files))
     with pytest.raises(
@@ -139,16 +133,17 @@ def test_what_makes_no_sense_for_texts_is_refused(files, step, words):
 
 
 def test_a_frame_with_texts_is_refused_by_a_learner_that_knows_none_and_not_quoted():
-    learner = PanSVC(kernel="linear", tol=0.1).fit(WHOLE[["age", "dose"]], ILL)
-    with pytest.raises(LocalError, match=r"column 'dose' of X holds texts, which PanSVC cannot use") as caught:
+    learner = SVC(kernel="linear").fit(WHOLE[["age", "dose"]], ILL)
+    with pytest.raises(LocalError, match=r"column 'dose' of X holds texts, which SVC cannot use") as caught:
         learner.predict(WHOLE[["age"]].assign(dose="some"))
     assert "some" not in str(caught.value)
 
 
-def test_a_text_that_nobody_declared_is_refused_where_it_is_and_not_quoted(files):
+def test_a_text_that_nobody_declared_is_refused_here_and_counts_as_none_at_a_party(files):
     model = steps().fit(read(files))
     with pytest.raises(LocalError, match=r"column 'region' of X has 1 values that nobody declared") as caught:
         model.predict(WHOLE.assign(region=["Mars", *WHOLE["region"][1:]]))
     assert "Mars" not in str(caught.value)
-    with pytest.raises(LocalError, match=r"column 'region' of party '\w+' has \d+ values that nobody declared"):
-        FederatedEncoder({"region": ["EU", "US"]}).fit(read(files, raw=True))
+    with pytest.warns(UserWarning, match=r"column 'region' of party '\w+' has \d+ values that nobody declared"):
+        encoder = FederatedEncoder({"region": ["EU", "US"]}).fit(read(files, raw=True))
+    assert encoder.categories_[0].tolist() == ["EU", "US"]

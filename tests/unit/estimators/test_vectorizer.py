@@ -11,12 +11,10 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import skops.io
-from scipy.stats import poisson
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import tacit
-from tacit import Federation, GramSVC, LocalError, PanSVC, Pipeline, TableVectorizer
-from tacit.protocols.columns import categories
+from tacit import SVC, Federation, LocalError, Pipeline, TableVectorizer
 
 RNG = np.random.default_rng(2)
 N = 300
@@ -75,15 +73,20 @@ def test_a_dirty_frame_becomes_numbers_and_parties_make_the_same_of_their_parts(
     fed = simulate(partition=partition)
     prepared = TableVectorizer(PAIN).fit(fed)
     assert prepared.get_feature_names_out().tolist() == NAMES
-    np.testing.assert_allclose(prepared.transform(FRAME), expected(), atol=1e-9)
-    np.testing.assert_allclose(prepared.transform(fed).pooled()[0], expected(), atol=1e-9)
+    moved, wanted = prepared.transform(FRAME), expected()
+    for j, name in enumerate(NAMES):  # a mean to a sixteenth of the scale, and the scale to a fourth root of two
+        if name in ("age", "seen"):
+            slope, offset = np.polyfit(wanted[:, j], moved[:, j], 1)
+            assert abs(np.log2(slope)) < 0.3
+            assert abs(offset) < 0.08
+        else:
+            np.testing.assert_allclose(moved[:, j], wanted[:, j], atol=1e-9)
+    np.testing.assert_array_equal(prepared.transform(fed).pooled()[0], moved)
     assert prepared.kinds_ == {
         "patient": "dropped", "age": "number", "region": "text", "seen": "date", "note": "dropped", "pain": "listed",
         "rare": "dropped",
     }  # fmt: skip
     assert prepared.categories_ == {"region": ("Asia", "EU", "US"), "pain": (1, 2, 3, 4)}
-    if partition == "vertical":
-        assert prepared.report_.bytes == 0
 
 
 def test_ids_free_text_and_nearly_empty_columns_are_dropped_with_a_notice():
@@ -92,7 +95,7 @@ def test_ids_free_text_and_nearly_empty_columns_are_dropped_with_a_notice():
     said = [str(each.message) for each in caught]
     assert said == prepared.report_.warnings
     assert [line.split("'")[1] for line in said] == ["patient", "note", "rare"]
-    assert "column 'patient' looks like ids, whole numbers that no party has twice: it is left out; if it" in said[0]
+    assert "column 'patient' looks like ids, whole numbers that hardly any party has twice: it is left out" in said[0]
     kept = {"keep": ["patient"], "drop": ["note", "rare"]}
     with warnings.catch_warnings(action="error"):
         again = TableVectorizer(**kept).fit(simulate())
@@ -102,14 +105,12 @@ def test_ids_free_text_and_nearly_empty_columns_are_dropped_with_a_notice():
 
 @NOTICES
 def test_the_report_says_what_became_of_each_column_and_who_learnt_what():
-    model = Pipeline([("prepare", TableVectorizer(PAIN)), ("svm", PanSVC(kernel="linear", tol=1e-2))]).fit(simulate())
+    model = Pipeline([("prepare", TableVectorizer(PAIN)), ("svm", SVC(kernel="linear"))]).fit(simulate())
     text = model.report_.to_text(200)
     assert "column region" in text
-    assert "3 discovered categories: Asia, EU, US; 10 of 300 missing" in text
-    assert "4 declared categories: 1, 2, 3, 4" in text
-    assert "the texts of each column that min_count records or more have, over all parties" in text
-    assert "how often the texts of a column occur over all parties, without the texts themselves" in text
-    assert "it can test a text that it guesses, and learn its count" in text
+    assert "3 categories: Asia, EU, US; values are missing" in text
+    assert "4 categories: 1, 2, 3, 4" in text
+    assert "the categories that parties declare, which of them k records have" in text
     assert "Mars" not in text
     assert "Mars" not in str(model.report_.to_dict())
 
@@ -118,14 +119,14 @@ def test_the_report_says_what_became_of_each_column_and_who_learnt_what():
 @pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame, pa.table])
 def test_one_line_makes_a_pipeline_of_a_plain_frame(kind):
     frame = kind({name: [None if pd.isna(value) else value for value in FRAME[name]] for name in FRAME})
-    model = Pipeline([("prepare", TableVectorizer(PAIN)), ("svm", PanSVC(C=3.0, gamma=0.1))]).fit(frame, ILL)
+    model = Pipeline([("prepare", TableVectorizer(PAIN)), ("svm", SVC(C=3.0, gamma=0.1))]).fit(frame, ILL)
     assert model.score(frame, ILL) > 0.75
 
 
 @NOTICES
 def test_it_is_saved_loaded_and_predicts_raw_frames_and_federations(tmp_path):
     fed = simulate()
-    model = Pipeline([("prepare", TableVectorizer(PAIN)), ("svm", PanSVC(C=3.0, gamma=0.1))]).fit(fed)
+    model = Pipeline([("prepare", TableVectorizer(PAIN)), ("svm", SVC(C=3.0, gamma=0.1))]).fit(fed)
     again = tacit.load(model.save(tmp_path / "model.tacit"))
     for records in (FRAME, fed, FRAME.head(1)):
         np.testing.assert_array_equal(again.predict(records), model.predict(records))
@@ -145,7 +146,7 @@ def test_tables_without_dates_are_exported_and_equal_scikit_learns(tmp_path, par
     theirs = prepared.to_sklearn().transform(frame)
     np.testing.assert_allclose(theirs.astype(float), prepared.transform(frame), atol=1e-12)
     if partition == "horizontal":
-        model = Pipeline([("prepare", prepared), ("svm", PanSVC(C=3.0, gamma=0.1))]).fit(simulate(frame))
+        model = Pipeline([("prepare", prepared), ("svm", SVC(C=3.0, gamma=0.1))]).fit(simulate(frame))
         path = model.export(tmp_path / "model.skops")
         loaded = skops.io.load(path, trusted=skops.io.get_untrusted_types(file=path))
         np.testing.assert_array_equal(loaded.predict(frame), model.predict(frame))
@@ -153,7 +154,7 @@ def test_tables_without_dates_are_exported_and_equal_scikit_learns(tmp_path, par
 
 def test_numbers_gaps_and_declared_values_are_exported_to_onnx_as_one_table(tmp_path):
     numbers = FRAME[["age", "pain"]]
-    svm = PanSVC(C=3.0, gamma=0.1)
+    svm = SVC(C=3.0, gamma=0.1)
     model = Pipeline([("prepare", TableVectorizer(PAIN)), ("svm", svm)]).fit(simulate(numbers))
     session = onnxruntime.InferenceSession(model.export(tmp_path / "model.onnx"))
     labels, scores = session.run(["label", "scores"], {"X": numbers.to_numpy(dtype=np.float64)})
@@ -163,7 +164,7 @@ def test_numbers_gaps_and_declared_values_are_exported_to_onnx_as_one_table(tmp_
 
 @NOTICES
 def test_texts_and_dates_are_inputs_of_their_own_in_onnx(tmp_path):
-    model = Pipeline([("prepare", TableVectorizer(PAIN)), ("svm", PanSVC(C=3.0, gamma=0.1))]).fit(simulate())
+    model = Pipeline([("prepare", TableVectorizer(PAIN)), ("svm", SVC(C=3.0, gamma=0.1))]).fit(simulate())
     session = onnxruntime.InferenceSession(model.export(tmp_path / "model.onnx"))
     days = (FRAME["seen"] - pd.Timestamp("1970-01-01")) / pd.Timedelta(days=1)
     given = FRAME.assign(seen=days, region=FRAME["region"].fillna(""))[[each.name for each in session.get_inputs()]]
@@ -174,30 +175,29 @@ def test_texts_and_dates_are_inputs_of_their_own_in_onnx(tmp_path):
     np.testing.assert_allclose(scores, model.decision_function(FRAME), atol=1e-9)
 
 
-@NOTICES
-def test_a_text_that_was_never_seen_has_no_category_and_a_declared_one_is_refused():
+@pytest.mark.filterwarnings("ignore:column '(patient|note|rare|region)'")
+def test_what_nobody_declared_and_what_few_have_has_no_category():
     prepared = TableVectorizer(PAIN).fit(simulate())
-    new = FRAME.head(4).assign(region=["Mars", "EU", None, "Venus"])
+    new = FRAME.head(4).assign(region=["Mars", "EU", None, "Venus"], pain=[1, 9, 2, 3])
     np.testing.assert_array_equal(prepared.transform(new)[:, 2:5], [[0, 0, 0], [0, 1, 0], [0, 0, 0], [0, 0, 0]])
-    declared = TableVectorizer({**PAIN, "region": ["Asia", "EU", "US", "Mars"]}).fit(simulate())
-    with pytest.raises(LocalError, match=r"X has 1 values of column 'region' that nobody declared \(first in row 4\)"):
-        declared.transform(new)
-    with pytest.raises(LocalError, match=r"has 1 values of column 'pain' that nobody declared \(first in row 2\)"):
-        prepared.transform(FRAME.head(2).assign(pain=[1, 9]))
+    np.testing.assert_array_equal(prepared.transform(new)[1, -4:], [0, 0, 0, 0])
+    with pytest.warns(UserWarning, match="column '(region' of party 'party-\\d|patient|note|rare)"):
+        declared = TableVectorizer({**PAIN, "region": ["EU", "US", "Mars"]}).fit(simulate())
+    assert declared.categories_["region"] == ("EU", "US")
 
 
 @NOTICES
-@pytest.mark.parametrize("count", [4, 5])
-def test_a_text_is_named_by_the_records_of_all_sites_together_and_no_rarer_one_ever(count, tmp_path):
-    """No site has more than two records of 'new'; with min_count=5 it takes five of all sites."""
-    parts = [pd.DataFrame({"city": ["old"] * 20, "x": RNG.normal(size=20)}) for _ in range(3)]
-    for k in range(count):
-        parts[k % 3].loc[k, "city"] = "new"
-    fed = Federation.from_parts([(part, [0, 1] * 10) for part in parts], partition="horizontal", raw=True)
+@pytest.mark.parametrize("count", [9, 10])
+def test_a_category_is_kept_by_the_records_of_all_sites_together(count, tmp_path):
+    parts = [pd.DataFrame({"city": ["old"] * 30 + ["else"] * 20, "x": RNG.normal(size=50)}) for _ in range(2)]
+    parts[0].loc[: count - 1, "city"] = "new"
+    fed = Federation.from_parts(
+        [(part, [0, 1] * 25) for part in parts], partition="horizontal", raw=True, allow_two_parties=True
+    )
     found = TableVectorizer().fit(fed)
-    assert found.categories_ == {"city": ("new", "old") if count == 5 else ("old",)}
+    assert found.categories_ == {"city": ("else", "new", "old") if count == 10 else ("else", "old")}
     saved = found.save(tmp_path / "model.tacit").read_bytes()
-    assert (b"new" in saved) == (count == 5)
+    assert (b"new" in saved) == (count == 10)
 
 
 def test_what_cannot_be_is_refused_in_one_line():
@@ -235,23 +235,15 @@ def test_dates_have_no_form_in_scikit_learn_and_the_remedy_works():
 
 
 @NOTICES
-def test_over_columns_owners_prepare_alone_and_a_gram_svm_learns():
+def test_over_columns_a_gram_svm_learns():
     fed = simulate(partition="vertical")
-    model = Pipeline([("prepare", TableVectorizer(PAIN)), ("svm", GramSVC(C=3.0))]).fit(fed)
+    model = Pipeline([("prepare", TableVectorizer(PAIN)), ("svm", SVC(C=3.0))]).fit(fed)
     np.testing.assert_array_equal(model.predict(fed), model.predict(FRAME))
-
-
-@pytest.mark.parametrize(("min_count", "most"), [(5, 1e-12), (3, 1e-9), (2, 1e-7)])
-def test_a_rare_text_is_hardly_ever_named_by_chance(min_count, most):
-    """The bound of `categories`: as many slots are full as a column of categories may have, by single records."""
-    full = categories.MOST / categories.SLOTS
-    load = next(x for x in np.linspace(4, 0, 4001) if poisson.sf(min_count - 1, x) <= full)
-    assert poisson.sf(min_count - 2, load) ** categories.ROWS < most
 
 
 def test_a_column_of_many_texts_is_crowded_and_nothing_of_it_is_named():
     rng = np.random.default_rng(0)
-    frame = pd.DataFrame({"x": rng.normal(size=9000), "code": [f"c{k}" for k in rng.integers(0, 500, 9000)]})
+    frame = pd.DataFrame({"x": rng.normal(size=9000), "code": [f"c{k}" for k in rng.integers(0, 2000, 9000)]})
     fed = Federation.simulate(frame, parties=3, raw=True)
     with pytest.warns(UserWarning, match="column 'code' has too many different texts for categories"):
         prepared = TableVectorizer().fit(fed)

@@ -10,14 +10,14 @@ import pytest
 from sklearn.datasets import make_classification
 
 import tacit
-from tacit import GramSVC, LocalError
+from tacit import SVC, LocalError
 from tacit.models import files
 
 
 @pytest.fixture(scope="module")
 def fitted():
     X, y = make_classification(n_samples=60, n_features=5, random_state=1)
-    return GramSVC(class_weight={"ill": 1.0, "well": 2.0}).fit(X, np.where(y, "ill", "well")), X
+    return SVC(class_weight={"ill": 1.0, "well": 2.0}).fit(X, np.where(y, "ill", "well")), X
 
 
 def test_a_model_comes_back_as_it_was(fitted, tmp_path):
@@ -34,8 +34,11 @@ def test_the_header_says_whose_records_the_file_contains(fitted, tmp_path):
     model, _ = fitted
     _, line, _ = model.save(tmp_path / "model.tacit").read_bytes().split(b"\n", 2)
     header = json.loads(line)
-    assert set(header["contains_records_of"]) == {"party-1", "party-2", "party-3"}
-    assert header["contains_records_of"]["party-1"] == f"2 columns of {len(model.support_)} support vectors"
+    assert header["contains_records_of"] == {}, "a public model has landmarks, and no record"
+    exact = SVC(features="exact", loss="hinge", partition="vertical").fit(np.eye(30)[:, :6], np.arange(30) % 2)
+    _, line, _ = exact.save(tmp_path / "exact.tacit").read_bytes().split(b"\n", 2)
+    known = json.loads(line)["contains_records_of"]
+    assert known == dict.fromkeys(("party-1", "party-2", "party-3"), "2 columns of 30 records")
 
 
 def test_every_truncation_and_every_flipped_byte_is_refused(fitted, tmp_path):

@@ -111,7 +111,7 @@ def test_what_does_not_fit_is_refused_with_array_bound_and_remedy(bad, at):
         " parties"
     )
     assert "(limit 5.37e+08)" in text
-    assert text.endswith("scale the features, or lower fraction_bits")
+    assert text.endswith("scale the features")
 
 
 def test_nothing_is_written_when_a_value_is_refused():

@@ -8,8 +8,9 @@ from sklearn.svm import SVC, SVR
 
 from tacit import LocalError
 from tacit.numeric.shares.dual_plan import check_answers, describe_linear, plan_dual
+from tacit.numeric.shares.lean import design
 from tacit.numeric.shares.losses import HINGE, INSENSITIVE, WEIGHTED
-from tacit.numeric.shares.squares import BITS, ERROR, add_squares, choose_squares, evaluate_squares
+from tacit.numeric.shares.squares import BITS, ERROR, add_squares, choose_relative, choose_squares, evaluate_squares
 
 
 @pytest.mark.parametrize("kappa", [100.0, 760.0, 3400.0, 5e4])
@@ -43,6 +44,20 @@ def test_every_machine_finds_the_same_weights_to_the_last_bit():
     assert choose_squares(760.0).weights == WEIGHTS
 
 
+@pytest.mark.parametrize("kappa", [1.0, 3.0, 760.0, 2.0**15, 2.0**21])
+@pytest.mark.parametrize("more", [0, 5])
+def test_errors_of_fewer_levels_are_relative_at_every_eigenvalue(kappa, more):
+    fewest = choose_relative(kappa, 0.15)
+    found = choose_relative(kappa, 0.15, fewest.levels + more)
+    x = np.r_[0.0, np.geomspace(1e-6, kappa, 5000)]
+    f = add_squares(found.weights, evaluate_squares(found.levels, x, kappa))
+    assert np.abs(f * (1 + x) - 1).max() < 0.16
+    assert found.levels == fewest.levels + more
+    assert sum(map(abs, found.weights)) < 3 << BITS
+    if kappa > 100.0:
+        assert fewest.levels < choose_squares(kappa, 0.03 / np.sqrt(1 + kappa)).levels - 1
+
+
 def test_more_levels_are_taken_for_larger_eigenvalues():
     assert choose_squares(100.0).levels < choose_squares(1e4).levels < choose_squares(1e6).levels
 
@@ -51,7 +66,8 @@ def test_more_levels_are_taken_for_larger_eigenvalues():
 @pytest.mark.parametrize(("n", "C"), [(5, 1.0), (60, 0.1), (455, 10.0), (3000, 1.0), (3000, 2.0)])
 def test_what_is_planned_fits_into_64_bits(n, C, loss):
     plan = plan_dual(n, 1, C, loss=loss)
-    assert plan.window.I + plan.window.G == 63
+    assert plan.window.k == plan.clipping.k == 64
+    assert plan.window.s == plan.clipping.s
     assert plan.scale * n**2 * n <= 1 << plan.shift, "no eigenvalue is above n"
     assert plan.scale * n**2 << 30 < 1 << 62
     assert plan.z_bits >= 20
@@ -89,7 +105,7 @@ def test_what_is_dealt_does_not_grow_with_a_wide_window():
     wide = plan_dual(2000, 1, 640.0, describe_linear(2000, 1.0))
     window = wide.clipping
     assert window.I > 15
-    assert sum(window.widths) + window.products < 150 < 2 * 2**window.I // 64, "words for each value"
+    assert sum(design(window, clips=True).planes) < 800 < 2**window.I, "bits for each value"
     assert wide.z_bits >= 20
 
 

@@ -29,8 +29,8 @@ KINDS = {"clearing": "coordinator", **dict.fromkeys(("north", "south", "east"), 
 @lru_cache
 def proposed(purpose="readmission within 30 days", **more):
     return propose(
-        "pan_svm",
-        {"kernel": "linear", "gamma": 1.0, "degree": 3, "coef0": 0.0, "C": 1.0},
+        "train_svm",
+        {"kernel": "linear", "gamma": 1.0, "degree": 3, "coef0": 0.0, "C": 1.0, "partition": "horizontal"},
         partition="horizontal",
         parties=("north", "south", "east"),
         coordinator="clearing",
@@ -85,15 +85,15 @@ class Hospital:
     def votes(self, job):
         return self.desk.consent.look(job.id, datetime.now(UTC))
 
-    def browser(self):
-        return Browser(self.app)
+    def browser(self, at=("testclient", 50000)):
+        return Browser(self.app, at)
 
 
 class Browser:
     """Somebody at a browser: keeps cookies, and sends the forms that it is shown."""
 
-    def __init__(self, app) -> None:
-        self.client = TestClient(app, base_url=ORIGIN, follow_redirects=False)
+    def __init__(self, app, at=("testclient", 50000)) -> None:
+        self.client = TestClient(app, base_url=ORIGIN, follow_redirects=False, client=at)
         self.client.headers["origin"] = ORIGIN
 
     def get(self, path, **more):

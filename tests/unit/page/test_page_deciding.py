@@ -14,7 +14,7 @@ from tacit.consortium.consent.people import Record
 from tacit.consortium.jobs.answers import Answer
 from tacit.page.pictures import inline_plot
 from tacit.page.readers import BY_GRANULARITY, BY_KIND, list_readers, rank
-from tacit.page.sessions import FAILURES, FORGOTTEN, IDLE
+from tacit.page.sessions import FAILURES, FORGOTTEN, IDLE, address_of
 from tacit.report.plots import traffic
 from unit.page.page_sites import PASS, proposed, proposed_gram
 
@@ -31,7 +31,7 @@ def test_a_person_reads_who_wants_what_and_who_will_learn_what_the_gravest_first
     for words in (
         "readmission within 30 days", "analyst asks for a", "research consent", "2 columns and 60 records of ours",
         "Who will know what when it is over", "How long it takes, and how much it sends",
-        "if all sites are as fast as this one", f"{job.cost.rounds} rounds",
+        f"{job.cost.rounds} rounds",
         "We accepted no job on cohort before", "What was opened before from cohort Nothing",
     ):  # fmt: skip
         assert words in shown, words
@@ -102,7 +102,7 @@ def test_a_wrong_passphrase_decides_nothing(hospital, browser):
     hospital.propose(job)
     answer = browser.decide(job, "approve", passphrase="not the one")  # noqa: S106 - of nobody
     assert answer.status_code == 403
-    assert "this is not your passphrase: nothing was decided" in answer.text
+    assert "this name and this passphrase do not belong together; nothing was decided" in answer.text
     assert hospital.votes(job).approved == ()
 
 
@@ -175,6 +175,31 @@ def test_who_guesses_has_to_wait(hospital):
     assert browser.log_in().status_code == 429
     now[0] = FORGOTTEN + 1
     assert browser.log_in().status_code == 303
+
+
+def test_who_guesses_elsewhere_keeps_nobody_out(hospital):
+    other, person = hospital.browser(("192.0.2.7", 1)), hospital.browser()
+    for _ in range(FAILURES):
+        other.log_in(passphrase="a guess that is wrong")  # noqa: S106 - of nobody
+    assert other.log_in().status_code == 429
+    assert person.log_in().status_code == 303
+
+
+def test_who_has_a_passphrase_of_their_own_gets_no_more_guesses_at_another(hospital):
+    browser, said = hospital.browser(), []
+    for _ in range(FAILURES):
+        said.append(browser.log_in("dpo", "a guess that is wrong").status_code)
+        said.append(browser.log_in().status_code)
+        browser.client.cookies.clear()
+    assert said[-1] == 429
+
+
+@pytest.mark.parametrize(
+    ("host", "counts"),
+    [("192.0.2.7", "192.0.2.7"), ("2001:db8:1:2::7", "2001:db8:1:2::/64"), ("testclient", "testclient")],
+)
+def test_hosts_of_one_network_of_version_6_are_one_address(host, counts):
+    assert address_of(host) == counts
 
 
 def test_a_name_that_nobody_has_is_refused_in_the_same_words(hospital):

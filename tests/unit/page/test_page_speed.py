@@ -16,7 +16,6 @@ from tacit.consortium.jobs.answers import Ended, Proposal
 from tacit.consortium.jobs.folder import folder_of
 from tacit.page.events import EVERY
 from tacit.page.live import SoFar, describe_live
-from tacit.progress import TimeLeft
 from unit.page.page_sites import proposed
 
 JOBS = 1000
@@ -73,7 +72,7 @@ def test_who_looks_at_a_run_of_300_rounds_takes_less_than_a_fiftieth_of_the_time
     ]  # fmt: skip
     run = SimpleNamespace(ledger=Ledger(rows), history=[{"round": k, "gap": 1 / (k + 1)} for k in range(300)])
     courier = SimpleNamespace(silence=lambda _: 0.0, places=dict.fromkeys(job.parties, rows[-1].place))
-    live = {"run": run, "courier": courier, "left": TimeLeft(), "began": time.time()}
+    live = {"run": run, "courier": courier, "planned": 300, "began": time.time()}
     describe_live(job, live, so_far, "north")
     begun = time.process_time()
     for _ in range(20):
@@ -85,7 +84,7 @@ def test_a_run_that_waits_for_a_site_says_so_and_guesses_no_time():
     job = proposed()
     courier = SimpleNamespace(silence=lambda party: 60.0 if party == "south" else 0.0, places={})
     run = SimpleNamespace(ledger=Ledger(), history=[])
-    live = {"run": run, "courier": courier, "left": TimeLeft(), "began": time.time()}
+    live = {"run": run, "courier": courier, "planned": 300, "began": time.time()}
     assert describe_live(job, live, SoFar(), "north")["says"] == "waits for south"
 
 

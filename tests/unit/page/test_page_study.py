@@ -7,6 +7,7 @@ import tomllib
 
 import pytest
 
+from tacit import SVC
 from tacit.consortium.advice import advise
 from tacit.consortium.advice.advising import GRAVITY, list_methods
 from tacit.consortium.advice.federations import invent
@@ -19,8 +20,8 @@ CHOSEN = Chosen(
     name="study", dataset="cohort", purpose='who "falls" ill', legal_basis="consent", parties=("a", "b", "c"),
     coordinator="clearing", partition="horizontal", labeller="", retention_days="30", seed="7",
     rows="a = 60\nb = 60\nc = 60",
-    aligned=False, gaps="median", units=True, estimator="PanSVC", params='kernel = "linear"\n', grid="C = [1, 10]",
-    cv="3", holdout="0.25", judge=True,
+    aligned=False, gaps="median", units=True, estimator="SVC", params='kernel = "linear"\n', grid="C = [1, 10]",
+    judge=True,
 )  # fmt: skip
 
 
@@ -28,9 +29,9 @@ def test_the_file_of_a_form_is_a_study_with_its_steps(tmp_path):
     text = write_study(CHOSEN)
     found = tomllib.loads(text)
     assert [step["use"] for step in found["step"]] == ["FederatedImputer", "FederatedScaler", "FederatedGridSearch"]
-    assert found["step"][2]["estimator"] == {"use": "PanSVC", "kernel": "linear"}
+    assert found["step"][2]["estimator"] == {"use": "SVC", "kernel": "linear"}
     assert found["step"][2]["grid"] == {"C": [1, 10]}
-    assert (found["purpose"], found["holdout"], found["evaluate"]) == ('who "falls" ill', 0.25, {})
+    assert (found["purpose"], found["evaluate"]) == ('who "falls" ill', {})
     file = tmp_path / "study.toml"
     file.write_text(text)
     job = job_of_file(file, submitter="analyst")
@@ -38,9 +39,9 @@ def test_the_file_of_a_form_is_a_study_with_its_steps(tmp_path):
 
 
 def test_a_method_without_steps_is_a_job_of_its_own():
-    alone = dataclasses.replace(CHOSEN, gaps="", units=False, grid="", holdout="", judge=False, params="C = 2.0")
+    alone = dataclasses.replace(CHOSEN, gaps="", units=False, grid="", judge=False, params="C = 2.0")
     found = tomllib.loads(write_study(alone))
-    assert (found["estimator"], found["params"]) == ("PanSVC", {"C": 2.0})
+    assert (found["estimator"], found["params"]) == ("SVC", {"C": 2.0})
     assert "step" not in found
 
 
@@ -49,7 +50,6 @@ def test_a_method_without_steps_is_a_job_of_its_own():
     [
         ("params", "C = ", r"parameters: .*write lines such as C = 10, texts in quotes"),
         ("grid", "kernel = rbf", r"the grid: .*texts in quotes"),
-        ("cv", "three", r"folds: 'three' is not a number: write one such as 5"),
         ("seed", "1\npurpose = 'another'", r"the seed: .* is not a number"),
     ],
 )
@@ -73,7 +73,7 @@ def test_a_study_is_written_to_no_other_folder(name):
 
 
 def test_every_learner_is_offered():
-    assert {"PanSVC", "GramSVC", "ConsensusSVC"} <= set(list_estimators())
+    assert {"SVC"} <= set(list_estimators())
 
 
 def test_a_split_is_read_for_the_advisor_and_too_few_sites_are_refused():
@@ -85,22 +85,24 @@ def test_a_split_is_read_for_the_advisor_and_too_few_sites_are_refused():
 
 
 def test_what_the_advisor_proposes_can_be_written_into_the_form():
-    for name, model in list_methods():
+    for model in (*(model for _, model in list_methods()), SVC(kernel="linear", C=2.0)):
         params = write_params(model)
         found = tomllib.loads(write_study(dataclasses.replace(CHOSEN, params=params, grid="")))["step"][2]
-        assert ("view" in found) == ("blind" in name)
-        if "blind" in name:
-            assert found["view"] == "blind"
+        assert {name: found[name] for name in found if name not in ("name", "use")} == tomllib.loads(params)
+    assert tomllib.loads(params) == {"kernel": "linear", "C": 2.0}
 
 
 def test_the_advisor_s_part_of_the_page_ranks_methods_and_escapes_reasons():
     found = advise(invent("horizontal", 3, 20), records=180)
-    found = dataclasses.replace(found, others={**found.others, "<b>Other</b>": "it <i>does</i> not fit"})
+    first = dataclasses.replace(found.fits[0], model=SVC(kernel="linear"))
+    found = dataclasses.replace(
+        found, fits=(first, *found.fits[1:]), others={**found.others, "<b>Other</b>": "it <i>does</i> not fit"}
+    )
     shown = (
         make_environment()
         .get_template("advice.html")
         .render(found=found, fault="", gravity=GRAVITY, write_params=write_params)
     )
-    assert shown.index("GramSVC(view=") < shown.index(">PanSVC<")
-    assert 'data-use="GramSVC" data-params="view = &#34;blind&#34;"' in shown
+    assert shown.index(">SVC<") < shown.index(">GramSVC<")
+    assert 'data-use="SVC" data-params="kernel = &#34;linear&#34;"' in shown
     assert "<b>Other" not in shown

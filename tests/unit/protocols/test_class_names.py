@@ -10,7 +10,7 @@ from tacit.protocols.class_names import check_class_names, frequent_classes
 from tacit.registry import execute_together
 from tacit.study import inside
 
-PAN = {"use": "PanSVC", "landmarks": 4, "max_rounds": 5}
+SVC = {"use": "SVC", "features": 10, "alpha": 0.1}
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def parts_with(*labels):
     return tacit.from_parts(held, names=("a", "b", "c"), partition="horizontal")
 
 
-@pytest.mark.parametrize("learner", [tacit.PanSVC, tacit.SecureELMClassifier, tacit.ConsensusSVC])
+@pytest.mark.parametrize("learner", [tacit.SVC, tacit.ELMClassifier])
 def test_no_single_training_takes_two_spellings_for_two_classes(learner):
     fed = parts_with(("g", "h"), ("G", "h"), ("g", "h"))
     with pytest.raises(LocalError, match="a has a class 'g' and b a class 'G': write classes alike at every site"):
@@ -68,7 +68,7 @@ def test_no_single_training_takes_two_spellings_for_two_classes(learner):
 
 def play_study(fed, **asked):
     held = {each: (Holder, dict(fed.parts)) for each in ("data", "judge")}
-    steps = ({"use": "FederatedScaler"}, PAN)
+    steps = ({"use": "FederatedScaler"}, SVC)
     return execute_together(fed.roster, "study", held, {"steps": steps, "seed": 1, "partition": "horizontal", **asked})
 
 
@@ -83,6 +83,6 @@ def test_a_study_finds_it_before_its_first_step_opens_anything(monkeypatch):
 def test_classes_that_the_job_declares_are_told_by_nobody():
     fed = parts_with(("ill", "well"), ("ill", "well"), ("ill", "well"))
     told = play_study(fed).ledger.template()
-    silent = play_study(fed.forget(), class_names=("ill", "well")).ledger.template()
-    assert "/study/OwnClasses: holder > everyone: study.classes" in told
+    silent = play_study(fed, class_names=("ill", "well")).ledger.template()
+    assert "/study/OwnClasses: holder > everyone: core.classes" in told
     assert "OwnClasses" not in silent

@@ -14,25 +14,19 @@ from tacit.crypto.pads.entropy import RootEntropy
 from tacit.numeric.ring.fixed_point import FixedPoint
 from tacit.numeric.ring.words import Z64
 from tacit.protocols.sums.secure_sum import (
-    Commitment,
-    OrderShare,
-    describe_protection,
     mask,
     pair_seeds,
     protect,
-    ring_orders,
     secure_sum,
 )
 from tacit.runtimes.together import Together
 
 
-def summed(
-    x: dict[str, Any], *, to: Role = Coordinator, fixed: FixedPoint | None = None, **protection: Any
-) -> tuple[Any, RootEntropy]:
+def summed(x: dict[str, Any], *, to: Role = Coordinator, fixed: FixedPoint | None = None) -> tuple[Any, RootEntropy]:
     roster = Roster({Holder: tuple(x), Coordinator: ("coordinator",)})
     entropy = RootEntropy(roster.parties, b"run")
     with Together(roster, job=b"job", entropy=entropy) as run:
-        by = protect(run, to=to, **protection)
+        by = protect(run)
         total = secure_sum(run, run.hold(Holder, x), to=to, by=by, fixed=fixed, what="heights")
         return next(iter(total._entries.values())), entropy
 
@@ -77,44 +71,19 @@ def test_a_masked_vector_is_not_the_vector():
     assert not np.any(sent[:-1] == x)
 
 
-@pytest.mark.parametrize("method", ["pairwise", "ring"])
-def test_a_value_the_fixed_point_cannot_hold_is_refused_by_its_owner(method):
+def test_a_value_the_fixed_point_cannot_hold_is_refused_by_its_owner():
     x = {p: np.array([1.0, 2.0]) for p in ("north", "south", "east")}
     x["south"] = np.array([1.0, 1e18])
     with pytest.raises(
         LocalError, match=r"heights.*1e\+18 does not fit.*32 fraction bits for 3 parties.*scale the features"
     ):
-        summed(x, fixed=FixedPoint(32, 3), method=method)
+        summed(x, fixed=FixedPoint(32, 3))
 
 
 def test_holders_with_different_shapes_are_named():
     x = {"north": np.zeros(3, np.uint64), "south": np.zeros(4, np.uint64), "east": np.zeros(3, np.uint64)}
     with pytest.raises(PeerError, match=r"senders of Masked .* disagree on its shape: north .* south"):
         summed(x)
-    with pytest.raises(PeerError, match=r"a running sum of . words arrived, expected"):
-        summed(x, method="ring")
-
-
-def test_an_unknown_method_is_refused_with_the_list():
-    with pytest.raises(LocalError, match="unknown secure sum 'magic': use one of pairwise, ring"):
-        summed(words(3, 2), method="magic")
-
-
-def test_a_ring_of_two_is_refused():
-    with pytest.raises(LocalError, match="needs at least 3 parties on the ring, got 2"):
-        summed(words(2, 2), to=Role("holder", single=True, party="p0"), method="ring")
-
-
-def test_more_segments_than_edge_disjoint_rings_are_refused():
-    with pytest.raises(LocalError, match="4 parties on the ring have 1 edge-disjoint rings, segments=2 asks for more"):
-        summed(words(3, 2), method="ring", segments=2)
-
-
-def test_a_party_that_opens_another_share_than_it_committed_to_is_named():
-    honest = {p: OrderShare(p.encode()) for p in ("north", "south", "east")}
-    digests = {p: Commitment(bytes(32)) for p in honest}
-    with pytest.raises(PeerError, match="north opened another share of the ring order than it committed to"):
-        ring_orders(tuple(honest), digests, honest, 1)
 
 
 def test_a_public_key_that_is_none_is_a_peer_error_without_a_secret_in_it():
@@ -131,7 +100,7 @@ def test_symmetric_sums_refuse_what_is_not_square():
         Together(roster, job=b"job", entropy=RootEntropy(roster.parties, b"run")) as run,
         pytest.raises(LocalError, match="square matrix"),
     ):
-        secure_sum(run, run.hold(Holder, x), to=Coordinator, by=protect(run, to=Coordinator), symmetric=True)
+        secure_sum(run, run.hold(Holder, x), to=Coordinator, by=protect(run), symmetric=True)
 
 
 def test_a_symmetric_matrix_sends_one_triangle():
@@ -142,15 +111,9 @@ def test_a_symmetric_matrix_sends_one_triangle():
             run,
             run.hold(Holder, x),
             to=Coordinator,
-            by=protect(run, to=Coordinator),
+            by=protect(run),
             fixed=FixedPoint(20, 3),
             symmetric=True,
         )
     (shape,) = {row.shapes for row in run.ledger if row.type == "Masked"}
     assert shape == ((50 * 51 // 2 + 1,),)
-
-
-def test_protection_in_words():
-    assert "two data holders" in describe_protection("pairwise")
-    assert "two ring neighbours" in describe_protection("ring")
-    assert "fewer than 6 parties" in describe_protection("ring", 3)

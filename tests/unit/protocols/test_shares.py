@@ -8,15 +8,13 @@ import pytest
 from tacit import PeerError
 from tacit.choreo import Coordinator, Holder, Roster, entries_of
 from tacit.crypto.pads.entropy import RootEntropy
-from tacit.numeric.ring.triangle import pack, unpack
-from tacit.numeric.shares.clipping import Window
-from tacit.numeric.shares.dual_plan import plan_dual
-from tacit.numeric.shares.losses import INSENSITIVE, WEIGHTED
+from tacit.numeric.shares.dual_plan import choose_window, plan_dual
+from tacit.numeric.shares.losses import HINGE, INSENSITIVE, WEIGHTED
 from tacit.protocols.blind.goals import SideShare
 from tacit.protocols.blind.iterate import above_edges, add_pieces
-from tacit.protocols.shares.clip import clip
 from tacit.protocols.shares.dealing import Dealt, agree_with_dealer, draw_own
-from tacit.protocols.shares.gates import Triple, add_openings, multiply, share_anew, square, truncate
+from tacit.protocols.shares.gates import Opening, Triple, add_openings, multiply, share_anew, truncate
+from tacit.protocols.shares.lean_clip import clip_and_cut
 from tacit.runtimes.together import Together
 
 RNG = np.random.default_rng(0)
@@ -52,13 +50,6 @@ def test_products(shares):
     np.testing.assert_array_equal(shares.read(found), x * y)
 
 
-def test_squares_of_symmetric_matrices(shares):
-    X = RNG.integers(-(2**20), 2**20, (30, 30))
-    X = X + X.T
-    found = square(shares.run, shares.dealing, shares.hold(pack(X, 0)), n=30)
-    np.testing.assert_array_equal(unpack([shares.read(found)], 30), 2 * X @ X)
-
-
 @pytest.mark.parametrize("s", [1, 20, 40])
 def test_truncation_is_off_by_less_than_one_and_by_nothing_on_average(shares, s):
     x = np.append(RNG.integers(-(2**61), 2**61, 5000), [2**62 - 1, 1 - 2**62, 0, -1])
@@ -68,15 +59,14 @@ def test_truncation_is_off_by_less_than_one_and_by_nothing_on_average(shares, s)
     assert abs(off.mean()) < 0.05
 
 
-@pytest.mark.parametrize(("before", "lower"), [(3, 0), (8, 0), (11, 0), (3, 1), (13, 6), (20, 10)])
-def test_clipping(shares, before, lower):
-    window = Window(64, before, 21, lower=lower)
-    most = 2.0 ** (before - 1) - 1.01
+@pytest.mark.parametrize("reach", [2.5, 60.0, 500.0, 2000.0, 2.0**17])
+def test_clipping_in_the_window_of_a_plan(shares, reach):
+    window = choose_window(reach, HINGE)
     v = np.concatenate(
-        [RNG.uniform(-1, 2, 300), RNG.uniform(-most, most, 300), [0, 1, -1e-9, 1e-9, 1 - 1e-9, 1 + 1e-9]]
+        [RNG.uniform(-1, 2, 300), RNG.uniform(-reach, reach, 300), [0, 1, -1e-9, 1e-9, 1 - 1e-9, 1 + 1e-9]]
     )
-    held = shares.hold(np.rint(np.ldexp(v, window.G)).astype(np.int64))
-    clipped, cut = clip(shares.run, shares.dealing, held, window, size=v.size)
+    held = shares.hold(np.rint(np.ldexp(v, window.F)).astype(np.int64))
+    clipped, cut = clip_and_cut(shares.run, shares.dealing, held, window, size=v.size)
     np.testing.assert_allclose(np.ldexp(shares.read(clipped), -21), np.clip(v, 0, 1), atol=2**-15)
     np.testing.assert_allclose(np.ldexp(shares.read(cut), -21), v, atol=2**-20)
 
@@ -84,8 +74,8 @@ def test_clipping(shares, before, lower):
 def test_a_box_whose_width_is_in_shares_is_a_difference_of_two_maxima(shares):
     plan = plan_dual(455, 1, 10.0, loss=WEIGHTED)
     v = np.concatenate([RNG.uniform(-1, 2, 300), RNG.uniform(-900, 900, 300), [0, 0.3, -1e-9, 1e-9]])
-    word = np.rint(np.ldexp(np.concatenate([v, v - 0.3]), plan.window.G)).astype(np.int64)
-    clipped, cut = clip(shares.run, shares.dealing, shares.hold(word), plan.clipping, size=2 * v.size)
+    word = np.rint(np.ldexp(np.concatenate([v, v - 0.3]), plan.window.F)).astype(np.int64)
+    clipped, cut = clip_and_cut(shares.run, shares.dealing, shares.hold(word), plan.clipping, size=2 * v.size)
     above, beyond = np.split(np.ldexp(shares.read(clipped), -21), 2)
     np.testing.assert_allclose(above - beyond, np.clip(v, 0, 0.3), atol=2**-11)
     np.testing.assert_allclose(np.ldexp(shares.read(cut)[: v.size], -21), v, atol=2**-20)
@@ -102,11 +92,11 @@ def test_a_dealer_or_a_holder_that_sends_another_number_of_words_is_stopped(shar
     entropy = RootEntropy(["p0"], b"x")
     pads = entropy.pads("p0", {"dealer": bytes(32)}, b"tag")
     with pytest.raises(PeerError, match="the dealer sent 3 words of 4"):
-        draw_own(Triple(4), pads, Dealt(np.zeros(3, np.uint64)), "p0", "p0", shares.dealing.ring)
-    with pytest.raises(PeerError, match="p1 opened 3 words where 4 belong"):
-        add_openings(
-            {"p1": type("M", (), {"words": np.zeros(3, np.uint64)})()}, np.zeros(4, np.uint64), shares.dealing.ring
+        draw_own(
+            Triple(4), pads, Dealt(np.zeros(3, np.uint64), np.zeros(0, np.uint64)), "p0", "p0", shares.dealing.ring
         )
+    with pytest.raises(PeerError, match="p1 opened 3 words where 4 belong"):
+        add_openings({"p1": Opening(np.zeros(3, np.uint64))}, np.zeros(4, np.uint64), shares.dealing.ring)
 
 
 def test_the_dealer_is_sent_public_keys_and_nothing_else(shares):
@@ -121,9 +111,9 @@ def test_a_soft_threshold_and_a_clip_are_a_sum_of_two_clips(shares):
     edges = np.rint(np.ldexp(np.outer([k, -1.0 - k], np.ones(t.size)), 21)).astype(np.int64).view(np.uint64)
     lower = np.full(t.size, -(1 << 21), dtype=np.int64).view(np.uint64)
     sides = SideShare(np.zeros_like(lower), lower, edges, np.zeros(1, np.uint64))
-    word = np.rint(np.ldexp(t, plan.window.G)).astype(np.int64).view(np.uint64)
+    word = np.rint(np.ldexp(t, plan.window.F)).astype(np.int64).view(np.uint64)
     v = shares.hold(above_edges(word, sides, plan).view(np.int64))
-    clipped, _ = clip(shares.run, shares.dealing, v, plan.clipping, size=2 * t.size)
+    clipped, _ = clip_and_cut(shares.run, shares.dealing, v, plan.clipping, size=2 * t.size)
     z = add_pieces(shares.read(clipped).view(np.uint64), sides, plan).view(np.int64)
     soft = np.sign(t) * np.maximum(np.abs(t) - k, 0.0)
     np.testing.assert_allclose(np.ldexp(z.astype(np.float64), -21), np.clip(soft, -1, 1), atol=2**-14)

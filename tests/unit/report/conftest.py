@@ -1,4 +1,4 @@
-"""Four hospitals with the columns of the same patients, as a vertical GramSVC would report them."""
+"""Four hospitals with the columns of the same patients, as a vertical SVC would report them."""
 
 import pytest
 
@@ -42,7 +42,7 @@ def ledger_of(names):
 def report_of(ledger, names, **changes):
     values = {
         "title": "Breast cancer, four hospitals",
-        "estimator": "GramSVC",
+        "estimator": "SVC",
         "params": {"C": 8.0, "kernel": "rbf", "class_weight": {"0": 1.0, "1": 2.0}, "random_state": None},
         "partition": "vertical",
         "runtime": "together",
@@ -85,4 +85,4 @@ def report_with():
 
 @pytest.fixture
 def empty():
-    return Report("Nothing yet", "GramSVC", {}, "arbitrary", "together", "none", {}, 0, 0.0, {}, 0, not_protected=[])
+    return Report("Nothing yet", "SVC", {}, "arbitrary", "together", "none", {}, 0, 0.0, {}, 0, not_protected=[])

@@ -25,7 +25,7 @@ def federation():
 
 @pytest.fixture(scope="module")
 def search(federation):
-    return tacit.FederatedGridSearch(tacit.GramSVC(), {"C": [0.1, 1.0, 3.0, 10.0, 30.0, 100.0]}, cv=3).fit(federation)
+    return tacit.FederatedGridSearch(tacit.SVC(), {"alpha": [0.01, 0.03, 0.1, 0.3, 1.0, 3.0]}).fit(federation)
 
 
 def test_a_federation_shows_who_holds_what_and_no_value(federation):
@@ -43,20 +43,19 @@ def test_cells_are_counted_as_their_owners_have_them():
 
 def test_a_report_begins_with_who_knows_what_and_folds_the_rest_away(search):
     shown = search.best_estimator_.report_._repr_html_()
-    known, folded = shown.index("the gram matrix"), shown.index("<details>")
+    known, folded = shown.index("the weights"), shown.index("<details>")
     assert known < folded < shown.index("Poisoned inputs")
 
 
 def test_the_report_of_a_pipeline_tells_of_every_step(federation):
-    steps = [("scale", tacit.FederatedScaler()), ("svm", tacit.GramSVC())]
+    steps = [("scale", tacit.FederatedScaler()), ("svm", tacit.SVC())]
     before_folds = tacit.Pipeline(steps).fit(federation).report_._repr_html_().partition("<details>")[0]
-    assert "the gram matrix" in before_folds
-    assert "the statistics of its own columns" in before_folds
+    assert "the weights" in before_folds
 
 
 def test_a_warning_is_shown_and_not_folded_away():
     two = tacit.simulate(X, Y, parties=2, partition="vertical")
-    shown = tacit.GramSVC().fit(two).report_._repr_html_()
+    shown = tacit.SVC().fit(two).report_._repr_html_()
     assert "only 2 parties hold data" in two._repr_html_()
     assert "only 2 parties hold data" in shown.partition("<details>")[0]
 
@@ -64,17 +63,17 @@ def test_a_warning_is_shown_and_not_folded_away():
 def test_a_search_shows_scikit_learns_drawing_then_the_best_candidate(search):
     shown = search._repr_mimebundle_()["text/html"]
     assert "sk-top-container" in shown
-    assert f"best: C={search.best_params_['C']!r}" in shown
+    assert f"best: alpha={search.best_params_['alpha']!r}" in shown
     assert "1 more" in shown
-    assert "tacit-card" not in tacit.FederatedGridSearch(tacit.GramSVC(), {"C": [1]})._repr_mimebundle_()["text/html"]
+    assert "tacit-card" not in tacit.FederatedGridSearch(tacit.SVC(), {"alpha": [1]})._repr_mimebundle_()["text/html"]
 
 
 def test_a_ledger_shows_the_outermost_protocol_then_every_message(federation):
-    ledger = federation.run(tacit.GramSVC().request(federation)).ledger
+    ledger = federation.run(tacit.SVC().request(federation)).ledger
     shown = ledger._repr_html_()
     assert f"{len(ledger):,} messages in {ledger.rounds:,} rounds" in shown
-    assert "gram_vertical" in shown.partition("<details>")[0]
-    assert "Masked" in shown.partition("<details>")[2]
+    assert "train_svm" in shown.partition("<details>")[0]
+    assert "Opening" in shown.partition("<details>")[2]
 
 
 def test_names_are_escaped_and_nothing_is_fetched(federation, search):
@@ -90,9 +89,9 @@ def test_a_real_notebook_shows_all_of_them(tmp_path):
     cells = [
         "import tacit\nfrom sklearn.datasets import load_iris\nX, y = load_iris(return_X_y=True, as_frame=True)",
         "fed = tacit.simulate(X, y, parties=['north', 'south', 'east'], partition='vertical')\nfed",
-        "search = tacit.FederatedGridSearch(tacit.GramSVC(), {'C': [0.1, 1.0]}, cv=3).fit(fed)\nsearch",
+        "search = tacit.FederatedGridSearch(tacit.SVC(), {'alpha': [0.1, 1.0]}).fit(fed)\nsearch",
         "search.report_",
-        "fed.run(tacit.GramSVC().request(fed)).ledger",
+        "fed.run(tacit.SVC().request(fed)).ledger",
     ]
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
     nbformat.write(notebook, tmp_path / "look.ipynb")

@@ -100,7 +100,7 @@ def test_sections_come_in_the_order_a_reader_asks(report):
         "Result",
         "Cost",
         "What moved, and when",
-        "Parameters of GramSVC",
+        "Parameters of SVC",
     ]
 
 

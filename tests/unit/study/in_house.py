@@ -13,15 +13,15 @@ from typing import Any
 import msgspec
 import numpy as np
 
+import tacit
 from tacit.choreo import decode_as, encode
 from tacit.consortium.consent.decision import Case, decide, named_columns, question_of
 from tacit.consortium.consent.policy import Policy
-from tacit.consortium.consent.register import Register
 from tacit.consortium.jobs.answers import Finished, Proposal, Start
 from tacit.consortium.jobs.folder import folder_of
 from tacit.consortium.jobs.grounds import grounds_of
 from tacit.consortium.jobs.public_result import PublicResult, split
-from tacit.consortium.site.analyst import Connected, Fetched, Remote, outcome_of
+from tacit.consortium.site.analyst import Connected, Fetched, Remote, find_same, outcome_of
 from tacit.consortium.site.coordinator import News
 from tacit.consortium.site.example_files import example_policy
 from tacit.consortium.site.settings import Dataset, Study
@@ -36,9 +36,10 @@ CLEARING = "clearing"
 
 
 def write_table(path: Path, names, X, y=None, ids=None):
-    """Write records as a site offers them."""
-    head = [*(["patient"] if ids is not None else []), *names, *(["label"] if y is not None else [])]
-    rows = [[*([ids[k]] if ids is not None else []), *("" if np.isnan(v) else v for v in row),
+    """Write records as a site offers them; without ids their places are their ids."""
+    ids = range(len(X)) if ids is None else ids
+    head = ["patient", *names, *(["label"] if y is not None else [])]
+    rows = [[ids[k], *("" if np.isnan(v) else v for v in row),
              *([y[k]] if y is not None else [])] for k, row in enumerate(np.asarray(X).tolist())]  # fmt: skip
     with path.open("w") as file:
         csv.writer(file).writerows([head, *rows])
@@ -47,8 +48,9 @@ def write_table(path: Path, names, X, y=None, ids=None):
 class Sites:
     """Sites with a folder each, and an analyst; `tables` are files by site and by the name of the dataset."""
 
-    def __init__(self, root: Path, tables: dict[str, dict[str, Path]], **policy: str) -> None:
-        self.root, self.jobs = root, []
+    def __init__(self, root: Path, tables: dict[str, dict[str, Path]], judge: float = 0.2, **policy: str) -> None:
+        self._judge_by = judge
+        self.root, self.jobs, self.outcomes = root, [], {}
         self.tables = {name: Tables(name, self.state(name), self._offer(tables.get(name, {}))) for name in
                        (*tables, CLEARING)}  # fmt: skip
         text = example_policy(automatic=True)
@@ -65,7 +67,7 @@ class Sites:
         for name, path in files.items():
             head = path.read_text().splitlines()[0].split(",")
             more = {"label": "label"} if "label" in head else {}
-            offered[name] = Dataset(path=path, **more, **({"id": "patient"} if "patient" in head else {}))
+            offered[name] = Dataset(path=path, **more, id="patient", judge=self._judge_by)
         return offered
 
     def state(self, name: str) -> Path:
@@ -106,17 +108,32 @@ class Sites:
         sent = decode_as(PublicResult, encode(told if kept_back is None else PublicResult.of(kept_back)).join())
         folder_of(self.state("analyst"), job.id).keep_public(sent)
         news = msgspec.convert({"job": job.id, "state": "finished", "seconds": 1.0}, News)
-        return outcome_of(job, news, Fetched(sent, tuple(run.ledger.rows)))
+        self.outcomes[job.id] = outcome_of(job, news, Fetched(sent, tuple(run.ledger.rows)))
+        return self.outcomes[job.id]
 
     def _judge(self, name: str, job: Any) -> None:
-        register, now = Register(self.state(name) / "registers"), datetime.now(UTC)
+        register, now = self.tables[name].register, datetime.now(UTC)
         grounds, policy = grounds_of(self.state(name), job, now), Policy.from_toml(self.root / "policy.toml")
-        held = self.tables[name].holdings(job, grounds, register)
-        found = decide(Case(job, policy, held, register, name, now, grounds))
+        held = self.tables[name].holdings(job, grounds)
+        case = Case(job, policy, held, register, name, now, grounds, keeps=lambda _: True)
+        found = decide(case)
         if found.verdict != "accept":
             raise PeerError(f"{name} refuses: {found.reason} {found.problems}")
         asked = question_of(job, held, grounds, policy)
-        register.admit(job, named_columns(job, name, held), name, held.rows, policy.minimum_change, now, asked)
+        register.admit(job, named_columns(job, name, held), name, held.edition, case.limits, now, asked)
+
+    def used(self, job: Any = None, *, held_out: bool = False) -> tacit.Federation:
+        """The records that sites learnt from in a job, by default the last one, or those that they judged by."""
+        job = self.jobs[-1] if job is None else job
+        parts = {name: self.tables[name].part(job, held_out=held_out) for name in job.parties}
+        named: Any = {"names": job.parties, "partition": job.partition, "coordinator": CLEARING}
+        if job.partition == "horizontal":
+            held = [(part.X, part.y) for part in parts.values()]
+            made = tacit.from_parts(held, allow_missing=True, **named)
+            return made.rename_features(next(iter(parts.values())).features)
+        held = [part.X for part in parts.values()]
+        made = tacit.from_parts(held, y=parts[job.roles.labeller].y, allow_missing=True, **named)
+        return made.rename_features([name for part in parts.values() for name in part.features])
 
     def _bring(self, name: str, job: Any, wanted: str, source: str) -> Any:
         if source == "earlier":
@@ -137,5 +154,12 @@ class InHouse(Remote):
     sites: Any = None
 
     def run(self, federation, request):
-        """Propose the job, and have it played."""
-        return self.sites.play(self._job(federation, request))
+        """Propose the job, and have it played, unless an earlier one asked the same."""
+        job = self._job(federation, request)
+        try:
+            return self.sites.play(job)
+        except PeerError as refusal:
+            same = find_same(self.analyst, job, str(refusal))
+            if same is None:
+                raise
+            return self.sites.outcomes[same.id]

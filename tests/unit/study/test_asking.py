@@ -75,16 +75,16 @@ def pipeline(last):
 
 
 LAST = {
-    "pan": lambda: tacit.PanSVC(landmarks=4, max_rounds=4, probability=True, random_state=1),
-    "elm": lambda: tacit.SecureELMClassifier(n_hidden=8, random_state=1),
-    "consensus": lambda: tacit.ConsensusSVC(kernel="linear", max_rounds=5, random_state=1),
-    "search": lambda: tacit.FederatedGridSearch(
-        tacit.PanSVC(landmarks=4, max_rounds=4, random_state=1), {"C": [0.5, 2.0]}, cv=2
-    ),
+    "svc": lambda: tacit.SVC(features=50, alpha=0.1, probability=True, random_state=1),
+    "elm": lambda: tacit.ELMClassifier(n_hidden=8, alpha=0.1, random_state=1),
+    "linear": lambda: tacit.SVC(kernel="linear", random_state=1),
+    "search": lambda: tacit.FederatedGridSearch(tacit.SVC(random_state=1), {"alpha": [0.1, 1.0]}),
 }
 
-FAST = ("pan", "elm")
-RISKY = {"consensus": {"accept_risk": "true", "protocols": '"any"'}}  # its averages are attacked
+EXACT = tacit.SVC(C=3.0, gamma=0.3, loss="hinge", features="exact")
+ROUNDED = 2.0**-14  # answers of a model in shares have 16 binary places
+FAST = ("svc", "elm")
+CLOSE = 0.1  # how far scores of models may be apart whose landmarks or nodes were drawn by another coin
 KINDS = [name if name in FAST else pytest.param(name, marks=pytest.mark.slow) for name in LAST]
 
 
@@ -96,71 +96,69 @@ def values_at(sites, answers):
 
 @pytest.mark.parametrize("last", KINDS)
 def test_a_pipeline_is_fitted_asked_and_judged_as_in_one_process(house, data, last):
-    sites, risk = house(**RISKY.get(last, {})), last in RISKY
-    alone = pipeline(LAST[last]()).fit(here(data, "cohort"))
-    there = pipeline(LAST[last]()).fit(sites.connect(accept_risk=risk))
-    for (_, one), (_, other) in zip(alone._steps(), there._steps(), strict=True):
+    sites = house()
+    there = pipeline(LAST[last]()).fit(sites.connect())
+    alone = pipeline(LAST[last]()).fit(sites.used())
+    for (_, one), (_, other) in zip(list(alone._steps())[:-1], list(there._steps())[:-1], strict=True):
         assert encode(one.model_).digest == encode(other.model_).digest
     new = here(data, "new")
-    expected = alone.decision_function(new)
+    expected = there.decision_function(new)
     answers = there.predict(sites.connect().on("new"))
     assert answers.at == NAMES
     for name, told in values_at(sites, answers).items():
         np.testing.assert_array_equal(told, expected[new.rows[name]])
-    found = tacit.evaluate(there, sites.connect().on("new"), bins=16)
-    simulated = tacit.evaluate(alone, new, bins=16)
+    found = tacit.evaluate(there, sites.connect().on("new"))
+    simulated = tacit.evaluate(there, sites.used())
     np.testing.assert_array_equal(found.confusion_matrix, simulated.confusion_matrix)
     assert found.roc_auc == simulated.roc_auc
     assert there.report_.evaluations["records"] == found
     assert there.score(sites.connect().on("new")) == simulated.accuracy
+    assert simulated.accuracy == pytest.approx(alone.score(sites.used()), abs=CLOSE)
 
 
 def test_an_estimator_alone_is_a_study_of_one_step_that_knows_its_columns_and_is_asked(house, data):
     sites = house(gaps=False)
-    alone, there = LAST["pan"]().fit(here(data, "cohort", gaps=False)), LAST["pan"]().fit(sites.connect())
+    there = LAST["svc"]().fit(sites.connect())
+    alone = LAST["svc"]().fit(sites.used())
     assert sites.jobs[-1].protocol == "study"
-    assert encode(alone.model_).digest == encode(there.model_).digest
     assert there.feature_names_in_.tolist() == list(COLUMNS)
-    assert (there.report_.rounds, there.report_.figures) == (alone.report_.rounds, alone.report_.figures)
+    assert there.report_.figures.keys() == alone.report_.figures.keys()
     assert "study.columns" in {told.fact.identifier for told in there.report_.facts}
     new = here(data, "new", gaps=False)
     for name, told in values_at(sites, there.predict_proba(sites.connect().on("new"))).items():
-        np.testing.assert_array_equal(told, alone.decision_function(new)[new.rows[name]])
-    assert there.score(sites.connect().on("new")) == alone.score(new)
+        np.testing.assert_array_equal(told, there.decision_function(new)[new.rows[name]])
+    score = there.score(sites.connect().on("new"))
+    assert score == there.score(sites.used()) == pytest.approx(alone.score(sites.used()), abs=CLOSE)
     cohort = here(data, "cohort", gaps=False)
     for name, told in values_at(sites, there.predict(sites.connect())).items():
-        np.testing.assert_array_equal(told, alone.decision_function(cohort)[cohort.rows[name]])
+        np.testing.assert_array_equal(told, there.decision_function(cohort)[cohort.rows[name]])
     assert there.get_params() == alone.get_params()
 
 
 @pytest.mark.slow
 def test_a_search_alone_is_asked_by_the_best_estimator_that_it_found(house, data):
     sites = house(gaps=False)
-    alone, there = LAST["search"]().fit(here(data, "cohort", gaps=False)), LAST["search"]().fit(sites.connect())
-    assert there.best_params_ == alone.best_params_
+    there = LAST["search"]().fit(sites.connect())
+    assert there.best_params_["alpha"] in (0.1, 1.0)
     new = here(data, "new", gaps=False)
     for name, told in values_at(sites, there.predict(sites.connect().on("new"))).items():
-        np.testing.assert_array_equal(told, alone.decision_function(new)[new.rows[name]])
+        np.testing.assert_array_equal(told, there.decision_function(new)[new.rows[name]])
 
 
-def test_transformers_and_selectors_alone_are_fitted_at_the_sites_and_transform_records_that_are_here(house, data):
+def test_a_transformer_alone_is_fitted_at_the_sites_and_transforms_records_that_are_here(house, data):
     sites, X = house(gaps=False), data["new", False]["north"][0]
-    made = (
-        tacit.FederatedScaler,
-        lambda: tacit.VotedWrapperSelector(tacit.PanSVC(landmarks=4, max_rounds=3, random_state=1), cv=2, step=2),
-    )
-    for make in made:
-        alone, there = make().fit(here(data, "cohort", gaps=False)), make().fit(sites.connect())
-        np.testing.assert_array_equal(there.transform(X), alone.transform(X))
-        assert there.feature_names_in_.tolist() == list(COLUMNS)
-        with pytest.raises(LocalError, match="cannot transform records that stay at their sites by itself: make it a"):
-            there.transform(sites.connect().on("new"))
+    there = tacit.FederatedScaler().fit(sites.connect())
+    alone = tacit.FederatedScaler().fit(sites.used())
+    np.testing.assert_array_equal(there.transform(X), alone.transform(X))
+    assert there.feature_names_in_.tolist() == list(COLUMNS)
+    with pytest.raises(LocalError, match="cannot transform records that stay at their sites by itself: make it a"):
+        there.transform(sites.connect().on("new"))
 
 
 @pytest.mark.parametrize("last", KINDS)
 def test_a_connected_model_is_saved_loaded_exported_and_asked_from_its_file(house, data, tmp_path, last):
-    sites, risk = house(**RISKY.get(last, {})), last in RISKY
-    there = pipeline(LAST[last]()).fit(sites.connect(accept_risk=risk))
+    sites = house()
+    there = pipeline(LAST[last]()).fit(sites.connect())
     X = pd.DataFrame(data["new", True]["north"][0], columns=COLUMNS)
     again = tacit.load(there.save(tmp_path / "model.tacit"))
     np.testing.assert_array_equal(again.decision_function(X), there.decision_function(X))
@@ -200,7 +198,7 @@ def test_a_coordinator_that_recalls_another_model_stops_the_run(house):
     values = dict(vars(kept.public)["values"])
     last = values["ended"][-1]
     told = dict(vars(last)["values"])
-    wrong = dataclasses.replace(last, values={**told, "beta": told["beta"] + 1.0})
+    wrong = dataclasses.replace(last, values={**told, "weights": told["weights"] + 1.0})
     kept.keep_public(PublicResult.of({**values, "ended": (*values["ended"][:-1], wrong)}))
     with pytest.raises(PeerError, match="sent another result of the study than this site has kept: ask its people"):
         there.predict(sites.connect().on("new"))
@@ -226,18 +224,19 @@ def small(table, tmp_path):
 
 @pytest.mark.slow
 def test_a_study_whose_model_stays_in_shares_is_asked_by_its_own_protocol_until_the_quota_is_used_up(small, tmp_path):
-    sites, old, new = small
-    made = tacit.Pipeline([("scale", tacit.FederatedScaler()), ("svm", tacit.GramSVC(C=2.0, gamma=0.2, tol=1e-8))])
-    alone, there = (clone(made).fit(federation) for federation in (old, sites.connect()))
+    sites, _, new = small
+    made = tacit.Pipeline([("scale", tacit.FederatedScaler()), ("svm", EXACT)])
+    there = clone(made).fit(sites.connect())
+    alone = clone(made).fit(sites.used())
     handle = there.handle_
-    assert (handle.estimator, handle.job) == ("GramSVC", sites.jobs[-1].id)
+    assert (handle.estimator, handle.job) == ("SVC", sites.jobs[-1].id)
     assert alone.handle_ is None
     again = tacit.load(there.save(tmp_path / "model.tacit"))
     assert again.handle_ == handle
     rows = dict.fromkeys(NAMES, 4)
     expected = alone.decision_function(new)
     for name, told in values_at(sites, again.predict(sites.connect().on("new", rows=rows))).items():
-        np.testing.assert_allclose(told, expected[new.rows[name]], atol=1e-5)
+        np.testing.assert_allclose(told, expected[new.rows[name]], atol=ROUNDED)
     with pytest.raises(PeerError, match="predictions = 12, of which 0 are left under models of 'cohort'"):
         there.predict(sites.connect().on("new", rows=rows))
     with pytest.raises(PeerError, match="does not say how many new records each party has"):
@@ -246,22 +245,22 @@ def test_a_study_whose_model_stays_in_shares_is_asked_by_its_own_protocol_until_
 
 @pytest.mark.slow
 def test_a_model_in_shares_that_was_a_job_of_its_own_is_asked_by_its_protocol(small, tmp_path):
-    sites, old, new = small
+    sites, _, new = small
     file = tmp_path / "train.toml"
     file.write_text(
-        'estimator = "GramSVC"\npartition = "horizontal"\nparties = ["north", "south", "east"]\n'
+        'estimator = "SVC"\npartition = "horizontal"\nparties = ["north", "south", "east"]\n'
         'coordinator = "clearing"\ndataset = "cohort"\npurpose = "a test"\nlegal_basis = "none"\n'
-        "[params]\nC = 2.0\ngamma = 0.2\ntol = 1e-8\n"
+        '[params]\nC = 3.0\ngamma = 0.3\nloss = "hinge"\nfeatures = "exact"\n'
     )
     job = job_of_file(file, submitter="analyst")
     there = fit_from(job, sites.play(job))
-    assert sites.jobs[-1].protocol == "gram_arbitrary"
+    assert sites.jobs[-1].protocol == "gram_blind"
     assert there.handle_.job == there.model_.job
     answers = there.decision_function(sites.connect().on("new", rows=dict.fromkeys(NAMES, 4)))
-    assert sites.jobs[-1].protocol == "gram_arbitrary_predict"
-    alone = tacit.GramSVC(C=2.0, gamma=0.2, tol=1e-8).fit(old)
+    assert sites.jobs[-1].protocol == "blind_predict"
+    alone = clone(EXACT).fit(sites.used(job))
     for name, told in values_at(sites, answers).items():
-        np.testing.assert_allclose(told, alone.decision_function(new)[new.rows[name]], atol=1e-5)
+        np.testing.assert_allclose(told, alone.decision_function(new)[new.rows[name]], atol=ROUNDED)
     with pytest.raises(
         LocalError, match="trained a model outside a study, and only a study judges what it trained: fit it"
     ):
@@ -278,12 +277,12 @@ def test_a_file_asks_a_study_or_judges_it_by_the_beginning_of_its_id(house, data
     assert asked.protocol == "study_answers"
     for name, told in values_at(sites, Answers(sites.play(asked).job, NAMES)).items():
         np.testing.assert_array_equal(told, there.decision_function(new)[new.rows[name]])
-    file.write_text(f"{file.read_text()}[evaluate]\nbins = 16\n")
+    file.write_text(f"{file.read_text()}[evaluate]\n")
     judged = job_of_file(file, submitter="analyst", state=sites.state("analyst"))
     assert judged.protocol == "study_scores"
     (ended,) = sites.play(judged).result["ended"]
-    expected = tacit.evaluate(there, sites.connect().on("new"), bins=16).confusion_matrix
-    np.testing.assert_array_equal(vars(ended)["values"]["tally"].confusion, expected)
+    expected = tacit.evaluate(there, sites.connect().on("new")).confusion_matrix
+    np.testing.assert_array_equal(vars(ended)["values"]["cells"][0], expected)
 
 
 def test_a_question_whose_steps_are_not_those_of_its_study_is_refused(house, tmp_path):
@@ -309,17 +308,18 @@ def test_a_regression_is_asked_for_numbers_and_judged_by_its_errors(table, tmp_p
         for when, rows in (("cohort", slice(i, OLD, 3)), ("new", slice(OLD + i, None, 3))):
             parts[when].append((X[rows], y[rows]))
             write_table(files[name][when], COLUMNS, X[rows], y[rows])
-    old, new = (tacit.from_parts(each, names=NAMES, partition="horizontal", coordinator="clearing") for each in
-                parts.values())  # fmt: skip
-    sites, model = Sites(tmp_path, files), tacit.SecureELMRegressor(n_hidden=8, random_state=1)
-    alone, there = clone(model).fit(old.rename_features(COLUMNS)), clone(model).fit(sites.connect())
+    new = tacit.from_parts(parts["new"], names=NAMES, partition="horizontal", coordinator="clearing")
+    sites, model = Sites(tmp_path, files), tacit.ELMRegressor(n_hidden=8, random_state=1)
+    there = clone(model).fit(sites.connect())
+    alone = clone(model).fit(sites.used())
+    here = new.rename_features(COLUMNS)
     answers = there.predict(sites.connect().on("new"))
     lines = read_answers("south", sites.answers("south", answers.job))
     assert lines[0] == ["record", "value"]
-    expected = alone.predict(new.rename_features(COLUMNS))[new.rows["south"]]
+    expected = there.predict(here)[new.rows["south"]]
     np.testing.assert_array_equal([value for _, value in lines[1:]], expected)
-    found = tacit.evaluate(alone, new.rename_features(COLUMNS))
-    assert there.score(sites.connect().on("new")) == found.r2
+    score = there.score(sites.connect().on("new"))
+    assert score == tacit.evaluate(there, sites.used()).r2 == pytest.approx(alone.score(sites.used()), abs=CLOSE)
 
 
 def test_people_read_which_steps_are_asked_and_what_a_public_model_opens(house):
@@ -328,7 +328,7 @@ def test_people_read_which_steps_are_asked_and_what_a_public_model_opens(house):
     there.predict(sites.connect().on("new"))
     one = Pending(sites.jobs[-1], (), (), 1, "waiting")
     shown = {heading: dict(lines) for heading, lines in in_sections(one, "north")}
-    assert shown["parameters"]["asked step 3"].startswith("SecureELMClassifier")
+    assert shown["parameters"]["asked step 3"].startswith("ELMClassifier")
     assert "held out" not in shown["parameters"]
     assert shown["who, what and why"]["builds on"] == f"job {sites.jobs[0].id}"
     assert "to each holder about its own records" in shown["what is opened"]["to holder"]

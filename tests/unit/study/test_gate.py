@@ -27,19 +27,18 @@ from tacit.report.release import Limits
 from tacit.study.gate import NotReleasedError
 
 NAMES = ("north", "south", "west")
-PLAIN = tacit.SecureELMClassifier(n_hidden=8, random_state=0)
-GREEDY = tacit.SecureELMClassifier(n_hidden=55, random_state=0)
+PLAIN = tacit.ELMClassifier(n_hidden=8, random_state=0)
+GREEDY = tacit.ELMClassifier(n_hidden=90, activation="tanh", alpha=0.001, random_state=0)
 FILE = """
 dataset = "cohort"
 purpose = "a test"
 legal_basis = "none"
 parties = ["north", "south", "west"]
 coordinator = "clearing"
-holdout = 0.25
 seed = 3
 
 [[step]]
-use = "SecureELMClassifier"
+use = "ELMClassifier"
 n_hidden = 8
 
 [release]
@@ -54,13 +53,13 @@ def records(rows=360):
     return ((X - X.mean(axis=0)) / X.std(axis=0))[chosen, :6], y[chosen]
 
 
-def consortium(root, rows=360, **policy):
+def consortium(root, rows=360, judge=0.0, **policy):
     X, y = records(rows)
     tables = {}
     for k, name in enumerate(NAMES):
         write_table(root / f"{name}.csv", [f"x{j}" for j in range(6)], X[k::3], y[k::3])
         tables[name] = {"cohort": root / f"{name}.csv"}
-    return Sites(root, tables, **policy)
+    return Sites(root, tables, judge=judge, **policy)
 
 
 def by_limit(found):
@@ -105,7 +104,8 @@ def test_a_policy_may_let_the_same_model_go(tmp_path) -> None:
 
 def test_with_records_held_out_each_site_attacks_the_model_itself_and_the_figures_are_theirs(tmp_path) -> None:
     (tmp_path / "study.toml").write_text(FILE)
-    sites = consortium(tmp_path, membership_auc="1.0", true_positives="1.0", attribute_advantage="1.0")
+    loose = {"membership_auc": "1.0", "true_positives": "1.0", "attribute_advantage": "1.0"}
+    sites = consortium(tmp_path, judge=0.25, **loose)
     job = job_of_file(tmp_path / "study.toml", submitter="analyst")
     model = fit_from(job, sites.play(job))
     found = by_limit(model.report_.release)
@@ -122,11 +122,11 @@ def test_with_records_held_out_each_site_attacks_the_model_itself_and_the_figure
         areas.append((own.auc, own.loss_auc))
         weights.append(member.sum())
     expected = np.average(areas, axis=0, weights=weights).max()
-    assert found["membership_auc"].figure == pytest.approx(expected, abs=0.002)
+    assert found["membership_auc"].figure == pytest.approx(expected, abs=0.05)  # twins have noise of their own
 
 
 def test_with_epsilon_no_figure_of_records_is_made_and_the_promise_stands_in_its_place(tmp_path) -> None:
-    private = tacit.SecureELMClassifier(n_hidden=8, epsilon=1.0, delta=1e-4, classes=(0, 1))
+    private = tacit.ELMClassifier(n_hidden=8, epsilon=1.0, delta=1e-4, classes=(0, 1))
     model = private.fit(consortium(tmp_path).connect().gated())
     assert "release_figures" not in {opened.protocol for opened in model.report_.opens}
     line = by_limit(model.report_.release)["true_positives"]
@@ -136,7 +136,7 @@ def test_with_epsilon_no_figure_of_records_is_made_and_the_promise_stands_in_its
 
 
 def test_the_promise_of_a_large_epsilon_is_refused_and_so_is_one_that_leaves_a_step_out() -> None:
-    private = tacit.SecureELMClassifier(n_hidden=8, epsilon=4.0, delta=1e-4)
+    private = tacit.ELMClassifier(n_hidden=8, epsilon=4.0, delta=1e-4)
     assert promise_of(tacit.Pipeline([("elm", private)]), Limits()).refused
     found = promise_of(tacit.Pipeline([("scale", tacit.FederatedScaler()), ("elm", private)]), Limits())
     assert found.refused
@@ -187,7 +187,7 @@ def test_a_gate_that_cannot_be_is_refused_before_anything_is_proposed(tmp_path, 
 def test_a_model_in_shares_has_nothing_to_release(tmp_path) -> None:
     fed = consortium(tmp_path).connect("vertical", labeller="north").gated()
     with pytest.raises(LocalError, match=r"\[release\] needs a public model of records that sites hold by rows"):
-        fed.rehearse(tacit.GramSVC())
+        fed.rehearse(tacit.SVC())
 
 
 def test_release_check_of_records_at_sites_says_when_the_gate_is(tmp_path) -> None:

@@ -11,14 +11,14 @@ from tacit.errors import LocalError
 from tacit.registry import execute_together
 from tacit.study.study import agree_on_kinds
 
-PAN = {"use": "PanSVC", "landmarks": 6, "max_rounds": 10, "probability": True}
+PAN = {"use": "SVC", "probability": True}
 STUDIES = {
     "raw": ({"use": "TableVectorizer", "add_indicator": True}, PAN),
     "declared": ({"use": "TableVectorizer", "categories": {"sex": ("f", "m")}}, PAN),
-    "filled": ({"use": "TableVectorizer"}, {"use": "SecureELMClassifier", "n_hidden": 5, "probability": True}),
+    "filled": ({"use": "TableVectorizer"}, {"use": "ELMClassifier", "n_hidden": 5, "probability": True}),
     "searched": (
         {"use": "TableVectorizer"},
-        {"use": "FederatedGridSearch", "estimator": PAN, "grid": {"C": (0.5, 2.0)}, "cv": 2},
+        {"use": "FederatedGridSearch", "estimator": PAN, "grid": {"alpha": (0.1, 1.0)}},
     ),
 }
 
@@ -53,17 +53,17 @@ def test_nothing_is_opened_that_the_rehearsal_does_not_tell(raw, name, evaluate)
     assert [line for line in played if line not in told] == []
 
 
-GRAM = {"use": "GramSVC", "probability": True}
+GRAM = {"use": "SVC", "probability": True}
 MARKED = {"use": "FederatedImputer", "add_indicator": True}
 OVER_COLUMNS = {
     "asked": (MARKED, {"use": "FederatedScaler"}, GRAM),
     "weighted": (MARKED, {"use": "FederatedScaler"}, {**GRAM, "kernel": "linear"}),
     "searched": (
         {"use": "TableVectorizer"},
-        {"use": "FederatedGridSearch", "estimator": {"use": "GramSVC"}, "grid": {"C": (0.5, 2.0)}, "cv": 2},
+        {"use": "FederatedGridSearch", "estimator": {"use": "SVC"}, "grid": {"alpha": (0.1, 1.0)}},
     ),
-    "agreed": ({"use": "TableVectorizer"}, {"use": "ConsensusSVC", "kernel": "rbf", "accept_risk": True}),
-    "layered": ({"use": "TableVectorizer"}, {"use": "SecureELMClassifier", "n_hidden": 5, "accept_risk": True}),
+    "agreed": ({"use": "TableVectorizer"}, {"use": "SVC", "kernel": "rbf", "accept_risk": True}),
+    "layered": ({"use": "TableVectorizer"}, {"use": "ELMClassifier", "n_hidden": 5, "accept_risk": True}),
 }
 
 
@@ -97,7 +97,7 @@ def test_a_study_costs_what_its_steps_cost(raw):
     steps, whole = steps_of("study", asked, raw.roster, 300), cost_of("study", asked, raw.roster, 300)
     assert list(steps) == ["step1", "step2", "evaluation"]
     assert sum(cost.rounds for cost in steps.values()) == whole.rounds
-    assert steps["step2"].rounds > 10 * steps["step1"].rounds
+    assert steps["step2"].rounds > 3 * steps["step1"].rounds
 
 
 def test_a_column_of_two_kinds_is_refused_and_one_without_values_is_of_any():
@@ -108,20 +108,13 @@ def test_a_column_of_two_kinds_is_refused_and_one_without_values_is_of_any():
 
 
 def test_a_search_of_more_candidates_than_a_rehearsal_tries_can_be_proposed(raw):
-    grid = {"C": (0.3, 1.0, 3.0, 10.0), "gamma": (0.01, 0.03, 0.1)}
-    search = {"use": "FederatedGridSearch", "estimator": PAN, "grid": grid, "cv": 2}
+    grid = {"alpha": (0.3, 1.0, 3.0, 10.0), "gamma": (0.01, 0.03, 0.1)}
+    search = {"use": "FederatedGridSearch", "estimator": PAN, "grid": grid}
     asked = {"steps": (search,), "seed": 1, "partition": "horizontal"}
-    assert "search.best_model" in disclosure_of("study", asked, raw.roster)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("use", ["VotedWrapperSelector", "FilterWrapperSelector"])
-def test_a_selection_with_parameters_by_default_can_be_proposed(raw, use):
-    asked = {"steps": ({"use": use, "estimator": "PanSVC"},), "seed": 1, "partition": "horizontal"}
-    assert "select" in disclosure_of("study", asked, raw.roster)
+    assert "core.scores" in disclosure_of("study", asked, raw.roster)
 
 
 def test_a_declared_column_keeps_its_values_in_a_rehearsal_whatever_it_is_called(raw):
     coded = {"use": "FederatedEncoder", "categories": {"x0": (1, 2, 3)}}
-    asked = {"steps": (coded, {"use": "SecureELMClassifier", "n_hidden": 4}), "seed": 1, "partition": "horizontal"}
+    asked = {"steps": (coded, {"use": "ELMClassifier", "n_hidden": 4}), "seed": 1, "partition": "horizontal"}
     assert "elm" in disclosure_of("study", asked, raw.roster)

@@ -14,7 +14,7 @@ from tacit.study.steps import read_pipeline
 STEPS = (
     {"name": "gaps", "use": "FederatedImputer"},
     {"name": "scale", "use": "FederatedScaler"},
-    {"name": "svm", "use": "PanSVC", "landmarks": 6, "max_rounds": 5},
+    {"name": "svm", "use": "SVC", "features": 20, "alpha": 0.1},
 )
 
 
@@ -42,9 +42,11 @@ def test_the_report_of_a_step_says_what_that_step_opens_and_not_what_others_do(f
     alone, again = fitted
     first = name == STEPS[0]["name"]  # before which the names of columns and of classes are told
     opens = set(again[name].report_.opens) - set(alone[name].report_.opens)
-    assert {each.protocol for each in opens} == ({STUDY} if first else set())
-    assert set(alone[name].report_.opens) <= set(again[name].report_.opens)
-    assert again[name].report_.rounds == alone[name].report_.rounds
+    assert {each.protocol for each in opens} - {"toss_coin"} == ({STUDY} if first else set())
+    assert {each.protocol for each in alone[name].report_.opens} <= {
+        each.protocol for each in again[name].report_.opens
+    }
+    assert again[name].report_.rounds >= alone[name].report_.rounds, "a study tosses a coin for points"
 
 
 def test_who_waits_is_told_which_step_is_played_the_evaluation_too(rows):
@@ -54,6 +56,6 @@ def test_who_waits_is_told_which_step_is_played_the_evaluation_too(rows):
     execute_together(rows.roster, STUDY, held, asked, progress=told.append)
     seen = list(dict.fromkeys(str(each.step) for each in told if each.step.of))
     assert seen == ["step 1 of 4 (gaps)", "step 2 of 4 (scale)", "step 3 of 4 (svm)", "step 4 of 4 (evaluation)"]
-    solving = [each for each in told if each.phase == "solver"]
-    assert {each.step.name for each in solving} == {"svm"}
-    assert told[-1].phase == "", "the phases of a step end with it"
+    rounds = [each.round for each in told]
+    assert rounds == sorted(rounds)
+    assert {each.step.name for each in told if each.round > 1} >= {"gaps", "scale", "svm"}

@@ -13,7 +13,7 @@ def test_a_pipeline_is_written_as_names_and_what_is_not_at_its_default():
         tacit.Pipeline(
             [
                 ("gaps", tacit.FederatedImputer("median")),
-                ("svm", tacit.FederatedGridSearch(tacit.PanSVC(probability=True), {"C": [1, 3]})),
+                ("svm", tacit.FederatedGridSearch(tacit.SVC(probability=True), {"C": [1, 3]})),
             ]
         )
     )
@@ -22,7 +22,7 @@ def test_a_pipeline_is_written_as_names_and_what_is_not_at_its_default():
         {
             "name": "svm",
             "use": "FederatedGridSearch",
-            "estimator": {"use": "PanSVC", "probability": True},
+            "estimator": {"use": "SVC", "probability": True},
             "param_grid": {"C": [1, 3]},
         },
     )
@@ -31,7 +31,7 @@ def test_a_pipeline_is_written_as_names_and_what_is_not_at_its_default():
 def test_what_is_read_is_what_was_written_with_the_seed_of_the_study():
     asked = (
         {"use": "FederatedScaler"},
-        {"use": "FederatedGridSearch", "estimator": "PanSVC", "grid": {"C": [1.0, 3.0]}},
+        {"use": "FederatedGridSearch", "estimator": "SVC", "grid": {"C": [1.0, 3.0]}},
     )
     made = read_pipeline(asked, 11)
     assert [name for name, _ in made.steps] == ["step1", "step2"]
@@ -47,10 +47,13 @@ def test_what_is_read_is_what_was_written_with_the_seed_of_the_study():
         ({"use": "MinMaxScaler"}, "step 1 has use = 'MinMaxScaler': name one of"),
         ({}, "step 1 has use = None"),
         ({"use": "Pipeline"}, "step 1 has use = 'Pipeline'"),
-        ({"use": "PanSVC", "c": 1}, "step 1: PanSVC has no parameter 'c': it takes"),
-        ({"use": "PanSVC", "n_parties": 4}, "PanSVC has no parameter 'n_parties'"),
+        ({"use": "SVC", "c": 1.0}, "step 1: SVC has no parameter 'c': it takes"),
+        ({"use": "SVC", "n_parties": 4}, "SVC has no parameter 'n_parties'"),
         ({"use": "FederatedGridSearch", "estimator": 4, "grid": {}}, "step 1 has estimator = 4"),
-        ({"use": "FederatedGridSearch", "estimator": "SVC", "grid": {}}, "the estimator of step 1 has use = 'SVC'"),
+        (
+            {"use": "FederatedGridSearch", "estimator": "LinearSVC", "grid": {}},
+            "the estimator of step 1 has use = 'LinearSVC'",
+        ),
         ({"use": "FederatedGridSearch"}, "cannot be made of these parameters"),
     ],
 )
@@ -63,21 +66,21 @@ def test_a_step_that_nobody_can_play_is_refused_in_one_line(step, says):
 
 def test_two_steps_of_one_name_are_refused():
     with pytest.raises(LocalError, match="two steps are called 'a'"):
-        read_pipeline(({"name": "a", "use": "FederatedScaler"}, {"name": "a", "use": "PanSVC"}), 0)
+        read_pipeline(({"name": "a", "use": "FederatedScaler"}, {"name": "a", "use": "SVC"}), 0)
 
 
 def test_an_estimator_that_sites_cannot_look_up_is_not_written():
     with pytest.raises(LocalError, match="a StandardScaler is unknown to the sites of a study"):
-        write_steps(tacit.Pipeline([("scale", StandardScaler()), ("svm", tacit.PanSVC())]))
+        write_steps(tacit.Pipeline([("scale", StandardScaler()), ("svm", tacit.SVC())]))
 
 
 @pytest.mark.parametrize(
     ("value", "good"),
     [
-        ([{"pairs": [["use", "PanSVC"]]}], True),
+        ([{"pairs": [["use", "SVC"]]}], True),
         ([], False),
-        ("PanSVC", False),
-        ([["PanSVC"]], False),
+        ("SVC", False),
+        ([["SVC"]], False),
         ([{"pairs": [["use", [[[[[[[[[1]]]]]]]]]]]}], False),
         ([{"pairs": [["use", list(range(30_000))]]}], False),
     ],

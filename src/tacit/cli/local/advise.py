@@ -14,10 +14,9 @@ from typer import Option
 
 from tacit.cli.options import AsJson
 from tacit.cli.output import print_json
-from tacit.consortium.advice import Advised, Link
+from tacit.consortium.advice import Advised
 from tacit.consortium.advice import advise as ask_advisor
 from tacit.consortium.advice.federations import invent
-from tacit.consortium.timing import measure_machine
 from tacit.federation.plan import Partition
 
 
@@ -32,9 +31,6 @@ def advise(
         list[str] | None,
         Option(metavar="FACTS", help="What may never be opened: a kind, kind:granularity or a fact; repeatable."),
     ] = None,
-    seconds: Annotated[float | None, Option(help="How long it may take in all.")] = None,
-    round_trip: Annotated[float, Option(help="Seconds to the server and back.")] = Link().round_trip,
-    rate: Annotated[float, Option(help="Bytes a second at the busiest site.")] = Link().rate,
     as_json: AsJson = False,
 ) -> None:
     """Rank the methods that fit."""
@@ -43,9 +39,6 @@ def advise(
         task="numbers" if numbers else "classes",
         records=records,
         never=tuple(never or ()),
-        seconds=seconds,
-        link=Link(round_trip, rate),
-        machine=measure_machine(),
     )
     if as_json:
         print_json(fits=[_plain(each) for each in found], others=dict(found.others))
@@ -62,6 +55,5 @@ def _plain(found: Advised) -> dict[str, object]:
         "points_below": found.below,
         "rounds": found.cost.rounds,
         "bytes": max(found.cost.bytes.values(), default=0),
-        "seconds": found.seconds,
         "risk": found.risk,
     }

@@ -18,8 +18,8 @@ from sklearn.datasets import load_breast_cancer
 from typer import Argument, Option
 
 from tacit.arrays import F64, I64
-from tacit.attacks.catalogue import ATTACKS, Attack, attack_of
-from tacit.attacks.study import Point
+from tacit.attacks.catalogue import attack_of, list_attacks
+from tacit.attacks.study import Attack, Point
 from tacit.cli.options import AsJson
 from tacit.cli.output import check_targets, console, print_json, steps, table
 from tacit.errors import LocalError
@@ -55,16 +55,21 @@ def attack(
         with bar.doing("reading"):
             X, y = _read_records(data, label)
         with bar.doing("attacking"):
-            points = chosen.points(X, y)
+            points = _only(chosen.points(X, y), estimator)
     if plot:
         write_whole(plot, draw(chosen, points, plot.suffix[1:].lower()), "the plot")
     _tell(chosen, points, plot, as_json=as_json)
 
 
+def _only(points: list[Point], estimator: str | None) -> list[Point]:
+    """Return the points of one estimator, where an attack names them."""
+    return [p for p in points if estimator and p.variant.startswith(f"{estimator}(")] or points
+
+
 def _list_attacks(estimator: str | None, *, as_json: bool) -> None:
-    found = [a for a in ATTACKS.values() if estimator is None or estimator in a.against]
+    found = [a for a in list_attacks().values() if estimator is None or estimator in a.against]
     if not found:
-        known = sorted({name for a in ATTACKS.values() for name in a.against})
+        known = sorted({name for a in list_attacks().values() for name in a.against})
         raise LocalError(f"there is no attack against '{estimator}': use one of {', '.join(known)}")
     if as_json:
         print_json(attacks=[{"name": a.name, "against": a.against, "shows": a.shows} for a in found])

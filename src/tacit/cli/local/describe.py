@@ -36,7 +36,6 @@ LabelColumn = Annotated[
 Schema = Annotated[
     bool, Option("--schema", help="Only compare names, kinds and declarations of columns; no value is counted.")
 ]
-MinCount = Annotated[int, Option(min=1, metavar="N", help="Tell only figures of at least this many records.")]
 ReportPage = Annotated[Path | None, Option(metavar="FILE", help="Write the report to this file, as a web page.")]
 AllowTwo = Annotated[bool, Option("--allow-two-parties", help="Accept that sums over two parties hide nothing.")]
 
@@ -50,7 +49,6 @@ def describe(
     label: LabelColumn = None,
     drop: Drop = None,
     schema: Schema = False,
-    min_count: MinCount = 5,
     report: ReportPage = None,
     allow_two_parties: AllowTwo = False,
     as_json: AsJson = False,
@@ -64,7 +62,7 @@ def describe(
         federation = _read(data, label, drop or (), parties, allow_two_parties=allow_two_parties, **read)
     else:
         federation = _connect(config)
-    found = federation.describe(min_count=min_count, statistics=not schema)
+    found = federation.describe(statistics=not schema)
     if report:
         found.report.to_html(report)
     (_tell_json if as_json else _tell)(found, report)

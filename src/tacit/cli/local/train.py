@@ -21,13 +21,18 @@ from tacit.errors import LocalError
 from tacit.report.words import listing
 
 PARTIES = 3  # the fewest whose sums hide the single parts
-CLASSIFIERS = [name for name in tacit.__all__ if name.endswith(("SVC", "Classifier"))]  # as scikit-learn names them
+CLASSIFIERS = [name for name in tacit.__all__ if name.endswith(("SVC", "Classifier"))]  # of the core
 WORDS = {"true": True, "false": False, "none": None}
 
 
 Data = Annotated[list[Path], Argument(metavar="DATA", help="One file for each party, or one file to split up.")]
 Partition = Annotated[
-    str, Option(metavar="NAME", help="How data is split: vertical (columns), horizontal (rows), arbitrary (cells).")
+    str | None,
+    Option(
+        metavar="NAME",
+        help="How data is split: vertical (columns), horizontal (rows), arbitrary (cells). By default one file is split"
+        " by rows; several of the same columns are rows, and of other columns columns.",
+    ),
 ]
 Parties = Annotated[
     int | None, Option(min=1, metavar="N", help="Between how many parties one file is split; 3 by default.")
@@ -56,8 +61,7 @@ Prepare = Annotated[
         "--prepare/--no-prepare",
         help="First fill gaps with the mean, turn texts and dates into numbers (and then leave out ids), and bring"
         " columns to one scale. Over columns this is the default, and nothing is sent for it. Over rows it is the"
-        " default with three parties or more: everyone learns mean and variance of each column, and the texts that"
-        " at least five records have.",
+        " default with three parties or more: everyone learns a rounded mean and scale of each column.",
     ),
 ]
 Keep = Annotated[
@@ -67,7 +71,8 @@ Keep = Annotated[
 Compare = Annotated[bool, Option("--compare", help="Also train on the pooled records, and report the difference.")]
 ReportPage = Annotated[Path | None, Option(metavar="FILE", help="Write the report to this file, as a web page.")]
 AcceptRisk = Annotated[
-    bool, Option("--accept-risk", help="Accept what the estimator says it gives away; ShiftSVC asks for it.")
+    bool,
+    Option("--accept-risk", help="Accept what the estimator says it gives away; methods of the papers ask for it."),
 ]
 AllowTwo = Annotated[bool, Option("--allow-two-parties", help="Accept that sums over two parties hide nothing.")]
 
@@ -75,9 +80,9 @@ AllowTwo = Annotated[bool, Option("--allow-two-parties", help="Accept that sums 
 def train(
     data: Data,
     *,
-    partition: Partition = "vertical",
+    partition: Partition = None,
     parties: Parties = None,
-    estimator: Estimator = "GramSVC",
+    estimator: Estimator = "SVC",
     settings: SetParameters = None,
     out: ModelOut = Path("model.tacit"),
     label: LabelColumn = "label",
@@ -101,9 +106,11 @@ def train(
     from tacit.federation import Federation, read  # noqa: PLC0415
 
     check_targets({"--out": out, "--report": report}, data)
+    _check_files(data, parties, id_column)
+    if partition is None:
+        partition = find_partition(data, label, [*(drop or ()), *([id_column] if id_column else [])])
     params = read_settings([*(settings or ()), *["accept_risk=true"] * accept_risk])
     model = make_classifier(estimator, params, "--set", partition)
-    _check_files(data, parties, id_column)
     if prepare is None:
         prepare = is_safe(partition, len(data) if len(data) > 1 else parties or PARTIES)
     sparse = None if partition == "horizontal" and model.takes_sparse else False
@@ -153,6 +160,23 @@ def read_value(text: str) -> bool | int | float | str | None:
         except ValueError:
             continue
     return text
+
+
+def find_partition(files: Sequence[Path], label: str, beside: Sequence[str]) -> str:
+    """Return how the files split the data, by their columns: the same are rows, and others columns."""
+    from tacit.federation import read  # noqa: PLC0415 - as in `train`
+
+    held = [set(read(file, label, partial=True, raw=True).features) - {label, *beside} for file in files]
+    if all(each == held[0] for each in held):
+        return "horizontal"
+    named = {name for each in held for name in each}
+    if sum(map(len, held)) == len(named):
+        return "vertical"
+    twice = min(name for name in named if sum(name in each for each in held) > 1)
+    raise LocalError(
+        f"the files have neither the same columns nor different ones ({twice} is in several): say --partition"
+        f" vertical or horizontal, and leave columns out with --drop, or align records with --id {twice}"
+    )
 
 
 def _check_files(files: Sequence[Path], parties: int | None, id_column: str | None) -> None:

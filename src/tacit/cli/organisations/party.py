@@ -26,7 +26,6 @@ from tacit.files import write_whole
 
 if TYPE_CHECKING:
     from tacit.consortium.consent.people import Consent, Pending
-    from tacit.consortium.timing import Timing
 
 party = typer.Typer(rich_markup_mode=None)
 party.add_typer(people, name="people")
@@ -43,18 +42,40 @@ def start(ctx: typer.Context, *, config: Config = None, page: Page = None) -> No
         serve(config, PartySettings, run_party, page)
 
 
-@party.command(epilog="Example: tacit party pending --config north.toml")
-def pending(ctx: typer.Context, *, config: Config = None, as_json: AsJson = False) -> None:
-    """Show the jobs that wait for people, and what they would open."""
-    from tacit.consortium.timing import timing_of
+@party.command(epilog="Example: tacit party register --config north.toml")
+def register(ctx: typer.Context, *, config: Config = None, as_json: AsJson = False) -> None:
+    """Show what was revealed of the records here, and how many studies are left."""
+    from tacit.consortium.consent.bill import bill
+    from tacit.consortium.consent.policy import Policy
+    from tacit.consortium.consent.register import Register
 
     settings = settings_of(config or ctx.obj, PartySettings)
+    kept = Register(settings.state / "registers")
+    if as_json:
+        print_json(
+            party=settings.name, entries=msgspec.to_builtins(kept.entries()), head=msgspec.to_builtins(kept.head())
+        )
+        return
+    for heading, lines in bill(kept, Policy.from_toml(settings.policy), datetime.now(UTC)):
+        console().print(heading, style="bold", markup=False)
+        console().print(table("", "", rows=lines))
+
+
+@party.command(epilog="Example: tacit party pending --config north.toml")
+def pending(
+    ctx: typer.Context,
+    *,
+    details: Annotated[bool, Option("--details", help="Show every parameter, and each fact in words.")] = False,
+    config: Config = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show the jobs that wait for people, and what they would open."""
+    settings = settings_of(config or ctx.obj, PartySettings)
     waiting, damaged = _consent(settings).list_pending(datetime.now(UTC))
-    timing = timing_of(settings.state) if waiting else None
     if as_json:
         from tacit.consortium.consent.proposals import in_json
 
-        jobs = [in_json(one, settings.name, timing) for one in waiting]
+        jobs = [in_json(one, settings.name) for one in waiting]
         print_json(party=settings.name, pending=jobs, damaged=damaged)
         return
     for line in damaged:
@@ -62,7 +83,7 @@ def pending(ctx: typer.Context, *, config: Config = None, as_json: AsJson = Fals
     if not waiting:
         typer.echo(f"{settings.name}: no job waits for people")
     for one in waiting:
-        _print_pending(one, settings.name, timing)
+        _print_pending(one, settings.name, details=details)
 
 
 @party.command(epilog="Example: tacit party asked --config north.toml")
@@ -175,14 +196,18 @@ def _consent(settings: PartySettings) -> Consent:
     return Consent(settings.state / "consent", Policy.from_toml(settings.policy), settings.name)
 
 
-def _print_pending(one: Pending, site: str, timing: Timing | None) -> None:
-    from tacit.consortium.consent.proposals import in_sections
+def _print_pending(one: Pending, site: str, *, details: bool) -> None:
+    from tacit.consortium.consent.proposals import in_brief, in_sections
 
     screen, name = console(), one.job.id[:8]
     screen.print(f"job {one.job.id}", style="bold", markup=False)
-    for heading, lines in in_sections(one, site, timing):
+    for heading, lines in (in_sections if details else in_brief)(one, site):
         screen.print(f"\n{heading}", style="bold", markup=False)
         screen.print(table("", "", rows=lines))
+    if not details:
+        screen.print(
+            "every parameter, and each fact in words: tacit party pending --details", style="dim", markup=False
+        )
     choice = f"tacit party approve {name} --as NAME    or: tacit party refuse {name} --as NAME --reason TEXT\n"
     screen.print(choice, style="dim", markup=False, soft_wrap=True)
 

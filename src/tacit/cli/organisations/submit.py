@@ -24,7 +24,6 @@ from tacit.consortium.jobs.preflight import concerns
 from tacit.consortium.jobs.proposal import job_of_file
 from tacit.consortium.site.analyst import Analyst
 from tacit.consortium.site.settings import AnalystSettings
-from tacit.consortium.timing import timing_of
 from tacit.report.words import count, human_bytes, listing
 
 
@@ -43,22 +42,21 @@ def submit(
     files = Files(model, report)
     check_public(made, files, wait=wait)
     if not as_json:
-        _print_proposal(made, settings.state)
+        _print_proposal(made)
     with Analyst(settings) as analyst:
         analyst.submit(made)
         follow(analyst, made, wait=wait, as_json=as_json, files=files)
 
 
-def _print_proposal(job: Job, state: Path) -> None:
+def _print_proposal(job: Job) -> None:
     rows = [
         ("protocol", f"{job.protocol} between {listing(job.parties)}, coordinated by {job.roles.coordinator}"),
         ("purpose", f"{job.purpose} ({job.legal_basis})"),
-        ("protection", f"{job.protection.method} sums; results are kept {job.retention_days} days"),
+        ("kept", f"results are kept {job.retention_days} days"),
     ]
     if job.cost:
         busiest = human_bytes(max(job.cost.bytes.values()))
         rows.append(("estimate", f"{count(job.cost.rounds, 'round')}, {busiest} at the busiest site"))
-        rows.append(("time", timing_of(state).say_time(job.cost, job.roster)))
     rows += [(f"opens to {who}", what) for who, what in opened_by(job)]
     rows += [("warning", line) for line in concerns(job)]
     console().print(f"job {job.id}", style="bold", markup=False)

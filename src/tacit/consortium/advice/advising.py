@@ -11,25 +11,25 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from tacit.attacks.catalogue import Attack
+from tacit.attacks.study import Attack
 from tacit.base.by_name import estimators
 from tacit.base.estimator import Federated
 from tacit.cards import make_card, make_table
+from tacit.choreo.declaration import plain
 from tacit.choreo.fact import Fact, fault_of_word, prose_of
 from tacit.choreo.protocol import Cost
 from tacit.consortium.advice.accuracy import points_below
-from tacit.consortium.jobs.job import plain, restore
+from tacit.consortium.jobs.attacked import find_attacks
+from tacit.consortium.jobs.job import restore
 from tacit.consortium.jobs.preview import ask_for, make_preview
 from tacit.consortium.jobs.rehearsal import USUALLY, takes
-from tacit.consortium.jobs.told import facts_by_role, find_attacks, has_dealer, list_single, list_told
-from tacit.consortium.timing import Link, Machine
+from tacit.consortium.jobs.told import facts_by_role, has_dealer, list_single, list_told
 from tacit.errors import LocalError, TacitError
 from tacit.federation import Federation
-from tacit.registry import PROTOCOLS
-from tacit.report.words import count, human_bytes, human_seconds, listing
+from tacit.registry import PROTOCOLS, is_declared, parameter_of
+from tacit.report.words import count, human_bytes, listing
 
 Task = Literal["classes", "numbers"]
-Pace = tuple[Link, Machine]
 RISK = "accept_risk"
 DEALER = "the coordinator together with any one party can work out all data"
 GRAVITY = (
@@ -46,7 +46,7 @@ class Advised:
 
     model: the estimator, to be fitted. opens: which facts each role would know. gravity: which of GRAVITY says the
     worst of it. attacks: by what, and what that takes. together: what a coalition could do. below: points below the
-    pooled learner, if measured. cost, and about how many `seconds` it takes. risk: why it has to be accepted; empty if
+    pooled learner, if measured. cost: its rounds and bytes. risk: why it has to be accepted; empty if
     it has not.
     """
 
@@ -57,7 +57,6 @@ class Advised:
     attacks: Mapping[str, str]
     below: float | None
     cost: Cost
-    seconds: float
     risk: str = ""
     together: str = ""
 
@@ -84,14 +83,17 @@ class Advised:
 
     @property
     def accuracy(self) -> str:
-        """How far it is below the pooled learner."""
-        return "not measured" if self.below is None else f"{self.below:.1f} points below the pooled learner"
+        """How far it is below the pooled learner, or above."""
+        if self.below is None:
+            return "not measured"
+        points = round(self.below, 1)
+        return f"{abs(points):.1f} points {'above' if points < 0 else 'below'} the pooled learner"
 
     @property
     def price(self) -> str:
-        """Rounds, bytes, and time."""
+        """Rounds and bytes."""
         most = human_bytes(max(self.cost.bytes.values(), default=0))
-        return f"costs {count(self.cost.rounds, 'round')}, {most}, about {human_seconds(self.seconds)}"
+        return f"costs {count(self.cost.rounds, 'round')}, {most}"
 
 
 @dataclass(frozen=True, repr=False)
@@ -129,26 +131,21 @@ def advise(
     task: Task = "classes",
     records: int | None = None,
     never: Sequence[str] = (),
-    seconds: float | None = None,
-    link: Link | None = None,
-    machine: Machine | None = None,
 ) -> Advice:
     """Return which methods fit a federation, ranked, and why the others do not; nobody is asked and nothing is run.
 
     never: facts that may be opened to nobody, in the words of a policy: a kind, `kind:granularity`, or an identifier.
-    seconds: how long it may take on this `link`, at sites like this `machine`, a usual one by default.
     records: how many there are, if not here.
     """
     for word in never:
         if fault := fault_of_word(word):
             raise LocalError(f"never has {word!r}, which {fault}")
     number = records or (federation.n_rows if federation.holds_records else USUALLY)
-    pace: Pace = (link or Link(), machine or Machine())
     fits, others = [], {}
     for name, model in list_methods(task):
         try:
-            found = _ask(name, model, federation, number, pace)
-            _refuse_unwanted(found, never, seconds)
+            found = _ask(name, model, federation, number)
+            _refuse_unwanted(found, never)
             fits.append(found)
         except TacitError as error:
             others[name] = str(error)
@@ -163,26 +160,39 @@ def list_methods(task: Task = "classes") -> list[tuple[str, Any]]:
     return [(_name(kind, given), kind(**given)) for kind in fitting for given in kind.ADVISED]
 
 
+def as_in_a_job(protocol: str, params: Mapping[str, Any]) -> dict[str, Any]:
+    """Leave out values that a simulation alone may have, such as a public seed: a job has the defaults of these."""
+    known = takes(protocol)
+    return {
+        name: value
+        for name, value in params.items()
+        if known[name].default is known[name].empty
+        or not is_declared(protocol, name)
+        or parameter_of(protocol, name).kind.accepts(value)
+    }
+
+
 def _name(kind: type[Any], given: Mapping[str, Any]) -> str:
     usual = kind().get_params()
     said = ", ".join(f"{name}={value!r}" for name, value in given.items() if usual[name] != value)
     return f"{kind.__name__}({said})" if said else kind.__name__
 
 
-def _ask(name: str, model: Any, federation: Federation, records: int, pace: Pace) -> Advised:
+def _ask(name: str, model: Any, federation: Federation, records: int) -> Advised:
     """Return what a method would open and cost; raise why it does not fit. One that needs it is asked at risk."""
     try:
-        return _describe(name, model, federation, records, pace, risk="")
+        return _describe(name, model, federation, records, risk="")
     except TacitError as error:
         if RISK not in str(error):
             raise
-        return _describe(name, model.set_params(**{RISK: True}), federation, records, pace, risk=str(error))
+        return _describe(name, model.set_params(**{RISK: True}), federation, records, risk=str(error))
 
 
-def _describe(name: str, model: Any, federation: Federation, records: int, pace: Pace, *, risk: str) -> Advised:
+def _describe(name: str, model: Any, federation: Federation, records: int, *, risk: str) -> Advised:
     request = ask_for(federation, model)
     params = {"partition": federation.partition} if "partition" in takes(request.name) else {}
     params |= {key: restore(plain(key, value)) for key, value in request.params.items()}
+    params = as_in_a_job(request.name, params)
     seen = make_preview(model, request.name, params, federation.roster, records, ())
     told = facts_by_role(seen.disclosure)
     tried = [a for facts in told.values() for a in find_attacks(facts, stopped=False, accepted=bool(risk))]
@@ -200,7 +210,6 @@ def _describe(name: str, model: Any, federation: Federation, records: int, pace:
         {attack.name: attack.needs for attack in tried},
         points_below(type(model).__name__, records),
         seen.cost,
-        pace[0].seconds(seen.cost, federation.roster, pace[1]),
         risk or attacked,
         DEALER if has_dealer(seen.disclosure) else "",
     )
@@ -213,17 +222,19 @@ def _weigh(tried: Sequence[Attack], *, single: bool, attacked: bool) -> int:
     return 2 if single else int(bool(tried))
 
 
-def _refuse_unwanted(found: Advised, never: Sequence[str], seconds: float | None) -> None:
+def _refuse_unwanted(found: Advised, never: Sequence[str]) -> None:
     for role, facts in found.opens.items():
         unwanted = [fact.identifier for fact in facts if any(fact.is_called(word) for word in never)]
         if unwanted:
             raise LocalError(f"it opens {listing(unwanted)} to {role}, which may never be opened")
-    if seconds is not None and found.seconds > seconds:
-        took = f"it takes about {human_seconds(found.seconds)}"
-        raise LocalError(f"{took}, and {human_seconds(seconds)} are allowed")
 
 
-def _rank(found: Advised) -> tuple[bool, int, float, float]:
-    """Return by what methods are ordered: risks to accept, what is opened, accuracy lost, time."""
+def _rank(found: Advised) -> tuple[bool, int, float, int]:
+    """Return by what methods are ordered: risks to accept, what is opened, accuracy lost, bytes."""
     unknown = 100.0
-    return bool(found.risk), found.gravity, unknown if found.below is None else found.below, found.seconds
+    return (
+        bool(found.risk),
+        found.gravity,
+        unknown if found.below is None else found.below,
+        max(found.cost.bytes.values(), default=0),
+    )

@@ -53,19 +53,6 @@ def read_clock(broker: Broker, token: str) -> Reading | None:
     return min(readings, key=lambda reading: reading.round_trip)  # it is off by half its round trip at most
 
 
-def time_round_trip(broker: Broker) -> float | None:
-    """Return the seconds of the quickest of a few words to the server and back; None if it is away just now."""
-    took = []
-    try:
-        for _ in range(ASKED):
-            began = time.monotonic()
-            broker.call(broker.client.flush(int(PATIENCE)))
-            took.append(time.monotonic() - began)
-    except Exception:  # noqa: BLE001 - a server that is away stops no job
-        return None
-    return min(took)
-
-
 def parse_time(text: str) -> datetime:
     """Return a time as the server writes it, in UTC and to the nanosecond."""
     day, _, fraction = text.removesuffix("Z").partition(".")

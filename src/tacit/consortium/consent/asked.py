@@ -2,7 +2,8 @@
 
 Every proposal that passes a party's rules is looked at beside its data before anybody agrees to anything, and even "it
 does not fit" says something. So each such look is one line in a file, written before the answer leaves, and a submitter
-gets so many a day. Lines are appended and synced; one that a crash tore is dropped.
+gets so many a day. A job that was refused after a rehearsal, which takes this site's time, is one of them. Lines are
+appended and synced; one that a crash tore is dropped.
 """
 
 from __future__ import annotations
@@ -19,8 +20,9 @@ from tacit.consortium.jobs.job import Job
 from tacit.errors import LocalError
 
 DAY = timedelta(days=1)
-Answer = Literal["fits", "data"]
+Answer = Literal["fits", "data", "refused"]
 FITS: Answer = "fits"
+REFUSED: Answer = "refused"  # by a rule, after a rehearsal
 
 
 class Line(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

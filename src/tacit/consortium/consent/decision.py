@@ -19,22 +19,22 @@ from tacit.choreo.declaration import show_short
 from tacit.choreo.fact import Fact
 from tacit.choreo.ledger import Line, read_template
 from tacit.consortium.consent.budget import find_shortage, price
-from tacit.consortium.consent.marks import Rows
 from tacit.consortium.consent.policy import READERS, Policy, Some
-from tacit.consortium.consent.register import Question, Register
+from tacit.consortium.consent.register import Limits, Question, Register
 from tacit.consortium.consent.risks import refuse_risky
+from tacit.consortium.editions.dealing import SHARE
+from tacit.consortium.editions.edition import Edition
 from tacit.consortium.jobs.comparing import compares_records, disclose
 from tacit.consortium.jobs.grounds import Grounds
 from tacit.consortium.jobs.job import Job
-from tacit.consortium.jobs.rehearsal import takes
-from tacit.consortium.jobs.requests import Asked, protocols_of, requests_of, sums_of, sums_of_some
+from tacit.consortium.jobs.requests import Asked, protocols_of, requests_of
 from tacit.consortium.jobs.values import chosen_values, is_default
 from tacit.errors import LocalError, TacitError
-from tacit.registry import declared, kind_of, parameter_of
-from tacit.study.names import HOLDOUT
+from tacit.registry import declared, keeps_shares, kind_of, parameter_of
+from tacit.study.names import STUDY
 
 # fields of a job that decide what is opened of whose data
-HOW, WHOSE = ("protocol", "partition", "params", "protection"), ("parties", "roles", "columns")
+HOW, WHOSE = ("protocol", "partition", "params"), ("parties", "roles", "columns")
 DISCLOSURE = (*HOW, *WHOSE, "accept_risk", "aligned", "disclosure")
 
 
@@ -43,8 +43,13 @@ class Holdings:
     """What the party knows of its own dataset; none of it is ever part of a text."""
 
     columns: tuple[str, ...]
-    rows: Rows
+    edition: Edition
     identified: bool = True  # whether its records have ids
+
+    @property
+    def rows(self) -> int:
+        """How many records there are to learn from and to judge by."""
+        return len(self.edition.table.X)
 
 
 @dataclass(frozen=True)
@@ -66,19 +71,24 @@ UNFIT = f"the data of this site does not fit the job, or an earlier one on the s
 
 @dataclass(frozen=True)
 class Decision:
-    """What becomes of a job: the first problem decides, all of them are listed."""
+    """What becomes of a job: the first problem decides, all that were looked for are listed.
+
+    rehearsed: whether the job was rehearsed here, which takes time, whoever sent it.
+    """
 
     verdict: Literal["accept", "wait", "refuse"]
     rule: str
     reason: str
     problems: tuple[Problem, ...] = field(default=())
+    rehearsed: bool = True
 
 
 @dataclass(frozen=True, repr=False)
 class Case:
     """A job, and all that a party judges it by.
 
-    `holdings` are None if the party has no dataset of that name, `grounds` are what the job builds on.
+    `holdings` are None if the party has no dataset of that name, `grounds` are what the job builds on, and `keeps`
+    tells whether the result of an earlier job is still here.
     """
 
     job: Job
@@ -88,18 +98,21 @@ class Case:
     party: str
     now: datetime
     grounds: Grounds = field(default_factory=Grounds)
+    keeps: Callable[[str], bool] = lambda _: False
+
+    @property
+    def limits(self) -> Limits:
+        """What the policy says of repetition."""
+        return Limits(self.policy.studies, self.policy.budget, self.keeps)
 
 
 def decide(case: Case) -> Decision:
     """Judge a job by the policy."""
     policy = case.policy
-    problems = tuple(_unplayable(case)) or tuple(
-        problem for rule in (*OF_THE_JOB, *OF_THE_DATASET) for problem in rule(case)
-    )
-    if not problems:  # these look into data and rehearse a protocol: only for a job that is within all limits
-        problems = tuple(problem for rule in LAST_RULES for problem in rule(case))
-    if problems:
-        return Decision("refuse", problems[0].rule, problems[0].reason, problems)
+    for rules in (WRITTEN_RULES, (_unplayable,), REHEARSED_RULES, LAST_RULES):
+        if problems := tuple(problem for rule in rules for problem in rule(case)):
+            rehearsed = rules is not WRITTEN_RULES
+            return Decision("refuse", problems[0].rule, problems[0].reason, problems, rehearsed)
     if not policy.automatic:
         return _wait(policy, "automatic", f"policy {policy.file}: automatic = false")
     digest = disclosure_digest(case.job)
@@ -148,23 +161,18 @@ def _taking_part(c: Case) -> Iterator[Problem]:
         yield Problem("parties", f"{known}, and {c.party} is not one of them: send it to those")
 
 
-def _lists(c: Case) -> Iterator[Problem]:
+def _names(c: Case) -> Iterator[Problem]:
     job, policy = c.job, c.policy
-    for name in protocols_of(job):
-        yield from _among("protocols", name, policy.protocols, policy)
     yield from _among("submitters", job.submitter, policy.submitters, policy)
     yield from _among("coordinators", job.roles.coordinator, policy.coordinators, policy)
     yield from _among("purposes", job.purpose, policy.purposes, policy)
     yield from _among("legal_bases", job.legal_basis, policy.legal_bases, policy)
-    for method in sums_of(job):
-        yield from _among("secure_sums", method, policy.secure_sums, policy)
 
 
-def _absence(c: Case) -> Iterator[Problem]:
-    for way in () if c.policy.left_out else sums_of_some(c.job):
-        rule = f"policy {c.policy.file}: left_out = false"
-        sums = f"{way} sums go on without a site that is away, so that its own sums may be worked out"
-        yield Problem("left_out", f"{rule}, and {sums}: propose 'pairwise', or ask that party")
+def _protocols(c: Case) -> Iterator[Problem]:
+    job, policy = c.job, c.policy
+    for name in protocols_of(job):
+        yield from _among("protocols", name, policy.protocols, policy)
 
 
 def count_too_few(job: Job, policy: Policy) -> Problem | None:
@@ -186,7 +194,7 @@ def _limits(c: Case) -> Iterator[Problem]:
     declared = job.rows.get(c.party)
     if declared is not None and declared < policy.minimum_rows:
         yield _limit(policy, "minimum_rows", declared, "propose it on more records")
-    elif c.holdings is not None and len(c.holdings.rows) < policy.minimum_rows:
+    elif c.holdings is not None and c.holdings.rows < policy.minimum_rows:
         yield Problem(DATA, UNFIT, f"policy {policy.file}: minimum_rows = {policy.minimum_rows}, the dataset has fewer")
 
 
@@ -202,6 +210,7 @@ def _limit(policy: Policy, rule: str, has: int, remedy: str) -> Problem:
 
 
 def _parameters(c: Case) -> Iterator[Problem]:
+    """Refuse what is on no list."""
     yield from dict.fromkeys(problem for asked in requests_of(c.job) for problem in _of_parameters(asked, c.policy))
 
 
@@ -286,6 +295,8 @@ def _identified(c: Case) -> Iterator[Problem]:
     )
     if kind_of(c.job.protocol) == "ids":
         yield Problem("ids", f"{lacking}: {remedy}")
+    elif c.job.partition == "horizontal" and kind_of(c.job.protocol) == "records":
+        yield Problem("ids", f"{lacking}, by which this site knows whose records earlier jobs used: {remedy}")
     elif compares_records(c.job):
         unlike = f"{lacking}, so that nobody can tell whether row k is the same record everywhere"
         yield Problem("ids", f"{unlike}: {remedy}, or say aligned = true in the job if it is")
@@ -294,10 +305,10 @@ def _identified(c: Case) -> Iterator[Problem]:
 def question_of(job: Job, holdings: Holdings, grounds: Grounds, policy: Policy) -> Question | None:
     """Return what a job asks of a model; by rows everybody's new records count, so they have to be declared."""
     share = share_asked(job)
-    if not share or (grounds.training is None and HOLDOUT not in takes(job.protocol)):
+    if not share or (grounds.training is None and job.protocol != STUDY):
         return None  # whoever has a public model may ask it whatever they like
     declared = None if None in job.rows.values() else job.records
-    records = declared if job.partition == "horizontal" else len(holdings.rows)
+    records = declared if job.partition == "horizontal" else holdings.rows
     asked = None if records is None else math.ceil(share * records)
     trained = job if grounds.training is None else grounds.training.job
     return Question(trained.dataset, asked, policy.predictions)
@@ -306,11 +317,11 @@ def question_of(job: Job, holdings: Holdings, grounds: Grounds, policy: Policy) 
 def share_asked(job: Job) -> float:
     """Return about which share of its records a job asks a model that is in shares.
 
-    A question asks about all of them, a study about those that it holds out to judge its own model by.
+    A question asks about all of them, a study about those that its own model is judged by.
     """
     if not any(kind_of(name) == "answers" for name in protocols_of(job)):
         return 0.0
-    return float(job.params.get(HOLDOUT) or 0.0) if HOLDOUT in takes(job.protocol) else 1.0
+    return SHARE if job.protocol == STUDY else 1.0
 
 
 def _predictions(c: Case) -> Iterator[Problem]:
@@ -336,7 +347,7 @@ def _budget(c: Case) -> Iterator[Problem]:
     """Refuse a noisy job that would spend more than is left; what other datasets spent of it is told to nobody."""
     if c.holdings is None or not c.policy.budget:
         return
-    earlier = c.register.on_records_of(c.holdings.rows)
+    earlier = c.register.on_persons_of(c.holdings.edition)
     short = find_shortage(c.job, price(c.job), c.policy.budget, earlier, c.now)
     if short is not None:
         text = f"policy {c.policy.file}: {short}"
@@ -353,10 +364,9 @@ def _gate(c: Case) -> Iterator[Problem]:
 
 def _makes_public_model(job: Job) -> bool:
     """Return whether a job trains a model of which no site keeps a share: a study with steps, or a protocol."""
-    asked = [declared(each.protocol) for each in requests_of(job)]
-    if kind_of(job.protocol) != "records" or any(each.leaves for each in asked):
+    if kind_of(job.protocol) != "records" or any(keeps_shares(each.protocol) for each in requests_of(job)):
         return False
-    if takes(job.protocol).keys() >= {HOLDOUT}:
+    if job.protocol == STUDY:
         return bool(job.arguments.get("steps"))
     return not declared(job.protocol).builds_on and any(
         fact.kind == "model" for fact in told_to(read_template(job.disclosure), "anyone")
@@ -398,8 +408,7 @@ def _honest(c: Case) -> Iterator[Problem]:
 def _unlike_earlier(c: Case) -> Iterator[Problem]:
     if c.holdings is None:
         return
-    own = named_columns(c.job, c.party, c.holdings)
-    found = c.register.objection(c.job, own, c.party, c.holdings.rows, c.policy.minimum_change)
+    found = c.register.objection(c.job, c.holdings.edition, c.limits)
     if found:
         close, earlier = found
         which = f"the earlier one is job {earlier.id} of {earlier.at:%Y-%m-%d}"
@@ -408,6 +417,7 @@ def _unlike_earlier(c: Case) -> Iterator[Problem]:
 
 
 Rule = Callable[[Case], Iterator[Problem]]
-OF_THE_JOB: tuple[Rule, ...] = (_expiry, _taking_part, _lists, _limits, _risk, _absence, _parameters)
-OF_THE_DATASET: tuple[Rule, ...] = (_columns, _identified, _as_trained, _predictions, _budget, _gate, _never)
-LAST_RULES: tuple[Rule, ...] = (_alone, _honest, _unlike_earlier)
+# what the letter of a job says, by which most that a site will not do is refused before anything is rehearsed
+WRITTEN_RULES: tuple[Rule, ...] = (_expiry, _taking_part, _names, _limits, _columns, _identified, _as_trained, _never)
+REHEARSED_RULES: tuple[Rule, ...] = (_protocols, _risk, _parameters, _predictions, _budget, _gate)
+LAST_RULES: tuple[Rule, ...] = (_alone, _honest, _unlike_earlier)  # for a job that is within all limits

@@ -76,10 +76,15 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 class Brought(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What the site would bring to a job, as its people read it; it never leaves the site."""
+    """What the site would bring to a job, as its people read it; it never leaves the site.
+
+    studies: how many studies there were on these records before; most: how many the policy allows.
+    """
 
     columns: tuple[str, ...]
     rows: int
+    studies: int = 0
+    most: int = 0
 
 
 @dataclass(frozen=True)

@@ -22,8 +22,6 @@ from tacit.consortium.jobs.job import Columns
 from tacit.consortium.site.settings import Table, convert, file_safe, toml_of
 from tacit.errors import LocalError
 from tacit.federation.checks import FEWEST
-from tacit.numeric.groups.least_count import FLOOR
-from tacit.protocols.sums.secure_sum import METHODS
 from tacit.registry import parameters_called
 from tacit.report.release import Limits
 
@@ -45,7 +43,7 @@ class Bounds(Table, frozen=True, kw_only=True):
     """Which values of a parameter are allowed: numbers from the least to the most, and the values listed besides.
 
     `{}` allows any. What is no number, such as "auto" or none, must be listed once there is a bound or a list; "none"
-    stands for none. A text that stands for a number, as "auto" of min_count does, counts as that number. Of a list,
+    stands for none. A text that stands for a number counts as that number. Of a list,
     bounds are about how many it has.
     """
 
@@ -85,7 +83,7 @@ def _same(a: Any, b: Any) -> bool:
 
 
 # how many records a landmark or a sum stands for, also where a policy does not say so
-FLOORS = {"min_records": Bounds(least=10), **dict.fromkeys(("min_cluster", "min_count", "min_rows"), Bounds(least=5))}
+FLOORS = {"min_records": Bounds(least=10)}
 
 
 class Allowance(Table, frozen=True, kw_only=True):
@@ -108,8 +106,9 @@ class Policy(Table, frozen=True, kw_only=True):
     never: facts that may not be opened, by reader (coordinator, holder, labeller, asker or anyone): kinds such as
         "record", kind and granularity such as "label:record", or identifiers such as "gram.support".
     minimum_rows: of this party in a job.
-    minimum_change: how many records of a class must come, go or be corrected between two jobs, if any do: what both
-        open can be combined to these.
+    minimum_change: how many persons must come, go or be corrected between the sets of two jobs, if any do: what both
+        reveal could be about these. By rows a site sees to it; over columns a job is refused.
+    studies: how many studies of each edition of the records there may be; every one tells a little more.
     accept_risk: whether a job may set accept_risk, which lets a protocol open what a known attack makes use of.
     left_out: whether a job may go on without this party after sums with its records were opened: the difference is its
         own sums. Needed for jobs whose sums are "threshold" or "graph_threshold", from which parties may stay away at
@@ -130,7 +129,8 @@ class Policy(Table, frozen=True, kw_only=True):
     automatic: bool = False
     minimum_parties: Count = FEWEST
     minimum_rows: Count = 50
-    minimum_change: Count = FLOOR
+    minimum_change: Count = 5
+    studies: Count = 20
     preflights_per_day: Count = 20
     predictions: Annotated[int, msgspec.Meta(ge=0)] = 100
     budget: dict[str, Allowance] = msgspec.field(default_factory=dict)
@@ -143,7 +143,6 @@ class Policy(Table, frozen=True, kw_only=True):
     purposes: Some = "any"
     legal_bases: Some = "any"
     maximum_retention_days: Count = 365
-    secure_sums: Some = METHODS
     accept_risk: bool = False
     left_out: bool = False
     release: Limits = Limits()

@@ -8,6 +8,7 @@ from typing import Any, Literal
 import msgspec
 
 from tacit.choreo.ledger import read_opened
+from tacit.choreo.role import Everyone
 from tacit.consortium.consent.budget import say_price
 from tacit.consortium.consent.decision import disclosure_digest
 from tacit.consortium.consent.people import Brought, Pending
@@ -15,16 +16,16 @@ from tacit.consortium.consent.unusual import show_value, unusual
 from tacit.consortium.jobs.comparing import compares_records
 from tacit.consortium.jobs.job import Job
 from tacit.consortium.jobs.preflight import concerns
-from tacit.consortium.jobs.rehearsal import cost_of, takes
-from tacit.consortium.jobs.requests import Asked, requests_of
+from tacit.consortium.jobs.requests import Asked, is_dealt, requests_of
+from tacit.consortium.jobs.told import facts_by_role, list_told
 from tacit.consortium.jobs.values import is_default, values_of
-from tacit.consortium.timing import Timing
 from tacit.registry import parameter_of
 from tacit.report.disclosures import list_known
 from tacit.report.words import human_bytes, listing
-from tacit.study.names import HOLDOUT
+from tacit.study.names import STUDY
 
 Lines = list[tuple[str, str]]
+MOST_UNUSUAL, MOST_STEPS, LINE = 3, 6, 160  # of one screen: lines, steps, and characters of a text
 
 
 def opened_by(job: Job) -> Lines:
@@ -32,18 +33,68 @@ def opened_by(job: Job) -> Lines:
     return list_known(read_opened(job.disclosure))
 
 
-def in_sections(one: Pending, party: str, timing: Timing | None = None) -> Iterator[tuple[str, Lines]]:
-    """Return the whole job under headings, what is unusual in it first; `timing` is what this site has measured."""
+def in_sections(one: Pending, party: str) -> Iterator[tuple[str, Lines]]:
+    """Return the whole job under headings, what is unusual in it first."""
     first = unusual(one.job)
     if first:
         yield "look at this first", first
-    yield "who, what and why", [*_facts(one.job, party, one.brings), *_time(one, timing)]
+    yield "who, what and why", [*_facts(one.job, party, one.brings)]
     yield "parameters", _parameters(one.job)
     opens = [(f"to {who}", what) for who, what in opened_by(one.job)]
     if promised := say_price(one.job):
         yield "what a person is promised", promised
     yield "what is opened", [*opens, ("disclosure", disclosure_digest(one.job))]
     yield "approval", [("approved by", f"{listing(one.approved) or 'nobody'} ({len(one.approved)} of {one.needed})")]
+
+
+def in_brief(one: Pending, party: str) -> Iterator[tuple[str, Lines]]:
+    """Return a job on one screen: who asks for what, who gets which facts, what cannot be excluded, and the cost."""
+    job, brings = one.job, one.brings
+    roles, first = job.roles, unusual(job)
+    if first:
+        more = [("", f"and {len(first) - MOST_UNUSUAL} more, in the details")] if len(first) > MOST_UNUSUAL else []
+        yield "look at this first", [*((word, _cut(text)) for word, text in first[:MOST_UNUSUAL]), *more]
+    own = "" if brings is None else f"{brings.rows} records of {len(brings.columns)} columns"
+    steps = [_cut(text) for name, text in _study(job) if "step" in name] or [job.protocol]
+    yield (
+        "who asks, and for what",
+        [
+            ("submitter", f"{job.submitter}: {_cut(job.purpose)} ({_cut(job.legal_basis)})"),
+            ("with", f"{listing(job.parties)}, coordinated by {roles.coordinator}"),
+            ("ours", f"{own or 'our records'} of {job.dataset}"),
+            *(("step", text) for text in steps[:MOST_STEPS]),
+        ],
+    )
+    facts = {role: list_told(told) for role, told in facts_by_role(job.disclosure).items()}
+    shared = set(facts.get(Everyone.name, ()))
+    told = {Everyone.name: shared} | {role: set(own) - shared for role, own in facts.items() if role != Everyone.name}
+    yield "who gets which facts", [
+        (f"to {role}", listing(sorted(name.removeprefix("core.") for name in names)))
+        for role, names in told.items() if names
+    ]  # fmt: skip
+    yield "what cannot be excluded", _open_risks(job, brings)
+    bytes_ = human_bytes(job.cost.bytes[party]) if job.cost else ""
+    cost = [("cost for us", f"{job.cost.rounds} rounds, {bytes_}")] if job.cost else []
+    kept = f"kept for {job.retention_days} days; the proposal expires {job.expires:%Y-%m-%d %H:%M} UTC"
+    yield "cost", [*cost, ("", kept)]
+    yield "approval", [("approved by", f"{listing(one.approved) or 'nobody'} ({len(one.approved)} of {one.needed})")]
+
+
+def _open_risks(job: Job, brings: Brought | None) -> Lines:
+    """Return three lines of what no protocol prevents."""
+    dealer = job.roles.coordinator
+    both = f"{dealer} and any one site, if they work together, can work out all records"
+    studies = "" if brings is None or not brings.most else f"; {brings.studies} of {brings.most} are done"
+    promised = say_price(job)
+    return [
+        ("together", both if is_dealt(job) else "all other sites together can subtract their own part of any sum"),
+        ("the result", promised[0][1] if promised else "it may tell who was in the training, and about them"),
+        ("repetition", f"every study on the same records tells a little more{studies}"),
+    ]
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= LINE else f"{text[: LINE - 1]}…"
 
 
 def _facts(job: Job, party: str, brings: Brought | None) -> Lines:
@@ -65,27 +116,9 @@ def _facts(job: Job, party: str, brings: Brought | None) -> Lines:
         *([("same records", _comparison(job))] if job.partition != "horizontal" else []),
         ("rows", listing(f"{p} {job.rows[p] or 'not declared'}" for p in job.parties)),
         ("classes", "not declared" if job.classes is None else listing(map(str, job.classes))),
-        ("protection", f"{job.protection.method} sums, {job.protection.fraction_bits} fraction bits"),
         *([("cost for us", f"{job.cost.rounds} rounds, {human_bytes(job.cost.bytes[party])}")] if job.cost else []),
         ("made by", f"tacit {job.version}, source {job.source[:16]}"),
     ]
-
-
-def say_time(one: Pending, timing: Timing) -> str:
-    """Return about how long the run takes; where records are not declared, by our own; empty if nobody can say."""
-    job, brings = one.job, one.brings
-    if job.cost is not None:
-        return timing.say_time(job.cost, job.roster)
-    if brings is None:
-        return ""
-    records = brings.rows * (len(job.parties) if job.partition == "horizontal" else 1)
-    guess = cost_of(job.protocol, job.arguments, job.roster, records)
-    return f"{timing.say_time(guess, job.roster)}; as if every site had as many records as this one"
-
-
-def _time(one: Pending, timing: Timing | None) -> Lines:
-    found = "" if timing is None else say_time(one, timing)
-    return [("time", found)] if found else []
 
 
 def _comparison(job: Job) -> str:
@@ -111,15 +144,13 @@ def _study(job: Job) -> Lines:
         return []
     from tacit.study.steps import show_step  # noqa: PLC0415 - estimators take a second to import: only studies have some
 
-    word = "step" if may_hold_out(job) else "asked step"
+    word = "step" if job.protocol == STUDY else "asked step"
     steps = [(f"{word} {k}", show_step(step)) for k, step in enumerate(job.arguments.get("steps") or (), 1)]
     if (looked := job.arguments.get("describe")) is not None:
         steps = [("first", f"the table is described{f' with {show_step(looked)}' if looked else ''}"), *steps]
-    share, judged = job.arguments.get(HOLDOUT) or 0.0, job.arguments.get("evaluate")
-    held = f"{share:.0%} of each site's records, to judge by" if share else "no records"
+    judged = job.arguments.get("evaluate")
     return [
         *steps,
-        *([("held out", held)] if may_hold_out(job) else []),
         *([("judged by", show_step(judged) or "counts")] if judged is not None else []),
         *([("released", _gate(job))] if job.arguments.get("release") is not None else []),
     ]
@@ -134,11 +165,6 @@ def _gate(job: Job) -> str:
     return f"{told}; the analyst gets it unless a policy's [release] allows less"
 
 
-def may_hold_out(job: Job) -> bool:
-    """Return whether a job holds records out of those that it learns from, as a study may."""
-    return HOLDOUT in takes(job.protocol)
-
-
 def _of_request(asked: Asked, *, study: bool) -> Lines:
     values, protocol = values_of(asked), asked.protocol
     if study:  # names and kinds of columns are those of the rehearsal, and in earnest the table's
@@ -151,9 +177,9 @@ def _of_request(asked: Asked, *, study: bool) -> Lines:
     return [(f"{protocol}: {name}", text) for name, text in lines] if study else lines
 
 
-def in_json(one: Pending, party: str, timing: Timing | None = None) -> dict[str, Any]:
+def in_json(one: Pending, party: str) -> dict[str, Any]:
     """Return the whole job as values that JSON can write."""
-    sections = {heading: dict(lines) for heading, lines in in_sections(one, party, timing)}
+    sections = {heading: dict(lines) for heading, lines in in_sections(one, party)}
     return {
         "id": one.job.id,
         "unusual": [list(line) for line in unusual(one.job)],

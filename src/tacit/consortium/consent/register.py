@@ -1,43 +1,60 @@
 """The register: all that was ever opened from a site's records, so that no job comes too close to an earlier one.
 
-A site has one register, whatever its datasets are called: two snapshots of one table under two names hold the same
-records, and the difference of their results is as telling as that of two jobs on one. Every entry names its dataset;
-records are compared by marks of their ids and contents. So an id must mean the same record in all datasets of a site.
+A site has one register, whatever its datasets are called. Which records a job uses is fixed by their edition
+(`consortium.editions`), so that a job can vary its method, its columns and its parties. Of these, jobs on the same
+records
 
-Version 0.1 kept a file for each dataset, each with a salt of its own. Those stay in force: records are marked under
-every salt, and compared with each file under its own. New entries go to the site's file.
+    (1)  have the same parties, or others at three parties or more: a difference of two models with and without a party
+         would be about that party alone
+    (2)  are `studies` at most for each edition (policy): every study tells a little more
+    (3)  are not asked twice: what was asked before is answered from what is there
 
-Results over the records of a table are compared with each other, and so are alignments of its ids. Answers are not
-compared: each is of one new record, and no sum of them is opened. They are counted, under all models of the dataset
-that these were trained on and of datasets that share records with it: a model that is trained again has the same
-support vectors, so a limit for each single model would be none.
+Answers of a model are counted, under all models of the dataset that these were trained on and of datasets that share
+persons with it: a limit for each single model would be none. What noisy jobs spend adds up (`budget`).
 """
 
 from __future__ import annotations
 
+import hashlib
 import threading
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
-from tacit.consortium.consent import difference
+import msgspec
+
 from tacit.consortium.consent.budget import find_shortage, price
-from tacit.consortium.consent.cells import choose_least, find_few
-from tacit.consortium.consent.difference import Closeness, Footprint
-from tacit.consortium.consent.marks import Marks, Rows, rows_of
 from tacit.consortium.consent.policy import Allowance
-from tacit.consortium.consent.register_file import LINES, RECORDS, Entry, RegisterFile
+from tacit.consortium.consent.register_file import Entry, Head, Heads, RegisterFile
+from tacit.consortium.editions.edition import Edition
+from tacit.consortium.editions.memory import Memory
 from tacit.consortium.jobs.job import Columns, Job
-from tacit.consortium.jobs.requests import protocols_of
+from tacit.consortium.jobs.rehearsal import takes
+from tacit.consortium.jobs.requests import protocols_of, requests_of
 from tacit.errors import LocalError
-from tacit.federation.part import Part
-from tacit.registry import PROTOCOLS, kind_of
+from tacit.federation.checks import FEWEST
+from tacit.registry import kind_of
+from tacit.study.names import SEED
 
+ASKED_SAME = "asked the same"
 COMPARED = ("records", "ids")
-SITE = "site"
-SAME = "take the same parties and columns as an earlier one"
+USUAL_FEATURES = 400  # of a model whose job leaves that open
+# fields of a job that say what it asks, and of whom; the rest is about the job itself
+ASKED = ("protocol", "params", "partition", "parties", "roles", "dataset", "columns", "classes")
+
+
+class Closeness(NamedTuple):
+    """Why a job comes too close to an earlier one, in words without any figure of the records.
+
+    of_records: whether that depends on the records.
+    remedy: what would be accepted.
+    """
+
+    words: str
+    of_records: bool
+    remedy: str
 
 
 @dataclass(frozen=True)
@@ -52,125 +69,142 @@ class Question:
     most: int
 
 
+@dataclass(frozen=True)
+class Limits:
+    """What a policy says of repetition: how many studies each edition may have, and what noisy ones may cost.
+
+    keeps: tells whether the result of an earlier job is still here.
+    """
+
+    studies: int
+    budgets: Mapping[str, Allowance]
+    keeps: Callable[[str], bool] = lambda _: False
+
+
 class Register:
     """The register of one site, in a folder of its state."""
 
     _lock = threading.Lock()  # of whoever writes in this process
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._site = RegisterFile(folder, SITE)
-        self.path = self._site.path
+        self._file, self.memory, self.heads = RegisterFile(folder), Memory(folder), Heads(folder)
+        self.path = self._file.path
 
     def entries(self) -> list[Entry]:
-        """Return all that was opened: first of files of version 0.1, then of the site's, each in order."""
-        return [entry for _, entry in self._all()]
+        """Return all that was opened, in order, without lines whose runs opened nothing and were begun anew."""
+        found = self._file.entries()
+        void = {digest for entry in found for digest in entry.voids}
+        return [entry for entry in found if entry.job not in void]
 
-    def rows_of(self, part: Part, ids: Sequence[Any] | None = None) -> Rows:
-        """Mark the records of a part, with all its columns; by content alone where they have no ids."""
-        with self._lock:
-            self._site.begin()
-        earlier = {file.name: rows_of(file.salt, part, ids) for file in self._earlier()}
-        return replace(rows_of(self._site.salt, part, ids), earlier=earlier)
+    def head(self) -> Head:
+        """Return how far the register is, as other sites remember it."""
+        return self._file.head()
 
     def objection(
-        self,
-        job: Job,
-        own: Columns,
-        party: str,
-        rows: Rows,
-        least: int,
-        instead_of: Collection[str] = (),
-        apart_from: Mapping[str, Columns] | None = None,
+        self, job: Job, edition: Edition, limits: Limits, instead_of: Collection[str] = (), left: Collection[str] = ()
     ) -> tuple[Closeness, Entry] | None:
-        """Return by what the job comes too close to an earlier one, and to which; `own` are this party's columns.
+        """Return why the job comes too close to an earlier one, and to which.
 
-        least: records that must differ, if any do.
+        Asking once more what stopped, or whose result is gone, is a study like any other.
+        instead_of: digests of jobs that began, opened nothing, and never will: this one takes their place.
+        left: parties that are left out and consented to it: that they are missing is no difference.
         """
-        columns, kind, near = {**(apart_from or {}), **job.columns, party: own}, kind_of(job.protocol), []
+        kind = kind_of(job.protocol)
         if kind not in COMPARED:
             return None
         others = (job.digest, *instead_of)
-        known = [(file, e) for file, e in self._all() if e.job not in others and kind_of(e.protocol) == kind]
-        for file, entry in known:
-            mine = _columns_by_holder(columns, party, job.partition)
-            before, after = file.footprint(entry), Footprint(dict(mine), self._under(file, rows))
-            before = replace(before, columns=dict(_columns_by_holder(entry.columns, party, entry.partition)))
-            reason = difference.too_close(before, after)
-            if reason:
-                return reason, entry
-            near += [entry] if difference.overlap(before, after) else []
-        if (few := self._find_few(known, job, rows, least)) is not None:
-            return few
-        combined = _combine(job, columns, party, near)
-        return None if combined is None else (combined, near[-1])
-
-    def _find_few(
-        self, known: Sequence[tuple[RegisterFile, Entry]], job: Job, rows: Rows, least: int
-    ) -> tuple[Closeness, Entry] | None:
-        """Return of which earlier job too few records differ here; files of version 0.1 mark them each in its way."""
-        by_class = job.partition == "horizontal"
-        for name, file in {file.name: file for file, _ in known}.items():
-            entries = [entry for each, entry in known if each.name == name]
-            earlier = [file.footprint(entry).rows for entry in entries]
-            needed = choose_least(earlier, least, by_class=by_class)
-            at = find_few(earlier, self._under(file, rows), needed, by_class=by_class)
-            if at is not None:
-                return _differ_by_few(needed, by_class=by_class), entries[at]
+        earlier = [entry for entry in self.on_persons_of(edition) if entry.job not in others]
+        if edition.breaks:
+            return _BROKEN, earlier[-1]
+        earlier = [e for e in earlier if kind_of(e.protocol) == kind]
+        for entry in earlier:
+            differing = sorted({*entry.parties} ^ {*job.parties, *left})
+            if 0 < len(differing) < FEWEST:
+                return _differ_by(differing), entry
+        same = [entry for entry in earlier if entry.edition == edition.digest]
+        asked = question_digest(job)
+        for entry in same:
+            if entry.question == asked and kind == "records" and limits.keeps(entry.id):
+                words = f"in nothing: job {entry.id} {ASKED_SAME}"
+                return Closeness(words, of_records=False, remedy=_SAME), entry
+        if kind == "records" and len(same) >= limits.studies:
+            words = f"on these records, and policy studies = {limits.studies} allows no more of them"
+            return Closeness(words, of_records=False, remedy="ask that party, or wait for its next edition"), same[-1]
         return None
+
+    def count_studies(self, edition: Edition) -> int:
+        """Return how many studies there were on these records."""
+        same = (entry for entry in self.entries() if entry.edition == edition.digest)
+        return sum(kind_of(entry.protocol) == "records" for entry in same)
 
     def count_left(self, question: Question) -> int:
         """About how many new records may still be asked, under all models that know of the same records."""
-        related = self._find_related(question.model)
-        return max(0, question.most - sum(entry.asked for entry in self.entries() if entry.model in related))
+        entries = self.entries()
+        related = self.memory.related_editions({entry.edition for entry in entries if entry.dataset == question.model})
+        names = {question.model, *(entry.dataset for entry in entries if entry.edition in related)}
+        return max(0, question.most - sum(entry.asked for entry in entries if entry.model in names))
 
     def admit(
         self,
         job: Job,
         own: Columns,
         party: str,
-        rows: Rows,
-        least: int,
+        edition: Edition,
+        limits: Limits,
         now: datetime,
         question: Question | None = None,
         instead_of: Collection[str] = (),
-        apart_from: Mapping[str, Columns] | None = None,
-        budgets: Mapping[str, Allowance] | None = None,
+        left: Collection[str] = (),
     ) -> Entry:
-        """Write the job down before it starts, checked once more: two jobs may have been accepted at the same time.
-
-        instead_of: digests of jobs that began, opened nothing, and never will: this one takes their place.
-        apart_from: columns of parties that are left out and consented to it: that they are missing is no difference.
-        """
+        """Write the job down before it starts, checked once more: two jobs may have been accepted at the same time."""
         with self._lock:
-            self._site.begin()
             known = [entry for entry in self.entries() if entry.job == job.digest]
             if known:  # the run goes on after a restart
                 return known[0]
-            found = self.objection(job, own, party, rows, least, instead_of, apart_from)
-            if found:
+            if (found := self.objection(job, edition, limits, instead_of, left)) is not None:
                 close, earlier = found
                 which = f"job {earlier.id} on {earlier.dataset}"
                 raise LocalError(f"register: the job differs from {which} {close.words}: refuse it")
             cost = price(job)
-            if (short := find_shortage(job, cost, budgets or {}, self.on_records_of(rows), now)) is not None:
+            if (short := find_shortage(job, cost, limits.budgets, self.on_persons_of(edition), now)) is not None:
                 raise LocalError(f"register: {short}")
             model, asked = ("", 0) if question is None else (question.model, self._check_quota(question))
-            same: Any = {name: getattr(job, name) for name in ("id", "protocol", "parties", "dataset", "partition")}
-            marks: Any = self._site.keep_rows(rows)
-            opened: Any = {"opens": job.disclosure, "columns": {**job.columns, party: own}, "rows": len(rows), **marks}
-            plays = tuple(name for name in protocols_of(job) if name != job.protocol)
-            voids = tuple(sorted(instead_of))
-            told: Any = {"model": model, "asked": asked, "plays": plays, "voids": voids, "cost": cost}
-            entry = Entry(job=job.digest, at=now, **told, **same, **opened)
-            self._site.append(entry)
+            if kind_of(job.protocol) in COMPARED:
+                self._refuse_crossing(edition)
+                self.memory.use(edition.digest, edition.persons, edition.dealt)
+            entry = Entry(
+                job=job.digest,
+                question=question_digest(job),
+                id=job.id,
+                protocol=job.protocol,
+                plays=tuple(name for name in protocols_of(job) if name != job.protocol),
+                parties=job.parties,
+                partition=job.partition,
+                dataset=job.dataset,
+                edition=edition.digest,
+                rows=len(edition.table.X),
+                columns={**job.columns, party: own},
+                opens=job.disclosure,
+                at=now,
+                model=model,
+                asked=asked,
+                voids=tuple(sorted(instead_of)),
+                cost=cost,
+                weights=count_weights(job, len(edition.table.X)),
+            )
+            self._file.append(entry)
             return entry
 
-    def on_records_of(self, rows: Rows) -> list[Entry]:
-        """Return all jobs on some of these records, under whatever name they were offered."""
-        return [
-            entry for file, entry in self._all() if _share_records(file.footprint(entry).rows, self._under(file, rows))
-        ]
+    def _refuse_crossing(self, edition: Edition) -> None:
+        """Refuse records that differ by a few persons from those of a job that began since they were fixed."""
+        known = self.memory.knows(edition.persons)
+        if known and not self.memory.choose(edition.persons, edition.dealt, edition.least).all():
+            raise LocalError("register: another job has begun on some of these records since: propose this one again")
+
+    def on_persons_of(self, edition: Edition) -> list[Entry]:
+        """Return all jobs on some of these persons, under whatever name their records were offered."""
+        related = self.memory.related(edition.persons)
+        return [entry for entry in self.entries() if entry.edition in related]
 
     def _check_quota(self, question: Question) -> int:
         """Return how many new records are asked about; raise if these are too many."""
@@ -179,71 +213,34 @@ class Register:
             raise LocalError(f"models of {question.model} may be asked about {limit}: refuse it")
         return question.asked
 
-    def _earlier(self) -> list[RegisterFile]:
-        """Return the files of version 0.1; raises if one is gone and has left its records."""
-        names = {file.stem for end in (LINES, RECORDS) for file in self._folder.glob(f"*{end}")} - {SITE}
-        return [file for name in sorted(names) if (file := RegisterFile(self._folder, name)).present()]
 
-    def _all(self) -> Iterator[tuple[RegisterFile, Entry]]:
-        found: list[tuple[RegisterFile, Entry]] = []
-        for file in (*self._earlier(), self._site):
-            for entry in file.entries():
-                found = (
-                    [(where, each) for where, each in found if each.job not in entry.voids] if entry.voids else found
-                )
-                found.append((file, entry))
-        return iter(found)
-
-    def _under(self, file: RegisterFile, rows: Rows) -> Rows:
-        """Return the records as marked under the salt of a file."""
-        found = rows if file.name == SITE else rows.earlier.get(file.name)
-        if found is None:
-            raise LocalError(f"the register {file.path} was added while this site was running: start the site again")
-        return found
-
-    def _find_related(self, dataset: str) -> set[str]:
-        """Return the dataset, and all others of which a job used some of the records that jobs on this one used."""
-        found = {dataset}
-        for file in (*self._earlier(), self._site):
-            marks: dict[str, Marks] = {}
-            for entry in (e for e in file.entries() if kind_of(e.protocol) == "records"):
-                rows = file.footprint(entry).rows
-                marks[entry.dataset] = marks.get(entry.dataset, frozenset()) | rows.ids | rows.contents
-            own = marks.get(dataset, frozenset())
-            found |= {other for other, theirs in marks.items() if not theirs.isdisjoint(own)}
-        return found
+def count_weights(job: Job, rows: int) -> int:
+    """Return about how many numbers the models of a job have: a weight for each feature, and for each class."""
+    found = 0
+    for asked in requests_of(job):
+        sizes = [asked.params.get(name) for name in ("features", "n_hidden") if name in takes(asked.protocol)]
+        if sizes and "settings" not in asked.params:  # a search tells scores alone
+            features = next((int(n) for n in sizes if isinstance(n, int)), min(rows, USUAL_FEATURES))
+            found += (features + 1) * max(1, len(job.classes or ()) - 1)
+    return found
 
 
-def _differ_by_few(least: int, *, by_class: bool) -> Closeness:
-    of, every = (" of one class", " of every class that changes") if by_class else ("", "")
-    remedy = f"offer exactly the records of that job, or wait until {least}{every} have changed, come or gone"
-    return Closeness(f"by fewer than {least} of this party's records{of}", of_records=True, remedy=remedy)
+def question_digest(job: Job) -> str:
+    """Return a digest of what a job asks, and of whom, whatever it is called and whenever it was proposed."""
+    asked = {name: getattr(job, name) for name in ASKED} | {"builds_on": job.builds_on}
+    asked["params"] = {name: value for name, value in job.params.items() if name != SEED}
+    return hashlib.sha256(msgspec.json.encode(asked, order="sorted")).hexdigest()
 
 
-def _share_records(one: Rows, other: Rows) -> bool:
-    return not (one.ids.isdisjoint(other.ids) and one.contents.isdisjoint(other.contents))
+_SAME = "its result is kept (tacit result)"
+_BROKEN = Closeness(
+    "by a few persons, or by a few who were corrected",
+    of_records=True,
+    remedy="offer exactly the records of that job, or wait until more of them have come, gone or changed",
+)
 
 
-def _combine(job: Job, columns: Mapping[str, Columns], party: str, near: Sequence[Entry]) -> Closeness | None:
-    """Return by what the job and all earlier ones on the same records together break the rules for columns."""
-    jobs = [(protocols_of(job), _columns_by_holder(columns, party, job.partition))]
-    jobs += [(e.plays or (e.protocol,), _columns_by_holder(e.columns, party, e.partition)) for e in near]
-    few = " and ".join(difference.about_few_holders([brought for _, brought in jobs]))
-    if few:
-        words = f"so that it and all earlier ones on the same records can be combined to what {few} alone brought"
-        return Closeness(words, of_records=False, remedy=SAME)
-    grams = [brought[party] for played, brought in jobs if _shows_gram(played) and party in brought]
-    if job.partition != "vertical" and _shows_gram(protocols_of(job)) and difference.about_few_columns(grams):
-        words = "so that their gram matrices can be combined to those of fewer than 3 columns"
-        return Closeness(words, of_records=False, remedy=SAME)
-    return None
-
-
-def _columns_by_holder(columns: Mapping[str, Columns], party: str, partition: str) -> Mapping[str, Columns]:
-    """Return whose columns a job used; over rows and cells everybody brings the same ones."""
-    return columns if partition in {"", "vertical"} or party not in columns else dict.fromkeys(columns, columns[party])
-
-
-def _shows_gram(played: Sequence[str]) -> bool:
-    """Return whether the coordinator of a job saw a gram matrix, as is assumed of a protocol unknown here."""
-    return any(name not in PROTOCOLS or PROTOCOLS[name].shows_gram for name in played)
+def _differ_by(parties: Collection[str]) -> Closeness:
+    words = f"by {' and '.join(parties)} only, and fewer than {FEWEST} parties hide nobody"
+    remedy = f"take the same parties, or others at {FEWEST} parties or more"
+    return Closeness(words, of_records=False, remedy=remedy)

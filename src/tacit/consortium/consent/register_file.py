@@ -1,161 +1,152 @@
-"""One file of a register: a line for every job, and beside it the marks of the records that the jobs used.
+"""The file of a register: a line for every job that may have opened something, each chained to the one before.
 
-    NAME.register    a first line with a secret salt, then a line per job, each `checksum JSON`
-    NAME.records/    files of marks, named by their content: jobs on the same records share them
+    site.register    lines `chain JSON`; chain = SHA-256 of the chain before and of the line
 
 A line is appended and synced BEFORE its run starts, since a run that fails half-way may have opened something. A last
 line without its end was torn by a crash before its job began, and is dropped. One process writes: the party's daemon.
-Record ids and contents are kept as hashes under the salt.
+A line that is changed, dropped or moved breaks the chain. That the last lines are gone, as in a file from a backup, no
+file can tell: sites remember how far the registers of others were (`Heads`).
 """
 
 from __future__ import annotations
 
 import hashlib
-import secrets
+from collections.abc import Mapping
 from datetime import datetime
-from functools import lru_cache
 from pathlib import Path
-from typing import TypeVar
 
 import msgspec
 
-from tacit.consortium.consent.difference import Footprint
-from tacit.consortium.consent.marks import MARK, Marks, Rows
 from tacit.consortium.disk import append_line, whole_lines
 from tacit.consortium.jobs.job import Columns
 from tacit.errors import LocalError
 from tacit.files import write_whole
 
-LINES, RECORDS = ".register", ".records"
-S = TypeVar("S", bound=msgspec.Struct)
+LINES, HEADS = "site.register", "seen.json"
+START = "0" * 32
+RESTORE = "restore the file from a backup of today, or begin anew with other records"
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One job's line. `ids` and `contents` name files of marks; `classes` those of each class, by a hash of its name.
+    """One job's line.
 
-    dataset: under which name the records were offered. Lines of version 0.1 lack it: there each dataset had a file of
-    its own. partition: how the records were split. Lines of version 0.1 lack it. model: of a question, the dataset that
-    the model was trained on. asked: about how many new records it is. plays: the protocols that a study played. voids:
-    the digests of earlier lines whose runs ended before anything was opened, since this one began instead. cost: mu^2
-    of its differential privacy; 0 of a job without noise. Lines of version 0.1 lack classes.
+    job: its digest. question: a digest of what it asks, of whom. plays: the protocols that a study played. dataset:
+    under which name the records were offered. edition: a digest of the records, and of their dealing. rows: how many
+    records these are. model: of a question, the dataset that the model was trained on. asked: about how many new
+    records it is. voids: the digests of earlier lines whose runs ended before anything was opened, since this one began
+    instead. cost: mu^2 of its differential privacy; 0 of a job without noise.
     """
 
     job: str
+    question: str
     id: str
     protocol: str
+    plays: tuple[str, ...]
     parties: tuple[str, ...]
-    columns: dict[str, Columns]
+    partition: str
+    dataset: str
+    edition: str
     rows: int
-    order: str
-    ids: str
-    contents: str
+    columns: dict[str, Columns]
     opens: str
     at: datetime
-    dataset: str = ""
-    partition: str = ""
     model: str = ""
     asked: int = 0
-    plays: tuple[str, ...] = ()
     voids: tuple[str, ...] = ()
     cost: float = 0.0
-    classes: dict[str, tuple[str, str]] | None = None
+    weights: int = 0
 
 
 class Head(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The first line of a register's file."""
+    """How far a register is: how many lines it has, and the chain of the last one.
 
-    register: str
-    salt: str
+    at: when its site said so, by its own clock; None of what a site says now.
+    """
+
+    lines: int = 0
+    chain: str = START
+    at: datetime | None = None
+
+    def contradicts(self, seen: Head, now: datetime) -> bool:
+        """Return whether this one, as its site says now, cannot be what was as far as `seen` before."""
+        if seen.at is not None and now < seen.at:  # said before that, and read later
+            return False
+        return seen.lines > self.lines or (seen.lines == self.lines and seen.chain != self.chain)
 
 
 class RegisterFile:
-    """The file of one name in a folder, and its marks."""
+    """The file of one site, in a folder of its state."""
 
-    def __init__(self, folder: Path, name: str) -> None:
-        self.name = name
-        self.path = folder / f"{name}{LINES}"
-        self._marks = folder / f"{name}{RECORDS}"
-
-    @property
-    def salt(self) -> bytes:
-        """Under which its records are hashed."""
-        return bytes.fromhex(self._read()[0].salt)
-
-    def present(self) -> bool:
-        """Say whether there is a file; raise if there must have been one."""
-        if not self.path.exists() and self._marks.is_dir() and any(self._marks.iterdir()):
-            raise LocalError(f"register {self.path} is gone, but its records are not: restore it from a backup")
-        return self.path.exists()
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / LINES
+        self._refuse_older(folder)
 
     def entries(self) -> list[Entry]:
-        """Return all its jobs, in the order they were written; none if there is no file yet."""
-        if not self.present():
-            return []
-        head, entries = self._read()
-        return [msgspec.structs.replace(entry, dataset=entry.dataset or head.register) for entry in entries]
+        """Return all jobs, in the order they were written; none if there is no file yet."""
+        return self._read()[0]
 
-    def begin(self) -> None:
-        """Make the file, with a new salt, if it is not there."""
-        if self.present():
-            return
-        self._marks.mkdir(parents=True, exist_ok=True)
-        head = _line(Head(register=self.name, salt=secrets.token_hex(32)))
-        write_whole(self.path, head + b"\n", "the register", private=True)
+    def head(self) -> Head:
+        """Return how far the register is."""
+        entries, chain = self._read()
+        return Head(lines=len(entries), chain=chain)
 
     def append(self, entry: Entry) -> None:
         """Write a job down, where a torn line may have been."""
-        append_line(self.path, _line(entry), "the register")
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        text = msgspec.json.encode(entry, order="sorted")
+        append_line(self.path, _chain(self._read()[1], text).encode() + b" " + text, "the register")
 
-    def keep_rows(self, rows: Rows) -> dict[str, object]:
-        """Write the marks of records into files, and return what a line says of them."""
-        ids, contents = self._keep(rows.ids), self._keep(rows.contents)
-        classes = {name: (self._keep(a), self._keep(b)) for name, (a, b) in (rows.classes or {}).items()}
-        return {"ids": ids, "contents": contents, "order": rows.order, "classes": classes}
+    def _read(self) -> tuple[list[Entry], str]:
+        entries, chain = [], START
+        for number, line in enumerate(whole_lines(self.path, "the register"), 1):
+            said, _, text = line.partition(b" ")
+            chain = _chain(chain, text)
+            entry = _read_entry(text) if said == chain.encode() else None
+            if entry is None:
+                raise LocalError(f"line {number} of the register {self.path} is damaged: {RESTORE}")
+            entries.append(entry)
+        return entries, chain
 
-    def _keep(self, marks: Marks) -> str:
-        """Write marks into a file, and return its name."""
-        content = b"".join(sorted(marks))
-        name = hashlib.sha256(content).hexdigest()
-        if not (self._marks / name).exists():
-            write_whole(self._marks / name, content, "the register")
-        return name
+    @staticmethod
+    def _refuse_older(folder: Path) -> None:
+        """Refuse what version 0.2 wrote: it knew no persons, so no new set can be compared with its sets."""
+        older = [*folder.glob("*.records"), *folder.glob("opened.atoms")]
+        if older:
+            raise LocalError(
+                f"{folder} has the register of tacit 0.2 ({older[0].name}), which this version cannot compare with:"
+                " offer other records, or move that folder away if nobody keeps a result of 0.2"
+            )
 
-    def footprint(self, entry: Entry) -> Footprint:
-        """Return what the job of a line touched."""
-        ids, contents = self._marks_in(entry.ids), self._marks_in(entry.contents)
-        if entry.classes is None:
-            return Footprint(entry.columns, Rows(ids, contents, entry.order))
-        classes = {name: (self._marks_in(a), self._marks_in(b)) for name, (a, b) in entry.classes.items()}
-        return Footprint(entry.columns, Rows(ids, contents, entry.order, classes))
 
-    def _marks_in(self, name: str) -> Marks:
-        return _read_marks(self._marks / name)
+class Heads:
+    """How far the registers of other sites were when this site saw them last; its own is judged by theirs."""
 
-    def _read(self) -> tuple[Head, list[Entry]]:
-        first, *lines = whole_lines(self.path, "the register") or [b""]
-        return self._parse(first, Head, 1), [self._parse(line, Entry, i) for i, line in enumerate(lines, 2)]
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / HEADS
 
-    def _parse(self, line: bytes, kind: type[S], number: int) -> S:
-        checksum, _, text = line.partition(b" ")
+    def read(self) -> dict[str, Head]:
+        """Return what was seen of each site."""
         try:
-            if hashlib.sha256(text).hexdigest()[:16].encode() == checksum:
-                return msgspec.json.decode(text, type=kind)
-        except (ValueError, RecursionError):
-            pass  # of another version, which is no better
-        raise LocalError(f"line {number} of the register {self.path} is damaged: restore the file from a backup")
+            return msgspec.json.decode(self._path.read_bytes(), type=dict[str, Head]) if self._path.exists() else {}
+        except msgspec.MsgspecError:
+            raise LocalError(f"{self._path} is damaged: restore it from a backup, or remove it") from None
+
+    def note(self, heads: Mapping[str, Head]) -> None:
+        """Write down how far registers are now."""
+        known = self.read()
+        later = {site: head for site, head in heads.items() if head.lines > known.get(site, Head()).lines}
+        if later:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            write_whole(self._path, msgspec.json.encode({**known, **later}, order="sorted"), "heads of registers")
 
 
-@lru_cache(maxsize=64)
-def _read_marks(file: Path) -> Marks:
+def _read_entry(text: bytes) -> Entry | None:
+    """Return the entry of a line; None of another version's."""
     try:
-        content = file.read_bytes()
-    except OSError:
-        content = b"gone"
-    if hashlib.sha256(content).hexdigest() != file.name:
-        raise LocalError(f"file {file} of the register is damaged or gone: restore it from a backup")
-    return frozenset(content[i : i + MARK] for i in range(0, len(content), MARK))
+        return msgspec.json.decode(text, type=Entry)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return None
 
 
-def _line(record: msgspec.Struct) -> bytes:
-    text = msgspec.json.encode(record, order="sorted")
-    return hashlib.sha256(text).hexdigest()[:16].encode() + b" " + text
+def _chain(before: str, text: bytes) -> str:
+    return hashlib.sha256(before.encode() + b" " + text).hexdigest()[:32]

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 import numpy as np
 
 from tacit.consortium.jobs.job import Job
-from tacit.consortium.jobs.requests import is_dealt, protocols_of, shows_gram
+from tacit.consortium.jobs.requests import committees_of, is_dealt, protocols_of, shows_gram
 from tacit.errors import LocalError
-from tacit.federation.exposure import Exposure, exposed_by_dealer, exposed_if, exposures
+from tacit.federation.exposure import Exposure, exposed_by_dealer, exposed_by_members, exposed_if, exposures
 from tacit.registry import PROTOCOLS
 
 Widths = Mapping[str, int]
@@ -21,7 +21,8 @@ def exposures_of(job: Job, own: Widths | None = None) -> list[Exposure]:
     `own` says how many columns parties bring that are known and not named in the job.
     """
     dealt = [exposed_by_dealer(job.parties, job.roles.coordinator)] if is_dealt(job) else []
-    return [*dealt, *(_by_gram(job, own or {}) if shows_gram(job) else ())]
+    computing = [exposed_by_members(members) for members in committees_of(job)]
+    return [*dealt, *computing, *(_by_gram(job, own or {}) if shows_gram(job) else ())]
 
 
 def _by_gram(job: Job, own: Widths) -> list[Exposure]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from tacit.consortium.consent.risks import exposures_of
 from tacit.consortium.jobs.job import Job
-from tacit.consortium.jobs.requests import is_all_dealt, requests_of, sums_of_some
+from tacit.consortium.jobs.requests import requests_of, tells_of_all
 from tacit.consortium.jobs.values import default_of, is_default, values_of
 from tacit.federation.checks import FEWEST
 from tacit.registry import parameter_of
@@ -35,11 +35,8 @@ def _risk(job: Job) -> Lines:
     if job.on_absence == "leave":
         leaves = "a site that stays away is left out, and the result is made from the records of the others"
         yield "absence", f"on_absence = leave: {leaves}"
-    for way in sums_of_some(job):
-        differ = "sums before and after that differ by its own part"
-        yield "absence", f"{way} sums: a site that stays away is left out of those that follow, and {differ}"
-    if len(job.parties) < FEWEST and not is_all_dealt(job):
-        yield "two parties", f"{len(job.parties)} data holders: a sum minus one's own part is the other's"
+    if len(job.parties) < FEWEST and tells_of_all(job):
+        yield "two parties", f"{len(job.parties)} data holders: a sum or a model, less one's own part, is the other's"
 
 
 def _few(job: Job) -> Lines:

@@ -15,19 +15,10 @@ from tacit.choreo.fact import KINDS, Fact, fact_called
 from tacit.consortium.dossier.recipients import Finding, Recipient
 from tacit.consortium.jobs.job import Job
 from tacit.consortium.jobs.preflight import concerns
-from tacit.consortium.jobs.requests import protocols_of, sums_of
+from tacit.consortium.jobs.requests import protocols_of
 from tacit.registry import PROTOCOLS
 from tacit.report.report import default_not_protected
 
-BY_SUMS = {
-    "pairwise": "sums are opened to nobody but their one reader: every part is under pads that cancel in the sum",
-    "ring": "sums pass around a ring under a pad, and nobody sees a single part",
-    "graph": "sums are opened to nobody but their one reader: every part is under pads of some other parties, that"
-    " nobody chose, which cancel in the sum",
-    "graph_threshold": "sums are under pads of some other parties, that nobody chose, and those of parties that stay"
-    " away are taken off by their neighbours together",
-    "threshold": "sums are under pads, and those of parties that stay away are taken off by the others together",
-}
 ALWAYS = (
     "every letter and every chunk of a run is sealed for its receiver; the server stores no plain text",
     "every site judged the job by a policy of its own, and signed its answer; no run begins without all answers",
@@ -49,7 +40,7 @@ def write_annex(job: Job, recipients: Sequence[Recipient], ended: datetime) -> d
         "recipients": [_describe(recipient) for recipient in recipients],
         "coalitions": concerns(job),
         "retention": {"days": job.retention_days, "until": f"{until:%Y-%m-%d}"},
-        "measures": [*(BY_SUMS[way] for way in sums_of(job) if way in BY_SUMS), *ALWAYS],
+        "measures": list(ALWAYS),
         "residual risks": _list_risks(job, recipients),
     }
 

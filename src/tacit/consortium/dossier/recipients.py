@@ -10,11 +10,12 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
-from tacit.attacks.catalogue import Attack
+from tacit.attacks.study import Attack
 from tacit.choreo.role import Everyone
 from tacit.consortium.consent.risks import exposures_of
+from tacit.consortium.jobs.attacked import find_attacks
 from tacit.consortium.jobs.job import Job
-from tacit.consortium.jobs.told import Facts, facts_by_role, find_attacks, list_single, list_told
+from tacit.consortium.jobs.told import Facts, facts_by_role, list_single, list_told
 from tacit.federation.checks import FEWEST
 from tacit.federation.exposure import Exposure
 from tacit.report.words import listing
@@ -93,7 +94,8 @@ def _coalitions(name: str, exposed: Sequence[Exposure]) -> Iterator[str]:
     for found in exposed:
         with_one = found.who == "with one" and name in found.parties
         with_all = found.who == "with all" and any(party != name for party in found.parties)
-        if name == found.site or with_one or with_all:
+        of_members = found.who == "members" and name in found.parties
+        if name == found.site or with_one or with_all or of_members:
             yield found.text
 
 

@@ -50,7 +50,7 @@ def _of_run(job: Job, rows: tuple[Row, ...], ended: Finished | None) -> Report:
         params=job.arguments,
         partition=job.partition,
         runtime="nats",
-        protection=f"{job.protection.method} sums",
+        protection="as the facts below say",
         parties={
             site: "its own data" if site in job.parties else "no data; coordinates" for site in job.roster.parties
         },

@@ -169,16 +169,6 @@ class Folder:
         """Without whom runs of this job began here, as far as this site knows: the first one without nobody."""
         return [(), *(absence.absent for absence in self.heard("absences", Absence).values())]
 
-    def read_past(self, job: Job) -> Any:
-        """Return what earlier runs had opened of this site's records when a run began; None before that."""
-        file = self.path / f"{self._of_run('past', job)}.bin"
-        return decode(file.read_bytes()) if file.exists() else None
-
-    def keep_past(self, job: Job, past: Any) -> None:
-        """Keep what a run begins from."""
-        file = self.path / f"{self._of_run('past', job)}.bin"
-        write_whole(file, encode(past).join(), "what was opened before", private=True)
-
     def _of_run(self, name: str, job: Job) -> str:
         run = self.run_of(job)
         return name if run == self.id else f"{name}-{run}"

@@ -24,6 +24,7 @@ from tacit.consortium.jobs.job import Job
 from tacit.consortium.jobs.rehearsal import defaults_of, takes
 from tacit.errors import LocalError
 from tacit.numeric.svm.problems import OVR, count_problems
+from tacit.protocols.learners.answers import KnownModel
 from tacit.registry import PROTOCOLS, kind_of, makers_of
 from tacit.study.asking import EarlierStudy
 from tacit.study.names import STUDY
@@ -62,6 +63,8 @@ class Grounds:
         if self.model is not None and self.model.job.protocol == STUDY:
             public = public_values(self.model)
             return EarlierStudy(public["told"], public["ended"], dict(self.model.result))
+        if self.model is not None and name == "model" and {"map", "weights"} <= self.public.keys():
+            return KnownModel(self.public["map"], self.public["weights"])  # everybody has it
         kept = {} if self.model is None else self.model.result
         if name not in kept and SOLE not in kept:
             raise GroundsError("the job that this one builds on left no share of a model here: train again")
@@ -144,22 +147,12 @@ def params_from(model: Folder) -> dict[str, Any]:
     """Return the parameters of a question that follow from the model, which all its sites know."""
     if model.job.protocol == STUDY:
         return {name: value for name, value in model.job.arguments.items() if name in OF_STUDY}
-    asked = model.job.arguments
-    way = asked.get("multi_class", defaults_of(model.job.protocol).get("multi_class", OVR))
-    if "problems" in asked:  # it was derived from another one, which told it
-        return {"problems": asked["problems"], "multi_class": way}
     public = public_values(model)
-    classes = len(public.get("classes", ()))
-    problems = count_problems(classes, way) if classes else 1  # a regression is one
-    support = {} if public.get("support") is None else {"support": len(public["support"])}
-    return {"squares": kernel_of(model) == "rbf", "problems": problems, "multi_class": way, **support}
-
-
-def kernel_of(model: Folder) -> str:
-    """Return the kernel of the model that a job trained, or found best."""
-    public, asked = public_values(model), model.job.arguments
-    best = asked["candidates"][public["best"]] if "best" in public else {}
-    return str({**asked, **best}["kernel"])
+    if "divisor" not in public:
+        return {}
+    classes = len(public["classes"])  # a regression is one problem
+    known = {name: public[name] for name in ("gamma", "divisor", "target_range")}
+    return {"problems": count_problems(classes, OVR) if classes else 1, "trained_on": public["records"], **known}
 
 
 def _check_params(job: Job, model: Folder) -> None:

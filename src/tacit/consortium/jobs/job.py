@@ -8,9 +8,8 @@ before anything is stored or computed.
 from __future__ import annotations
 
 import hashlib
-import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from functools import cache
 from pathlib import Path
@@ -26,8 +25,8 @@ from tacit.consortium.membership.names import check_name
 from tacit.consortium.site.settings import OnAbsence, Partition, file_safe
 from tacit.errors import LocalError, PeerError
 from tacit.federation.checks import FEWEST
-from tacit.protocols.parameters import CLASSES, COLUMNS, PARAMETERS, ROWS, fault
-from tacit.registry import PROTOCOLS, job_protocols, kind_of, parameter_of
+from tacit.protocols.parameters import CLASSES, COLUMNS, PARAMETERS, ROWS
+from tacit.registry import PROTOCOLS, find_fault, job_protocols, kind_of
 
 LARGEST = 1_000_000  # bytes of a proposal
 PARTIES = 100
@@ -61,24 +60,11 @@ class Roles(Part, frozen=True, kw_only=True):
     labeller: Name | None = None
 
 
-class Protection(Part, frozen=True, kw_only=True):
-    """How sums are protected; each field is a declared parameter."""
-
-    method: str = "pairwise"
-    segments: int = 1
-    threshold: int | None = None
-    fraction_bits: int = 32
-
-    def __post_init__(self) -> None:
-        for name, annotation in Protection.__annotations__.items():
-            _refuse(fault(PARAMETERS[name], annotation, getattr(self, name)))
-
-
 class Job(Part, frozen=True, kw_only=True):
     """A proposal in full.
 
     parties: the data holders, in public order; the coordinator is none of them.
-    params: of the protocol, without those of the secure sums; dictionaries as {"pairs": [[key, value], ...]}.
+    params: of the protocol; dictionaries as {"pairs": [[key, value], ...]}.
     columns: what each party brings, by name, or "all" it offers.
     rows: how many records each party is expected to bring; None where that is not agreed.
     classes: labels, where agreed; each party checks its own.
@@ -101,7 +87,6 @@ class Job(Part, frozen=True, kw_only=True):
     dataset: Name
     columns: Annotated[dict[Name, Columns], msgspec.Meta(max_length=PARTIES)]
     rows: Annotated[dict[Name, Rows | None], msgspec.Meta(max_length=PARTIES)]
-    protection: Protection
     classes: Annotated[tuple[Label, ...], msgspec.Meta(min_length=1, max_length=CLASSES)] | None
     disclosure: Annotated[str, msgspec.Meta(max_length=100_000)]
     cost: Cost | None
@@ -159,13 +144,12 @@ class Job(Part, frozen=True, kw_only=True):
     def arguments(self) -> dict[str, Any]:
         """What the protocol is called with."""
         known = takes(self.protocol)
-        protection = {k: v for k, v in msgspec.structs.asdict(self.protection).items() if v is not None and k in known}
         declared: dict[str, Any] = {}
         if "records" in known and self.partition == "horizontal":
             declared["records"] = self.records
         if "class_names" in known and self.classes is not None:
             declared["class_names"] = self.classes
-        return {**declared, **{name: restore(value) for name, value in self.params.items()}, **protection}
+        return {**declared, **{name: restore(value) for name, value in self.params.items()}}
 
     @property
     def records(self) -> int | None:
@@ -222,7 +206,7 @@ def _check_names(job: Job) -> None:
             unknown = show_short([n for n in getattr(job, field) if n not in job.parties])
             raise LocalError(f"the job's {field} do not fit {known}, unknown: {unknown}: correct the names")
     sites = {*job.parties, job.roles.coordinator}
-    if job.cost is not None and (set(job.cost.bytes) != sites or not sites.issuperset(job.cost.work)):
+    if job.cost is not None and set(job.cost.bytes) != sites:
         raise LocalError("the job's cost is not that of its sites: submit it again")
 
 
@@ -258,13 +242,9 @@ def _check_parameters(job: Job) -> None:
     """Refuse names, types and values that are not declared, before any value is used."""
     if job.protocol not in PROTOCOLS or not PROTOCOLS[job.protocol].brings:
         raise LocalError(f"no job may name the protocol {job.protocol!r}: use one of {', '.join(job_protocols())}")
-    twice = [name for name in Protection.__struct_fields__ if name in job.params]
-    if twice:
-        raise LocalError(f"the job has {', '.join(twice)} among its parameters: set that under protection")
     check_params(job.protocol, job.params)
-    known = takes(job.protocol)
     for name, value in job.params.items():
-        _refuse(fault(parameter_of(job.protocol, name), known[name].annotation, value))
+        _refuse(find_fault(job.protocol, name, value))
 
 
 def _refuse(fault: str | None) -> None:
@@ -311,19 +291,6 @@ def find_id(known: Sequence[str], begins: str, which: str) -> str:
 def is_id(text: str) -> bool:
     """Return whether it could be a job's id, and so the name of a folder."""
     return re.fullmatch(r"[0-9a-f]{32}", text) is not None
-
-
-def plain(name: str, value: Any) -> Any:
-    """Return a parameter as JSON holds it: dictionaries become pairs, since JSON would turn a class 1 into '1'."""
-    if isinstance(value, Mapping):
-        return {"pairs": [[plain(name, k), plain(name, v)] for k, v in value.items()]}
-    if isinstance(value, (list, tuple)):
-        return [plain(name, v) for v in value]
-    value = value.item() if hasattr(value, "item") else value
-    infinite = isinstance(value, float) and not math.isfinite(value)
-    if infinite or not isinstance(value, (bool, int, float, str, type(None))):
-        raise LocalError(f"parameter {name!r} is {value!r}: a job holds finite numbers, texts, lists and dictionaries")
-    return value
 
 
 def restore(value: Any) -> Any:

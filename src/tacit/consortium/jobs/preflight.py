@@ -29,6 +29,7 @@ from threadpoolctl import threadpool_info
 
 from tacit.arrays import Array
 from tacit.consortium.broker.clock import Reading
+from tacit.consortium.consent.register_file import Head
 from tacit.consortium.consent.risks import exposures_of
 from tacit.consortium.jobs.job import Job, Moment, source_hash
 from tacit.consortium.jobs.rehearsal import cost_of
@@ -41,6 +42,7 @@ from tacit.registry import PROTOCOLS, kind_of
 
 SKEW = timedelta(seconds=60)
 RENEW = timedelta(days=1)  # a run may take as long
+WAITING = 10  # records by which a site may have fewer than it said
 ROOM = 3  # times the estimate: journal, outbox, and the broker's copy
 
 # what depends on values: only the site itself reads which
@@ -49,7 +51,7 @@ UNFIT_RECORDS = "has another number of records than the job declares, or room fo
 UNFIT_CELLS = "has values that are missing, or outside of what this site declares"
 DATA: dict[str, tuple[str, str]] = {
     RECORDS: (UNFIT_RECORDS, "correct [rows] of the job, or align the records"),
-    LEFT: ("has no record left to learn from", "propose a smaller holdout, or leave that party out"),
+    LEFT: ("has no record left to learn from", "leave that party out"),
     CLASSES: ("has labels other than the job's classes", "correct classes in the job, or the label column"),
     CELLS: (UNFIT_CELLS, "correct the table, or its [datasets.NAME]"),
 }
@@ -79,6 +81,10 @@ CODES: dict[str, tuple[str, str]] = {
     ),
     "data": ("has data that does not fit the job", LOG_SAYS),
     "disk": ("has too little free disk for the run", "free three times the estimated bytes, or move the state folder"),
+    "register": (
+        "has an older register than other sites have seen, as after a restored backup",
+        "restore the register of today there, or offer other records",
+    ),
     "blas": ("computes with more than one BLAS thread", "set OPENBLAS_NUM_THREADS=1 (and OMP_, MKL_) before it starts"),
     "job": ("declares rows or columns that do not fit together", "correct [rows] and [columns] of the job"),
     "silent": ("sent no report", "start tacit party there, and look at its log"),
@@ -97,6 +103,7 @@ class Problem:
 class Report(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """All that leaves a site.
 
+    register: how far its register is. seen: how far those of other sites were when it saw them last.
     clock: its time when it checked. broker: the broker's at the same moment, or its own where the broker does not tell.
     """
 
@@ -109,6 +116,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     codes: tuple[str, ...]
     order: str = ""
     declares: Schema = Schema()
+    register: Head = Head()
+    seen: dict[str, Head] = {}
 
 
 def report_of(
@@ -119,6 +128,8 @@ def report_of(
     problems: Sequence[Problem],
     declared: Dataset | None = None,
     reading: Reading | None = None,
+    register: Head = Head(),  # noqa: B008 - a frozen value
+    seen: Mapping[str, Head] | None = None,
 ) -> Report:
     """Return the party's problems without their details, and what its people declare of the columns of the job."""
     names = () if part is None or job.partition == "vertical" else _columns_of(job, party, part)
@@ -135,6 +146,8 @@ def report_of(
         order=order,
         codes=codes,
         declares=own,
+        register=register,
+        seen={site: head for site, head in (seen or {}).items() if site in job.parties},
     )
 
 
@@ -181,6 +194,7 @@ def combine(job: Job, reports: Mapping[str, Report]) -> list[Problem]:
     found += [Problem(p, "version") for p, r in reports.items() if r.version != job.version]
     found += [Problem(p, "source") for p, r in reports.items() if r.source != job.source]
     found += [Problem(p, "clock") for p in _off({p: r.clock - r.broker for p, r in reports.items()})]
+    found += [Problem(p, "register") for p in _gone_back(reports)]
     if job.partition != "vertical":
         found += _unlike(job, reports, "features") or _unlike(job, reports, "order")
     said = {p: reports[p].declares for p in job.parties if p in reports}
@@ -189,6 +203,15 @@ def combine(job: Job, reports: Mapping[str, Report]) -> list[Problem]:
     if job.partition != "horizontal" and len({n for n in job.rows.values() if n is not None}) > 1:
         found.append(Problem("the job", "job"))
     return list(dict.fromkeys(found))
+
+
+def _gone_back(reports: Mapping[str, Report]) -> Iterator[str]:
+    """Yield whose register is not as far as another site has seen it, or tells another story."""
+    for site, own in reports.items():
+        if any(
+            site in other.seen and own.register.contradicts(other.seen[site], own.clock) for other in reports.values()
+        ):
+            yield site
 
 
 def _unlike(job: Job, reports: Mapping[str, Report], what: str) -> list[Problem]:
@@ -286,10 +309,12 @@ def _features(job: Job, party: str, part: Part) -> Iterator[tuple[str, str]]:
 def _rows(job: Job, party: str, part: Part, held_out: Part | None) -> Iterator[tuple[str, str]]:
     declared, aside = job.rows.get(party), 0 if held_out is None else len(held_out.X)
     here = len(part.X) + aside
-    if declared is not None and declared != here:
+    # by rows a few records may wait until there are more of them
+    slack = max(WAITING, declared // 10) if declared is not None and job.partition == "horizontal" else 0
+    if declared is not None and abs(declared - here) > slack:
         yield RECORDS, f"{here} records here, {declared} in the job"
     if aside and not len(part.X):
-        yield LEFT, f"the hold-out sets all {aside} aside"
+        yield LEFT, f"all {aside} are to judge by"
 
 
 def _labels(job: Job, party: str, part: Part) -> Iterator[tuple[str, str]]:
@@ -298,7 +323,7 @@ def _labels(job: Job, party: str, part: Part) -> Iterator[tuple[str, str]]:
     if part.y is None:
         yield "labels", "no labels"
     elif job.classes is not None:
-        yield from _classes(part.y, job.classes)
+        yield from _classes(part.y if part.unlabelled is None else part.y[~part.unlabelled], job.classes)
 
 
 def _classes(y: Array, classes: tuple[object, ...]) -> Iterator[tuple[str, str]]:

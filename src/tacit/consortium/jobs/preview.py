@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from sklearn.base import clone
 
 from tacit.cards import fold_away, list_warnings, make_card, make_table
+from tacit.choreo.declaration import plain
 from tacit.choreo.fact import prose_of
 from tacit.choreo.ledger import Opened, read_opened, read_template
 from tacit.choreo.protocol import Cost
 from tacit.choreo.role import Coordinator, Holder, Roster
-from tacit.consortium.jobs.job import plain, restore
+from tacit.consortium.jobs.job import restore
 from tacit.consortium.jobs.rehearsal import USUALLY, check_params, cost_of, disclosure_of, plan_of, steps_of, takes
-from tacit.consortium.timing import measure_machine
 from tacit.federation import Federation
 from tacit.pipeline import Pipeline
 from tacit.preprocessing.transformer import FederatedTransformer
 from tacit.registry import PROTOCOLS
 from tacit.report.card import outermost
-from tacit.report.words import count, human_bytes, human_seconds, listing
+from tacit.report.words import count, human_bytes, listing
 from tacit.request import Records, Request
 from tacit.study.names import SEED, STUDY
 from tacit.study.steps import write_steps
@@ -35,8 +35,7 @@ class Preview:
 
     title: of which model, between whom. protocols: that would be played, and that every policy has to list. disclosure:
     the ledger template, which is the text that sites rehearse and agree to. cost: an estimate for so many `records`;
-    `declared` if that is how many there are. steps: the same of each step of a study. time: about how long it takes,
-    and on what machines. warnings: what should be known before.
+    `declared` if that is how many there are. steps: the same of each step of a study. warnings: what should be known.
     """
 
     title: str
@@ -46,7 +45,6 @@ class Preview:
     steps: dict[str, Cost]
     records: int
     declared: bool
-    time: str
     warnings: tuple[str, ...] = ()
 
     @property
@@ -59,7 +57,6 @@ class Preview:
         lines += [f"  {each.protocol} opens to {each.role}: {each.what}" for each in self.opens]
         lines += [f"  costs {self._describe_cost()}"]
         lines += [f"    {name}: {_describe(cost)}" for name, cost in self.steps.items()]
-        lines += [f"  takes {self.time}"]
         lines += [f"  warning: {text}" for text in self.warnings]
         return "\n".join(lines)
 
@@ -67,7 +64,7 @@ class Preview:
         messages = [(row.where, row.roles, prose_of(row.facts)) for row in read_template(self.disclosure)]
         return make_card(
             self.title,
-            f"a rehearsal, nothing is proposed; {self._describe_cost()}; takes {self.time}",
+            f"a rehearsal, nothing is proposed; {self._describe_cost()}",
             make_table(("by", "who", "would know"), [(each.protocol, each.role, each.what) for each in self.opens]),
             list_warnings(self.warnings),
             make_table(("step", "cost"), [(name, _describe(cost)) for name, cost in self.steps.items()]),
@@ -114,12 +111,6 @@ def preview(federation: Federation, model: Any) -> Preview:
     return make_preview(model, request.name, params, federation.roster, records, federation.warnings)
 
 
-def say_simulated(cost: Cost, roster: Roster) -> str:
-    """Return about how long a run takes in this process."""
-    del roster  # all parties are here
-    return f"about {human_seconds(measure_machine().simulate(cost))}, simulated on this machine"
-
-
 def make_preview(
     model: Any,
     protocol: str,
@@ -127,9 +118,8 @@ def make_preview(
     roster: Roster,
     records: int | None,
     warnings: Sequence[str],
-    say_time: Callable[[Cost, Roster], str] = say_simulated,
 ) -> Preview:
-    """Return the preview of a protocol with these parameters between these parties; `say_time` of its cost."""
+    """Return the preview of a protocol with these parameters between these parties."""
     check_params(protocol, params)
     plan, number = plan_of(protocol, params, roster), records or USUALLY
     played = (protocol,) if plan is None else tuple(dict.fromkeys(each.name for each in plan.requests))
@@ -142,6 +132,5 @@ def make_preview(
         steps_of(protocol, params, roster, number),
         number,
         records is not None,
-        say_time(cost, roster),
         tuple(warnings),
     )

@@ -15,9 +15,10 @@ from sklearn.base import BaseEstimator
 from tacit.base.by_name import estimators
 from tacit.base.classifiers import make_learner
 from tacit.base.estimator import Federated
+from tacit.choreo.declaration import plain
 from tacit.consortium.consent.risks import refuse_risky
 from tacit.consortium.jobs.comparing import disclose, estimate
-from tacit.consortium.jobs.job import LARGEST, Columns, Job, Label, Moment, Protection, Roles, plain, source_hash
+from tacit.consortium.jobs.job import LARGEST, Columns, Job, Label, Moment, Roles, source_hash
 from tacit.consortium.jobs.questions import judging_protocol, known_job, terms_after, terms_between
 from tacit.consortium.jobs.rehearsal import check_params, takes
 from tacit.consortium.site.settings import Partition, Terms, convert, toml_of
@@ -25,14 +26,11 @@ from tacit.errors import LocalError
 from tacit.federation import Federation
 from tacit.federation.backend import Described
 from tacit.registry import declared, job_protocols
-from tacit.study.names import HOLDOUT, SEED, STUDY
+from tacit.study.names import SEED, STUDY
 from tacit.study.steps import USE, draw_seed
 
 LIFETIME = timedelta(days=14)
 PAIR = 2
-PROTECTED_BY = Protection.__struct_fields__
-
-
 CHOICES = ("allow_two_parties", "accept_risk", "aligned", "on_absence")
 SAME = ("partition", "dataset", "purpose", "legal_basis", "retention_days", *CHOICES)
 
@@ -49,7 +47,7 @@ def propose(
 ) -> Job:
     """Make a job with its disclosure and cost.
 
-    `params` are the protocol's, those of secure sums among them; `terms` are those of an `Offer`.
+    `params` are the protocol's; `terms` are those of an `Offer`.
     """
     offer, now = Offer(**terms), now or datetime.now(UTC)
     params = {**({"partition": offer.partition} if "partition" in takes(protocol) else {}), **params}
@@ -61,12 +59,11 @@ def propose(
     job = Job(
         id=secrets.token_hex(16),
         protocol=protocol,
-        params={name: plain(name, value) for name, value in params.items() if name not in PROTECTED_BY},
+        params={name: plain(name, value) for name, value in params.items()},
         parties=names,
         roles=Roles(coordinator=offer.coordinator, asker=asker, labeller=labeller),
         columns={**dict.fromkeys(names, "all"), **listed},
         rows={**dict.fromkeys(names), **(offer.rows or {})},
-        protection=Protection(**{name: value for name, value in params.items() if name in PROTECTED_BY}),
         classes=None if offer.classes is None else tuple(offer.classes),
         disclosure="",
         cost=None,
@@ -119,7 +116,6 @@ class JobFile(Offer, frozen=True, kw_only=True):
     params: dict[str, Any] = msgspec.field(default_factory=dict)
     step: tuple[dict[str, Any], ...] = ()
     seed: int | None = None
-    holdout: float = 0.0
     evaluate: dict[str, Any] | None = None
     describe: dict[str, Any] | None = None
     release: dict[str, Any] | None = None
@@ -127,7 +123,11 @@ class JobFile(Offer, frozen=True, kw_only=True):
 
 def job_of_file(path: Path, *, submitter: str, state: Path | None = None, now: datetime | None = None) -> Job:
     """Return the job of a file, checked and completed; `state` is where the submitter has its earlier jobs."""
-    file = convert(toml_of(path, "the job"), JobFile, path)
+    written = toml_of(path, "the job")
+    if "holdout" in written:
+        dealt = "each site deals its records once, for all jobs (judge in its [datasets.NAME])"
+        raise LocalError(f"{path.name}: holdout is no job's to choose any more, as {dealt}: remove the line")
+    file = convert(written, JobFile, path)
     try:
         file = _complete(file, state)
         protocol, partition, params = _ask(file)
@@ -153,7 +153,7 @@ def _complete(file: JobFile, state: Path | None) -> JobFile:
     if lacking:
         raise LocalError(f"{lacking} is missing: add it (known keys: {', '.join(JobFile.__struct_fields__)})")
     if sum((file.estimator is not None, file.protocol is not None, _is_study(file))) != 1:
-        raise LocalError("name an estimator, a protocol or steps, such as estimator = 'GramSVC', and one of these only")
+        raise LocalError("name an estimator, a protocol or steps, such as estimator = 'SVC', and one of these only")
     return file
 
 
@@ -192,7 +192,7 @@ def _ask_estimator(file: JobFile, name: str, params: dict[str, Any]) -> tuple[st
         return _ask_study(file, (step,), file.partition or "horizontal")
     made: Federated = make_learner(kinds[1], name, params, "[params]", file.partition)
     request = made.request(_describe(file, made.partition_))
-    if made.is_step(request) or file.evaluate is not None or file.holdout or file.release is not None:
+    if made.is_step(request) or file.evaluate is not None or file.release is not None:
         return _ask_study(file, (step,), made.partition_)
     return request.name, made.partition_, dict(request.params)
 
@@ -203,7 +203,7 @@ def _ask_study(
     """Return a study of these steps."""
     _describe(file, partition)
     seed = draw_seed() if file.seed is None else file.seed
-    asked = {SEED: seed, HOLDOUT: file.holdout, "evaluate": file.evaluate, **({"steps": steps} if steps else {})}
+    asked = {SEED: seed, "evaluate": file.evaluate, **({"steps": steps} if steps else {})}
     chosen = {name: value for name in ("describe", "release") if (value := getattr(file, name)) is not None}
     return STUDY, partition, asked | chosen
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from tacit.consortium.jobs.folder import Folder, folder_of, folders
-from tacit.consortium.jobs.grounds import kernel_of, params_from, sites_of
+from tacit.consortium.jobs.grounds import params_from, sites_of
 from tacit.consortium.jobs.job import Job, find_id
 from tacit.consortium.jobs.rehearsal import takes
 from tacit.errors import LocalError
@@ -40,12 +40,8 @@ def terms_after(earlier: Folder, protocol: str | None = None) -> dict[str, Any]:
 
 
 def asking_protocol(earlier: Folder) -> str:
-    """Return the protocol that asks the model of a job; of a linear one its weights are asked, and nobody sees more."""
+    """Return the protocol that asks the model of a job."""
     job = earlier.job
-    if job.protocol in makers_of("gram_weights") and kernel_of(earlier) == "linear":
-        advice = "build protocol = 'gram_weights' on it, then ask that job"
-        other = "or name protocol = 'gram_predict', which shows the coordinator dot products"
-        raise LocalError(f"the model of job {job.id} is linear: {advice}; {other}")
     for protocol, known in PROTOCOLS.items():
         fits = job.partition == "vertical" or not known.columns_only
         if fits and known.kind == "answers" and job.protocol in makers_of(protocol):

@@ -27,12 +27,12 @@ CAST, MORE = 5, 2  # holders of a rehearsal, whose words are the same for more; 
 
 def disclosure_of(protocol: str, params: Params, roster: Roster | None = None) -> str:
     """Return the ledger template that the protocol will produce, by default between three holders and a site."""
-    return _rehearse(protocol, cast(roster or USUAL, _few(params)), params, SMALL, {}).template()
+    return _rehearse(protocol, cast(roster or USUAL, CAST), params, SMALL, {}).template()
 
 
 def cost_of(protocol: str, params: Params, roster: Roster, records: int) -> Cost:
     """Return an estimate, before anything is sent; it takes as long for many records and holders as for few."""
-    few, holders = _few(params), len(roster[Holder])
+    few, holders = CAST, len(roster[Holder])
     if holders <= few + MORE:
         return _bound(_estimate(protocol, params, roster, records))
     one, other = (_estimate(protocol, params, cast(roster, n), records) for n in (few, few + MORE))
@@ -48,13 +48,13 @@ def cost_of(protocol: str, params: Params, roster: Roster, records: int) -> Cost
         return {p: extrapolate(*(each.get(p, each[usual]) for each in (a, b))) for p in roster.parties if known}
 
     rounds = extrapolate(one.rounds, other.rounds)
-    return _bound(Cost(rounds=rounds, bytes=of_all(one.bytes, other.bytes), work=of_all(one.work, other.work)))
+    return _bound(Cost(rounds=rounds, bytes=of_all(one.bytes, other.bytes)))
 
 
 def steps_of(protocol: str, params: Params, roster: Roster, records: int | None = None) -> dict[str, Cost]:
     """Return an estimate for each step of a protocol that plays several, by their names; none of any other."""
     steps = _script(protocol).steps
-    few = cast(roster, _few(params))
+    few = cast(roster, CAST)
     return {} if steps is None else dict(steps(_planned(protocol, params, few, records or USUALLY)))
 
 
@@ -94,13 +94,7 @@ def _planned(protocol: str, params: Params, roster: Roster, records: int) -> Pla
 
 
 def _bound(cost: Cost) -> Cost:
-    sizes, work = ({p: max(0, min(n, MOST)) for p, n in each.items()} for each in (cost.bytes, cost.work))
-    return Cost(rounds=min(cost.rounds, MOST), bytes=sizes, work=work)
-
-
-def _few(params: Params) -> int:
-    """Return how many holders a rehearsal needs: some, and as many as there must be for its rings."""
-    return max(CAST, 2 * int(params.get("segments", 1)) + 1)
+    return Cost(rounds=min(cost.rounds, MOST), bytes={p: max(0, min(n, MOST)) for p, n in cost.bytes.items()})
 
 
 def cast(roster: Roster, most: int = CAST) -> Roster:
@@ -121,7 +115,7 @@ def _script(protocol: str) -> Rehearsal:
 def _rehearse(protocol: str, roster: Roster, params: Params, records: int, changed: Params) -> Ledger:
     check_params(protocol, params)
     given = {**params, **_script(protocol).small(params), **changed}
-    return _play(protocol, msgspec.msgpack.encode(given, order="sorted"), tuple(roster.roles.items()), records)
+    return _play(protocol, msgspec.msgpack.encode(given), tuple(roster.roles.items()), records)
 
 
 def plan_of(protocol: str, params: Params, roster: Roster) -> Plan | None:
@@ -129,8 +123,8 @@ def plan_of(protocol: str, params: Params, roster: Roster) -> Plan | None:
     known = PROTOCOLS[protocol].rehearsal if protocol in PROTOCOLS else None
     if known is None or known.plan is None:
         return None
-    roles = cast(roster, _few(params)).roles
-    return _plan(protocol, msgspec.msgpack.encode(params, order="sorted"), tuple(roles.items()))
+    roles = cast(roster, CAST).roles
+    return _plan(protocol, msgspec.msgpack.encode(params), tuple(roles.items()))
 
 
 @lru_cache(maxsize=16)

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import msgspec
-
-from tacit.consortium.jobs.job import Job, plain
+from tacit.choreo import Holder
+from tacit.choreo.declaration import plain
+from tacit.consortium.jobs.job import Job
 from tacit.consortium.jobs.rehearsal import plan_of, takes
-from tacit.protocols.sums.secure_sum import OF_SOME
+from tacit.consortium.jobs.told import facts_by_role
+from tacit.protocols.shares.deposits import AUTO, choose_committee
 from tacit.registry import PROTOCOLS, is_declared
 from tacit.request import Left
+
+MODEL = "model"  # a kind of facts
 
 
 class Asked(NamedTuple):
@@ -28,9 +31,7 @@ def requests_of(job: Job) -> tuple[Asked, ...]:
     """Return what the job asks for; of a study, as its rehearsal asks for it."""
     plan = plan_of(job.protocol, job.arguments, job.roster)
     if plan is None:
-        protection = msgspec.structs.asdict(job.protection)
-        used = {name: value for name, value in protection.items() if name in takes(job.protocol) or value is not None}
-        return (Asked(job.protocol, {**job.params, **used}),)
+        return (Asked(job.protocol, dict(job.params)),)
     return tuple(Asked(r.name, {n: plain(n, v) for n, v in _said(r).items()}) for r in plan.requests)
 
 
@@ -59,16 +60,16 @@ def is_dealt(job: Job) -> bool:
     return any(PROTOCOLS[name].dealt for name in protocols_of(job))
 
 
-def is_all_dealt(job: Job) -> bool:
-    """Return whether all of the job does, so that nothing of it is summed in the clear."""
-    return all(PROTOCOLS[name].dealt for name in protocols_of(job))
+def tells_of_all(job: Job) -> bool:
+    """Return whether holders are told a sum in the clear, or a model of all records, of which each has its own part."""
+    if not all(PROTOCOLS[name].dealt for name in protocols_of(job)):
+        return True
+    told = facts_by_role(job.disclosure).get(Holder.name, {})
+    return any(fact.kind == MODEL for fact in told.values())
 
 
-def sums_of(job: Job) -> tuple[str, ...]:
-    """Return how the sums of a job are protected, each way once."""
-    return tuple(dict.fromkeys(asked.params.get("method", job.protection.method) for asked in requests_of(job)))
-
-
-def sums_of_some(job: Job) -> tuple[str, ...]:
-    """Return those ways of a job to sum from which parties may stay away."""
-    return tuple(way for way in sums_of(job) if way in OF_SOME)
+def committees_of(job: Job) -> list[tuple[str, ...]]:
+    """Return the parties that compute for all others, once for each that the job chooses."""
+    asked = [each.params.get("committee", AUTO) for each in requests_of(job) if "committee" in takes(each.protocol)]
+    chosen = dict.fromkeys(choose_committee(each, job.parties, job.partition) for each in asked)
+    return [members for members in chosen if len(members) < len(job.parties)]

@@ -1,10 +1,7 @@
-"""Which attacks start from what somebody is told: by the facts of a ledger's template, before anything is run."""
+"""What each role is told, by the facts of a ledger's template, before anything is run."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from tacit.attacks.catalogue import ATTACKS, Attack
 from tacit.choreo.fact import Fact
 from tacit.choreo.ledger import read_template
 from tacit.choreo.role import Everyone
@@ -41,13 +38,3 @@ def list_single(facts: Facts) -> tuple[str, ...]:
 def has_dealer(template: str) -> bool:
     """Return whether the coordinator deals the masks of shares, and so could open them together with any one holder."""
     return any(fact.identifier == DEALT for line in read_template(template) for fact in line.facts)
-
-
-def find_attacks(read: Iterable[str], *, stopped: bool, accepted: bool = False) -> list[Attack]:
-    """Return the attacks that start from one of these facts: those that a rule stops, or those that none does.
-
-    `accepted` says that the rules which a job may do without are not in force.
-    """
-    names = set(read)
-    tried = [attack for attack in ATTACKS.values() if names & set(attack.reads)]
-    return [attack for attack in tried if bool(attack.stopped and not (accepted and attack.accepted)) is stopped]

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from tacit.consortium.jobs.job import plain
+from tacit.choreo.declaration import plain
 from tacit.consortium.jobs.rehearsal import takes
 from tacit.consortium.jobs.requests import Asked
 from tacit.registry import is_declared, parameter_of
 
-BY_SECURE_SUMS = ("method",)  # a policy lists these under a key of their own
+TRIED = ("settings",)  # of searches
 
 
 def values_of(asked: Asked) -> dict[str, Any]:
@@ -22,10 +22,11 @@ def values_of(asked: Asked) -> dict[str, Any]:
 def chosen_values(asked: Asked) -> Iterator[tuple[str, Any]]:
     """Yield every parameter that somebody chooses, and those of each candidate of a search."""
     for name, value in values_of(asked).items():
-        if not parameter_of(asked.protocol, name).follows and name not in BY_SECURE_SUMS:
+        if not parameter_of(asked.protocol, name).follows:
             yield name, value
-    for candidate in asked.params.get("candidates", ()):
-        yield from ((name, value) for name, value in candidate["pairs"])
+    for name in TRIED:
+        for candidate in asked.params.get(name, ()):
+            yield from ((name, value) for name, value in candidate["pairs"])
 
 
 def default_of(protocol: str, name: str) -> Any:

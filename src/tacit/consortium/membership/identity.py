@@ -18,6 +18,7 @@ import hashlib
 import os
 import re
 import ssl
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from ipaddress import ip_address
@@ -35,6 +36,7 @@ from cryptography.hazmat.primitives.serialization import (
     PublicFormat,
     load_pem_private_key,
 )
+from cryptography.utils import CryptographyDeprecationWarning
 from cryptography.x509.oid import NameOID
 
 from tacit.consortium.disk import read_file, read_private
@@ -208,12 +210,22 @@ def load_certificate(path: Path) -> x509.Certificate:
     """Return the certificate in this file, of an Ed25519 key."""
     pem = read_file(path, "the certificate")
     try:
-        certificate = x509.load_pem_x509_certificate(pem)
+        certificate = parse_certificate(pem)
         ed25519_public(certificate)
         common_name(certificate.subject)
     except (ValueError, x509.InvalidVersion):
         raise LocalError(f"{path} {NO_CERTIFICATE}") from None
     return certificate
+
+
+def parse_certificate(pem: bytes) -> x509.Certificate:
+    """Return a certificate; ValueError where it is none, or one that later versions of the library would not read."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", CryptographyDeprecationWarning)
+        try:
+            return x509.load_pem_x509_certificate(pem)
+        except CryptographyDeprecationWarning as error:
+            raise ValueError("not a certificate of RFC 5280") from error
 
 
 def ed25519_public(of: x509.Certificate | x509.CertificateSigningRequest) -> bytes:

@@ -21,7 +21,15 @@ from cryptography import x509
 from cryptography.utils import CryptographyDeprecationWarning
 
 from tacit.consortium.disk import read_file
-from tacit.consortium.membership.identity import Identity, ed25519_public, fingerprint, key_digest, matches, verify
+from tacit.consortium.membership.identity import (
+    Identity,
+    ed25519_public,
+    fingerprint,
+    key_digest,
+    matches,
+    parse_certificate,
+    verify,
+)
 from tacit.consortium.membership.names import NAME, Kind, token
 from tacit.errors import LocalError, PeerError
 from tacit.files import write_whole
@@ -210,4 +218,4 @@ def _verify(signed: bytes, pinned: str, what: str) -> Content:
 def _public(content: Content) -> bytes:
     with warnings.catch_warnings():  # an altered certificate may have a bad serial number; the signature is what counts
         warnings.simplefilter("ignore", CryptographyDeprecationWarning)
-        return ed25519_public(x509.load_pem_x509_certificate(content.authority.encode()))
+        return ed25519_public(parse_certificate(content.authority.encode()))

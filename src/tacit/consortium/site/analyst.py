@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -20,8 +21,8 @@ from tacit.choreo.progress import Listener
 from tacit.choreo.result import SOLE
 from tacit.consortium.audit.chain import Reading
 from tacit.consortium.broker.asking import TOLD, Asking
-from tacit.consortium.broker.clock import time_round_trip
 from tacit.consortium.broker.control import Control
+from tacit.consortium.consent.register import ASKED_SAME, question_digest
 from tacit.consortium.jobs.answers import Proposal, Withdrawal, check_sites, one_line
 from tacit.consortium.jobs.folder import PUBLIC, folder_of
 from tacit.consortium.jobs.job import Job
@@ -33,11 +34,11 @@ from tacit.consortium.jobs.questions import known_job, readers_of
 from tacit.consortium.jobs.states import OVER
 from tacit.consortium.membership.entrance import identity_of
 from tacit.consortium.site import connected_models
+from tacit.consortium.site.common import find_folder
 from tacit.consortium.site.coordinator import News
 from tacit.consortium.site.fitted import fit_from
 from tacit.consortium.site.settings import AnalystSettings, Study
 from tacit.consortium.site.telling import describe_end, describe_remedy, leaving, progress_of
-from tacit.consortium.timing import note_round_trip, timing_of
 from tacit.errors import LocalError, PeerError
 from tacit.federation import Federation
 from tacit.federation.backend import Described
@@ -82,8 +83,6 @@ class Analyst:
         self._control = Control(self.broker, self.identity, self.members, self._hear)
         self._asking = Asking(self._control.say)
         self._control.__enter__()
-        if (seconds := time_round_trip(self.broker)) is not None:
-            note_round_trip(self.settings.state, seconds)
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -218,14 +217,20 @@ class Remote(Described):
             job = self._job(federation, request)
         with self.analyst as analyst:
             analyst.submit(job)
-            return await_outcome(analyst, job, federation.progress)
+            try:
+                return await_outcome(analyst, job, federation.progress)
+            except PeerError as refusal:
+                same = find_same(analyst, job, str(refusal))
+                if same is None:
+                    raise
+                return await_outcome(analyst, same, federation.progress)
 
     def rehearse(self, federation: Federation, model: Any) -> Preview:
         """Return what the job of a model would open and cost; it is made, and not proposed."""
         request = study_of(federation, model)
         job = self._job(federation, request if self.release is None else request.with_params(release=self.release))
         asked = model, job.protocol, job.arguments, job.roster, job.records, concerns(job)
-        return make_preview(*asked, timing_of(self.analyst.settings.state).say_time)
+        return make_preview(*asked)
 
     def resume(self, federation: Federation, name: str) -> Any:
         """Take a job of this analyst up again, by the beginning of its id, and return the model that it makes."""
@@ -326,6 +331,14 @@ def connect(path: str | Path) -> Connected:
     return Connected.described(
         study.parties, partition=study.partition, columns=study.columns, backend=backend, **roles
     )
+
+
+def find_same(analyst: Analyst, job: Job, refusal: str) -> Job | None:
+    """Return the earlier job that a site names in its refusal, if it was this analyst's and asked the same."""
+    named = re.search(rf"job ([0-9a-f]{{32}}) {ASKED_SAME}", refusal)
+    if named is None or (folder := find_folder(analyst.settings.state, named[1])) is None:
+        return None
+    return folder.job if question_digest(folder.job) == question_digest(job) else None
 
 
 def await_outcome(analyst: Analyst, job: Job, tell: Listener | None, *, after: int = 0) -> Outcome:

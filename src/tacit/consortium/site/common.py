@@ -26,7 +26,6 @@ from tacit.consortium.membership.identity import Identity
 from tacit.consortium.membership.members import Members
 from tacit.consortium.site.runs import Runs
 from tacit.consortium.site.settings import DaemonSettings
-from tacit.consortium.timing import note_round_trip
 from tacit.errors import PeerError, TacitError
 from tacit.runtimes.nats.network import Broker, InterruptedRunError
 
@@ -244,11 +243,8 @@ class Site(Runs):
         return True
 
     def read_clock(self) -> Reading | None:
-        """Return a look at the broker's clock, if it tells the time, and keep how long that took."""
-        reading = read_clock(self.broker, self.members.token(self.name))
-        if reading is not None:
-            note_round_trip(self.state, reading.round_trip)
-        return reading
+        """Return a look at the broker's clock, if it tells the time."""
+        return read_clock(self.broker, self.members.token(self.name))
 
     # Letters
 

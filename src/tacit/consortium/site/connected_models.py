@@ -16,7 +16,7 @@ from tacit.consortium.jobs.questions import known_job
 from tacit.errors import LocalError
 from tacit.federation import Federation
 from tacit.metrics import evaluate
-from tacit.model_selection.search_base import FederatedSearch
+from tacit.model_selection.search import FederatedSearch
 from tacit.models.answers import Answers
 from tacit.pipeline import Pipeline
 from tacit.registry import Outcome

@@ -7,7 +7,6 @@ is over.
 from __future__ import annotations
 
 import logging
-import math
 import os
 import time
 from collections.abc import Mapping, Sequence
@@ -73,13 +72,10 @@ class News(Struct, frozen=True, kw_only=True):
     places: dict[str, str] = msgspec.field(default_factory=dict)
     step: AtStep = AtStep()
     gap: float | None = None
-    phase: str = ""
-    done: int = 0
     total: int = 0
     rounds: int = 0
     bytes: int = 0
     seconds: float = 0.0
-    left: float | None = None
     attempt: int = 0
     without: tuple[str, ...] = ()
 
@@ -464,16 +460,7 @@ class Clearing(Site):
         if live is None:
             return {}
         figures = figures_of(live)
-        rough = {"left": coarsen(figures["left"]), "gap": roughen(figures["gap"])}
-        return {"places": dict(live["courier"].places), **figures, **rough}
-
-
-def coarsen(seconds: float | None) -> float | None:
-    """Return a time rounded to a power of the square root of two.
-
-    An estimate follows from the sizes of tables, of which it shall tell no more than how long a run takes.
-    """
-    return None if seconds is None or seconds <= 0.0 else 2.0 ** (round(2.0 * math.log2(seconds)) / 2.0)
+        return {"places": dict(live["courier"].places), **figures, "gap": roughen(figures["gap"])}
 
 
 def roughen(gap: float | None) -> float | None:

@@ -12,7 +12,8 @@ from tacit.base.estimator import Federated
 from tacit.base.saved import WRONG
 from tacit.base.shared import write_concerns_only
 from tacit.choreo import Result
-from tacit.consortium.jobs.job import Job, plain
+from tacit.choreo.declaration import plain
+from tacit.consortium.jobs.job import Job
 from tacit.consortium.jobs.rehearsal import defaults_of
 from tacit.consortium.jobs.requests import Asked, requests_of
 from tacit.errors import LocalError, PeerError
@@ -20,7 +21,7 @@ from tacit.federation import Federation
 from tacit.federation.backend import Described
 from tacit.pipeline import Pipeline
 from tacit.protocols.parameters import COLUMNS
-from tacit.registry import Outcome, declared, kind_of
+from tacit.registry import Outcome, declared, keeps_shares, kind_of
 from tacit.study.gate import NotReleasedError
 from tacit.study.names import STUDY
 from tacit.study.replay import pipeline_of
@@ -44,7 +45,7 @@ def leaves_shares(job: Job) -> bool:
 def _leaves(asked: Asked) -> bool:
     known = declared(asked.protocol)
     given = {**defaults_of(asked.protocol), **asked.params}
-    return bool(known.leaves) and not any(given.get(name) == value for name, value in known.unless.items())
+    return keeps_shares(asked.protocol) and not any(given.get(name) == value for name, value in known.unless.items())
 
 
 def makes_no_model(job: Job) -> bool:
@@ -73,7 +74,8 @@ def _fit_study(job: Job, done: Outcome) -> Pipeline:
 def _list_unnamed(done: Outcome) -> list[str]:
     """Return names for the columns of a public model, which knows how many it has."""
     found = done.result.as_dict() if isinstance(done.result, Result) else done.result
-    width = found.get("columns") if isinstance(found, Mapping) else None
+    known = found if isinstance(found, Mapping) else {}
+    width = known.get("columns", getattr(known.get("map"), "columns", None))
     return [f"x{i}" for i in range(min(int(width or 0), COLUMNS))]
 
 
@@ -83,8 +85,13 @@ def make_estimator(job: Job) -> Any:
     kinds: dict[str, Any] = estimators(Federated)
     asked = {name: value for name, value in job.arguments.items() if name != "method"}
     # what protocols call how cells are multiplied, and the method of a sum, have other names in an estimator
-    given = {"secure_sum": job.protection.method, "accept_risk": job.accept_risk, **asked}
+    given = {"accept_risk": job.accept_risk, **asked}
     given |= {"method": asked["how"]} if "how" in asked else {}
+    given |= {"class_weight": "balanced"} if asked.get("balanced") else {}
+    given |= {"C": "auto"} if asked.get("choose_cost") else {}
+    given |= {"features": "exact", "loss": "hinge"} if job.protocol == "gram_blind" else {}
+    if "privacy_epsilon" in asked:
+        given |= {"epsilon": asked["privacy_epsilon"], "delta": asked["privacy_delta"]}
     for kind in kinds.values():
         made = kind()
         made.set_params(**{name: given[name] for name in made.get_params() if name in given})

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 import logging
-import threading
 from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
 
-from tacit.consortium.consent.asked import FITS, Asked
+from tacit.consortium.consent.asked import FITS, REFUSED, Asked
 from tacit.consortium.consent.decision import (
     DATA,
     UNFIT,
@@ -22,10 +20,9 @@ from tacit.consortium.consent.decision import (
     named_columns,
     question_of,
 )
-from tacit.consortium.consent.opened import Opened
 from tacit.consortium.consent.people import Brought, Consent, Record
 from tacit.consortium.consent.policy import Policy
-from tacit.consortium.consent.register import Register
+from tacit.consortium.consent.register import Limits, Register
 from tacit.consortium.jobs.absence import EVERYBODY, SUMMED, TOO_FEW, CastError, Casting, check_cast, say_without
 from tacit.consortium.jobs.answers import Answer, Checked, Cleared, Ended, Finished, Proposal, Start, check_sites
 from tacit.consortium.jobs.folder import Folder, folder_of, state_of
@@ -37,23 +34,16 @@ from tacit.consortium.membership.identity import Identity
 from tacit.consortium.membership.members import Members
 from tacit.consortium.site.common import Site, find_folder
 from tacit.consortium.site.settings import PartySettings
-from tacit.consortium.site.tables import Marked, Tables
+from tacit.consortium.site.tables import Tables, network_key
 from tacit.consortium.site.watched import Watched
 from tacit.errors import LocalError, MissingExtraError, PeerError, UndisclosedError
 from tacit.federation.databases.database import QueryError
-from tacit.federation.part import Part
-from tacit.protocols.sums.atoms import Past
-from tacit.registry import kind_of
 from tacit.runtimes.apart import StoppedError
 from tacit.runtimes.nats.network import Broker, InterruptedRunError
 
 log = logging.getLogger("tacit")
 RECENT = 5.0  # seconds in which proposals go by one run of a query: many of them are no flood for a database
 OWN_PART = "its own part"  # where a run stopped over this site's data, as others hear it
-
-
-class BusyError(LocalError):
-    """Another run has to end first; the text names jobs only."""
 
 
 # errors that do not come of this site's data
@@ -63,7 +53,6 @@ NOT_OF_DATA = (
     InterruptedRunError,
     MissingExtraError,
     QueryError,
-    BusyError,
     GroundsError,
     UndisclosedError,
 )
@@ -74,14 +63,12 @@ class Party(Site):
 
     def __init__(self, settings: PartySettings, identity: Identity, members: Members, broker: Broker) -> None:
         super().__init__(settings, identity, members, broker)
-        self.settings, self.tables = settings, Tables(self.name, self.state, settings.datasets)
-        self.opened = Opened(settings.state / "registers")
+        network = network_key(settings.ca_fingerprint)
+        self.settings, self.tables = settings, Tables(self.name, self.state, settings.datasets, network, self._least)
         self.asked = Asked(settings.state / "registers")
         self._policy = Watched(settings.policy, Policy.from_toml)
         self._shown = ""  # the digest of the policy that the log names last
         self._owed: set[str] = set()  # jobs that the coordinator ended, and has still to hear that they are over here
-        self._summing = ""  # the job whose run sums rows
-        self._summing_lock = threading.Lock()
         self.letters = {
             "proposed": (Proposal, self._hear_proposal),
             "cleared": (Cleared, self._hear_cleared),
@@ -124,44 +111,16 @@ class Party(Site):
             else:
                 log.info("dataset %s: %d rows, %d columns", name, *found.X.shape)
 
-    def end_sums(self, job: Job) -> None:
-        """Let the next run sum records at once: what this one opened of them is written down."""
-        with self._summing_lock:
-            self._summing = "" if self._summing == job.id else self._summing
+    def _keeps(self, job: str) -> bool:
+        """Return whether the result of an earlier job is still here."""
+        folder = find_folder(self.state, job)
+        return folder is not None and folder.finished is not None and folder.finished.ok
 
-    def recall(self, folder: Folder, job: Job) -> Part | None:
-        """Return the data for a run by rows, with what earlier runs had opened of them when this run first began."""
-        part = self.tables.part(job)
-        if part is None or job.partition != "horizontal" or kind_of(job.protocol) != "records":
-            return part
-        self._sum_alone(job)
-        past, marks, run = folder.read_past(job), self._marks(job), folder.run_of(job)
-        if past is None:
-            past = self.opened.begin(run, *marks)
-            folder.keep_past(job, past)
-        else:
-            self.opened.check(run, marks[0])
-        return dataclasses.replace(part, past=past)
-
-    def _sum_alone(self, job: Job) -> None:
-        """Refuse to sum records while another run does: groups of both could have a few rows in common."""
-        with self._summing_lock:
-            if self._summing not in ("", job.id) and self.is_playing(self._summing):
-                busy = f"job {self._summing[:8]} is summing records of this site"
-                raise BusyError(f"{busy}: resume this job when that one is over")
-            self._summing = job.id
-
-    def keep(self, job: Job, value: Past) -> None:
-        """Write down what a run has opened, before it says anything more."""
-        marks, contents = self._marks(job)
-        self.opened.keep(folder_of(self.state, job.id).run_of(job), marks, value, contents)
-
-    def _marks(self, job: Job) -> Marked:
-        return self.tables.marks(job, self.opened.salt)
+    def _least(self) -> int:
+        return self.policy.minimum_change
 
     def _holdings(self, job: Job, grounds: Grounds) -> tuple[Holdings | None, Register]:
-        register = Register(self.state / "registers")
-        return self.tables.holdings(job, grounds, register), register
+        return self.tables.holdings(job, grounds), self.tables.register
 
     # Letters
 
@@ -209,6 +168,9 @@ class Party(Site):
         folder = self._folder(sender, cleared.job)
         if after(state_of(folder), "cleared") is not None:
             cleared.check(folder.job, self.members)
+            reports = {each.site: each.report for each in cleared.checked}
+            heads = {site: msgspec.structs.replace(r.register, at=r.clock) for site, r in reports.items()}
+            self.tables.register.heads.note(heads)
             folder.cleared = cleared
             self.wake(folder.id)
         self.hurry(sender, "answer", folder.id)
@@ -350,11 +312,13 @@ class Party(Site):
             if not cleared:
                 self.tables.renew(job, RECENT)
             holdings, register = self._holdings(job, grounds)
-            decision = decide(Case(job, self.policy, holdings, register, self.name, now, grounds))
+            decision = decide(Case(job, self.policy, holdings, register, self.name, now, grounds, self._keeps))
             if decision.rule == DATA:
                 return self._refuse_data(job, "; ".join(p.detail for p in decision.problems if p.detail), now)
+            if decision.verdict == "refuse" and decision.rehearsed:
+                self.asked.note(job, REFUSED, decision.rule, now)
             if cleared or decision.verdict == "refuse":  # a refusal is by a rule that no value bears upon
-                return self._answer(folder, job, decision, now)
+                return self._answer(folder, job, grounds, decision, now)
             return self._check(job, now)
         except Exception as error:
             elsewhere = (GroundsError, PeerError, MissingExtraError, QueryError, OSError)
@@ -408,10 +372,12 @@ class Party(Site):
         problems = local_checks(
             job, part, now, party=self.name, held_out=held_out, declared=declared, expires=expires, state=self.state
         )
-        return problems, report_of(job, self.name, part, now, problems, declared, self.read_clock())
+        register = self.tables.register
+        known: Any = {"register": register.head(), "seen": register.heads.read()}
+        return problems, report_of(job, self.name, part, now, problems, declared, self.read_clock(), **known)
 
-    def _answer(self, folder: Folder, job: Job, decision: Decision, now: datetime) -> Answer | None:
-        record = self._record(job, decision, now)
+    def _answer(self, folder: Folder, job: Job, grounds: Grounds, decision: Decision, now: datetime) -> Answer | None:
+        record = self._record(job, grounds, decision, now)
         if record is None or record.verdict == "refuse":
             return None if record is None else Answer.of(job, record, self.identity)
         self.tables.renew(job)  # people may take days, and data changes meanwhile
@@ -419,14 +385,21 @@ class Party(Site):
             return self._refuse_data(job, f"its checks passed before, and do not any more: {render(problems)}", now)
         return Answer.of(job, record, self.identity, key=self.key_of(folder))
 
-    def _record(self, job: Job, decision: Decision, now: datetime) -> Record | None:
+    def _record(self, job: Job, grounds: Grounds, decision: Decision, now: datetime) -> Record | None:
         """Return the decision of the policy, or of the people; None as long as these have not decided."""
         if decision.verdict == "wait":
-            part = self.tables.part(job)
-            self.consent.submit(job, None if part is None else Brought(columns=part.features, rows=len(part.X)))
+            self.consent.submit(job, self._brings(job, grounds))
             return self.consent.record(job.id, now)
         said = {"rule": decision.rule, "reason": decision.reason, "policy": self.policy.digest}
         return Record.of(job, self.name, decision.verdict, **said, at=now, left_out=self.policy.left_out)
+
+    def _brings(self, job: Job, grounds: Grounds) -> Brought | None:
+        """Return what people read of what the job would use here."""
+        part, (holdings, register) = self.tables.part(job), self._holdings(job, grounds)
+        if part is None or holdings is None:
+            return None
+        done = register.count_studies(holdings.edition)
+        return Brought(columns=part.features, rows=len(part.X), studies=done, most=self.policy.studies)
 
     def _take_back(self, job: Job, answer: Answer, now: datetime) -> Answer | None:
         """Return a refusal if people who said yes take that back before the run; None as long as they do not."""
@@ -452,9 +425,10 @@ class Party(Site):
         holdings, register = self._holdings(job, grounds)
         if holdings is not None:
             own, question = named_columns(job, self.name, holdings), question_of(job, holdings, grounds, self.policy)
+            limits = Limits(self.policy.studies, self.policy.budget, self._keeps)
+            apart = (casting.unopened, casting.left)
             try:
-                least, apart = self.policy.minimum_change, (casting.unopened, casting.left)
-                register.admit(job, own, self.name, holdings.rows, least, now, question, *apart, self.policy.budget)
+                register.admit(job, own, self.name, holdings.edition, limits, now, question, *apart)
             except LocalError as error:
                 if not casting.absent:
                     raise

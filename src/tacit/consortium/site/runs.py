@@ -46,7 +46,6 @@ from tacit.crypto.pads.entropy import RootEntropy
 from tacit.crypto.pads.envelope import Sealer
 from tacit.errors import LocalError, TacitError, UndisclosedError, is_told
 from tacit.federation.part import Part
-from tacit.progress import StepsLeft
 from tacit.registry import PROTOCOLS, play
 from tacit.runtimes.apart import StoppedError
 from tacit.runtimes.nats.courier import NatsCourier
@@ -85,14 +84,6 @@ class Runs:
 
     # What this site brings, and keeps
 
-    def recall(self, folder: Folder, job: Job) -> Part | None:
-        """Return this site's data for a run, with what earlier runs opened of it; only a party keeps that."""
-        del folder
-        return self.tables.part(job)
-
-    def keep(self, job: Job, value: Any) -> None:
-        """Write down what a run has opened; only a party has something to keep."""
-
     def admit(self, job: Job, casting: Casting = EVERYBODY) -> None:
         """Raise if what the job builds on may no longer be used; a party also enters the job in its register."""
         del casting
@@ -115,11 +106,7 @@ class Runs:
 
     def release(self, job: Job) -> None:
         """Let go of what a run held: the next one goes by the files as they are then."""
-        self.end_sums(job)
         self.tables.unpin(job)
-
-    def end_sums(self, job: Job) -> None:
-        """Let the next run sum records: this one has opened all; only a party has records."""
 
     def expect(self, folder: Folder, job: Job) -> None:
         """Write down how many rounds each step of a job will take, for who waits; its rehearsal is over."""
@@ -259,7 +246,8 @@ class Runs:
         with self._journal(folder, job) as journal:  # raises unless the data is what the checks saw
             context = f"{job.digest} {job.id}".encode()  # of this run: without some sites the digest is another
             sealer = Sealer(self.name, private, start.keys(folder.job, self.members), context)
-            root = RootEntropy([self.name], context, {self.name: _secret(journal, "root key")})
+            kept = {self.name: self.tables.register.memory.key} if self.name in job.parties else {}
+            root = RootEntropy([self.name], context, {self.name: _secret(journal, "root key")}, lasting=kept)
             tokens = {p: self.members.token(p) for p in job.roster.parties}
             with NatsCourier(
                 self.broker, self.name, run_id, tokens, sealer, journal, admin=self.admin, attempt=start.attempt
@@ -273,21 +261,19 @@ class Runs:
                     entropy=root,
                     limits=Limits(silence=self.timeout),
                     progress=partial(self._progress, job),
-                    keep=partial(self.keep, job),
                     disclosure=job.disclosure,
                 )
-                left = StepsLeft((folder.expected or Expected()).rounds, lambda: run.ledger.rounds)
-                self.live[job.id] = {"run": run, "courier": courier, "began": time.time(), "left": left}
+                planned = sum((folder.expected or Expected()).rounds) or (job.cost.rounds if job.cost else 0)
+                self.live[job.id] = {"run": run, "courier": courier, "began": time.time(), "planned": planned}
                 if start.absent:
                     run.note(missing=", ".join(start.absent))
                 try:
                     self._compare_and_admit(run, job, casting_of(folder.job, start, folder.casts, summed))
-                    own, public = split(play(run, job.protocol, self._inputs(folder, job), job.arguments), self.name)
+                    own, public = split(play(run, job.protocol, self._inputs(job), job.arguments), self.name)
                     used = self.tables.describe_use(job, own, public)
                     kept_back = withhold(public)
                     sent = None if kept_back is None else PublicResult.of(kept_back)
                     folder.keep_result(own, PublicResult.of(public, run.history), used, sent)
-                    self.end_sums(job)
                 except InterruptedRunError:
                     raise
                 except BaseException as error:
@@ -303,50 +289,42 @@ class Runs:
         compare(run, job, {self.name: self.tables.list_digest(job)} if mine else {})
         self.admit(job, casting)
 
-    def _inputs(self, folder: Folder, job: Job) -> dict[str, Brought]:
+    def _inputs(self, job: Job) -> dict[str, Brought]:
         """Return what this site brings along, by input; nothing where another role brings it."""
         grounds = grounds_of(self.state, job)
         found: dict[str, Brought] = {}
         for name, brought in PROTOCOLS[job.protocol].brings.items():
             mine = self.name in job.roster[brought.role]
-            own = {self.name: self._bring(folder, job, name, brought.source, grounds)} if mine else {}
+            own = {self.name: self._bring(job, name, brought.source, grounds)} if mine else {}
             found[name] = (brought.role, own)
         return found
 
-    def _bring(self, folder: Folder, job: Job, name: str, source: str, grounds: Grounds) -> Any:
+    def _bring(self, job: Job, name: str, source: str, grounds: Grounds) -> Any:
         if source == "earlier":
             return grounds.share(name)
         if source == "held out":
             return self.tables.part(job, held_out=True)
         if source == "policy":
             return self.rules()
-        return self.tables.ids(job) if source == "ids" else self.recall(folder, job)
+        return self.tables.ids(job) if source == "ids" else self.tables.part(job)
 
     def _progress(self, job: Job, progress: Progress) -> None:
-        live = self.live[job.id]
-        if progress.step != live.get("progress", progress).step:
-            live |= {"done": 0, "total": 0}  # rounds are those of a step
-        live["progress"] = progress
-        live["left"].hear(progress)
-        if progress.rounds:
-            live |= {"done": progress.round, "total": progress.rounds}
+        self.live[job.id]["progress"] = progress
 
 
 def figures_of(live: Mapping[str, Any]) -> dict[str, Any]:
     """Return how far a run is: nothing, of one that is not played here."""
     if not live:
         return {}
-    told: Progress = live.get("progress", Progress(""))
-    ledger, left = live["run"].ledger, live["left"].seconds if told.done or told.step.of else None
+    told: Progress = live.get("progress", Progress())
+    ledger = live["run"].ledger
     return {
         "step": told.step,
-        "phase": told.phase,
-        **{name: live.get(name, 0) for name in ("done", "total")},
+        "total": live["planned"],
         "gap": told.gap,
         "rounds": ledger.rounds,
         "bytes": ledger.bytes,
         "seconds": time.time() - live["began"],
-        "left": left,
     }
 
 

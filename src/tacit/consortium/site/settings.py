@@ -57,12 +57,17 @@ class Schema(Table, frozen=True, kw_only=True):
 
 
 class Dataset(Table, frozen=True, kw_only=True):
-    """A table of records that a party offers: where they are, label column, columns that are no features, id column.
+    """A table of records that a party offers: where they are, and which columns are no features: labels, ids, weights.
 
     path: a file, or a folder of Parquet files.
     query: one `select` instead, on the database whose connection is in the environment variable `connection_env` or in
         `connection_file`, which only its owner may open. It is run when the site starts, when a job is proposed, when
         the site says yes, and when the run begins or goes on.
+    id: the column that names records; a job over rows needs it, as this site remembers by it whose records were used.
+    person: the column that names whose records they are, if a person has several.
+    judge: the share of persons whose records models are judged by, and never learn from; no job chooses it.
+    weight: the column that says how much each record counts. Weights are divided by their mean, and none is larger
+        than 32 times it.
     maximum_rows, maximum_megabytes: how large the table may be.
     largest: no value is larger, in size; what a job's feature_range is compared with.
     ranges: the least and the largest value of columns.
@@ -74,6 +79,9 @@ class Dataset(Table, frozen=True, kw_only=True):
     label: str | None = None
     drop: tuple[str, ...] = ()
     id: str | None = None
+    person: str | None = None
+    judge: Annotated[float, msgspec.Meta(ge=0, le=1)] = 0.2
+    weight: str | None = None
     largest: Annotated[float, msgspec.Meta(gt=0)] | None = None
     ranges: dict[str, tuple[float, float]] = {}
     query: str | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import os
 import threading
@@ -10,6 +11,8 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
+
+import numpy as np
 
 from tacit.consortium.disk import read_private
 from tacit.consortium.site.settings import Dataset
@@ -23,6 +26,8 @@ from tacit.federation.frames import arrow_columns
 from tacit.federation.limit import Limit
 from tacit.federation.readers import from_loaded
 from tacit.federation.readers import read as read_table
+from tacit.federation.table import with_labels
+from tacit.protocols.learners.targets import MOST_WEIGHT
 
 LONGEST_CONNECTION = 1 << 16  # bytes
 
@@ -77,7 +82,8 @@ def source_of(name: str, dataset: Dataset) -> Source:
 
 
 def _read(dataset: Dataset, path: Path) -> Table:
-    return read_table(path, dataset.label, _no_features(dataset), raw=True, limit=_limit(dataset), sparse=False)
+    found = read_table(path, dataset.label, _no_features(dataset), raw=True, limit=_limit(dataset), sparse=False)
+    return weigh_records(found, dataset.weight)
 
 
 def _select(name: str, dataset: Dataset) -> Table:
@@ -85,7 +91,25 @@ def _select(name: str, dataset: Dataset) -> Table:
     called = f"the query of {where}"
     connection = _connection(where, dataset)
     found: Any = read_query(connection, dataset.query or "", _limit(dataset), called, dataset.id)
-    return from_loaded(arrow_columns(found, called), called, dataset.label, _no_features(dataset), raw=True)
+    table = from_loaded(arrow_columns(found, called), called, dataset.label, _no_features(dataset), raw=True)
+    return weigh_records(table, dataset.weight)
+
+
+def weigh_records(table: Table, column: str | None) -> Table:
+    """Return a table with the weights that a column declares, divided by their mean; refuse one that is too large."""
+    if column is None:
+        return table
+    found = with_labels(table, None, table.columns[column])
+    weight = np.zeros(0) if found.weight is None else found.weight
+    mean, largest = float(weight.mean()) if weight.size else 1.0, float(weight.max(initial=0.0))
+    if mean <= 0.0:
+        raise LocalError(f"all weights of {table.name} are 0 in column {column!r}: give some record a weight")
+    if largest > MOST_WEIGHT * mean:
+        raise LocalError(
+            f"a weight of {table.name} in column {column!r} is {largest / mean:.3g} times their mean, and at most"
+            f" {MOST_WEIGHT:g} is taken: cut it, as a record that weighs more would be found in the model"
+        )
+    return dataclasses.replace(found, weight=weight / mean)
 
 
 def _connection(where: str, dataset: Dataset) -> Connection:
@@ -107,7 +131,8 @@ def _connection(where: str, dataset: Dataset) -> Connection:
 
 
 def _no_features(dataset: Dataset) -> list[str]:
-    return [*dataset.drop, *([dataset.id] if dataset.id else [])]
+    named = [column for column in (dataset.id, dataset.person, dataset.weight) if column]
+    return [*dataset.drop, *(column for column in named if column not in dataset.drop)]
 
 
 def _limit(dataset: Dataset) -> Limit:

@@ -4,45 +4,51 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import numpy as np
 
-from tacit.base.parameters import draw_seed
+from tacit.arrays import Flags
 from tacit.consortium.consent.decision import Holdings
-from tacit.consortium.consent.marks import record_marks
 from tacit.consortium.consent.register import Register
+from tacit.consortium.editions.dealing import I8, SHARE
+from tacit.consortium.editions.edition import LEAST, Edition, Fixed, Target, make_edition, whole_edition
 from tacit.consortium.jobs.folder import Used
 from tacit.consortium.jobs.grounds import Grounds, GroundsError, grounds_of
 from tacit.consortium.jobs.job import Job
 from tacit.consortium.jobs.public_result import to_plain
 from tacit.consortium.site.settings import Dataset
 from tacit.consortium.site.sources import Queried, source_of
+from tacit.crypto.pads.entropy import prf
 from tacit.errors import LocalError
 from tacit.federation import Table
-from tacit.federation.deal import Deal
 from tacit.federation.ids import digests, taken
 from tacit.federation.part import Part, part_of
 from tacit.federation.table import check_finite
-from tacit.numeric.groups.least_count import FLOOR
 from tacit.registry import PROTOCOLS, kind_of
-from tacit.study.names import HOLDOUT, SEED
-
-Marked = tuple[list[bytes], list[bytes]]  # marks of records, and of what is in them
 
 
 class Tables:
     """The tables that one party offers, read again whenever their files change, or their queries are due."""
 
-    def __init__(self, party: str, state: Path, offered: Mapping[str, Dataset]) -> None:
+    def __init__(
+        self,
+        party: str,
+        state: Path,
+        offered: Mapping[str, Dataset],
+        network: bytes = b"",
+        least: Callable[[], int] = lambda: LEAST,
+    ) -> None:
         self._party, self._state, self._offered = party, state, offered
+        self._network, self._least = network, least
+        self.register = Register(state / "registers")
         self._sources = {name: source_of(name, dataset) for name, dataset in offered.items()}
         self._pinned: dict[str, tuple[int, Table]] = {}  # by job, the table of its run, whatever becomes of the file
-        self._known: dict[str, tuple[int, str, Holdings]] = {}  # by dataset
-        self._marked: tuple[str, int, Marked] | None = None  # of the job at hand
+        self._fixed: dict[str, tuple[object, Edition]] = {}  # by dataset
 
     def look(self) -> Iterator[tuple[str, Table | Exception]]:
         """Yield every dataset by name as it is now, or why it cannot be read."""
@@ -70,35 +76,28 @@ class Tables:
         self._pinned.pop(job.id, None)
 
     def part(self, job: Job, *, held_out: bool = False) -> Part | None:
-        """Return what the job uses of its dataset: columns as trained or as named, rows as aligned, labels if learnt.
+        """Return the job's records: its columns, as trained or as named, and labels where they are learnt.
 
-        Labels are the labeller's, or everybody's own in a horizontal split. `held_out` are the records that a study
-        is judged by, and all others those that it learns from.
+        Labels are the labeller's, or everybody's own in a horizontal split. A job that trains has the records to learn
+        from, and `held_out` those to judge by; one that judges an earlier model has the latter; questions are about all
+        records of their dataset.
         """
-        table = self._table(job)
-        if table is None or self._party not in job.parties:
+        found = self._fix(job)
+        if found is None or self._party not in job.parties:
             return None
-        grounds, wanted = grounds_of(self._state, job), job.columns.get(self._party, "all")
+        edition, grounds = found, grounds_of(self._state, job)
+        wanted = job.columns.get(self._party, "all")
+        table, unlabelled, folds = self._choose(job, edition, held_out=held_out)
         names = grounds.features or (table.features if wanted == "all" else tuple(wanted))
         index = [table.features.index(name) for name in names if name in table.features]
         learnt = kind_of(job.protocol) == "records" and job.roles.labeller in (None, self._party)
-        table = self._choose(job, self._align(job, table, grounds), held_out=held_out)
         X = table.X[:, index]
         owned = ~np.isnan(X) if job.partition == "arbitrary" else None
         y, weight = (table.y, table.weight) if learnt else (None, None)
-        return part_of(X, y, weight, tuple(names), owned, texts=table.texts, dates=table.dates)
-
-    def marks(self, job: Job, salt: bytes) -> Marked:
-        """Return marks of the records of a job, and of what is in them, under a salt."""
-        found = self._edition(job)
-        if found is None:
-            return [], []
-        edition, table = found
-        if self._marked is None or self._marked[:2] != (job.id, edition):
-            table = self._choose(job, self._align(job, table, grounds_of(self._state, job)), held_out=False)
-            whole, ids = self._whole(job, table)
-            self._marked = (job.id, edition, (record_marks(salt, whole, ids), record_marks(salt, whole, None)))
-        return self._marked[2]
+        part = part_of(X, y, weight, tuple(names), owned, texts=table.texts, dates=table.dates)
+        hidden = unlabelled if learnt and unlabelled.any() else None
+        key = prf(self.register.memory.key, b"noise", edition.digest.encode(), bytes([held_out]))
+        return dataclasses.replace(part, folds=folds, unlabelled=hidden, key=key)
 
     def ids(self, job: Job) -> Any:
         """Return digests of the ids of all records of the dataset."""
@@ -139,19 +138,72 @@ class Tables:
         found = {name: to_plain(public[name]) for name in ("classes", "sigmoids") if public.get(name) is not None}
         return msgspec.convert({"features": part.features, "records": self._name_records(job, table), **found}, Used)
 
-    def holdings(self, job: Job, grounds: Grounds, register: Register) -> Holdings | None:
+    def holdings(self, job: Job, grounds: Grounds) -> Holdings | None:
         """Return what this party has for a job, as its rules judge it; None if it offers no such dataset."""
+        edition = self._fix(job, grounds)
+        if edition is None:
+            return None
+        return Holdings(edition.table.features, edition, identified=self._id(job) in edition.table.columns)
+
+    def _fix(self, job: Job, grounds: Grounds | None = None) -> Edition | None:
+        """Return the edition of the job's records, as it is now; of a run, as it was when the run began."""
         found = self._edition(job)
         if found is None:
             return None
-        edition, table = found
+        number, table = found
+        grounds = grounds_of(self._state, job) if grounds is None else grounds
         alignment = grounds.alignment.id if grounds.alignment else ""
-        kept = self._known.get(job.dataset)
-        if kept is None or kept[:2] != (edition, alignment):  # rows are marked once, though a job may wait for days
-            whole, ids = self._whole(job, self._align(job, table, grounds))
-            holdings = Holdings(table.features, register.rows_of(whole, ids), identified=ids is not None)
-            self._known[job.dataset] = kept = (edition, alignment, holdings)
-        return kept[2]
+        key = (number, alignment, job.partition, kind_of(job.protocol), self._least(), self.register.memory.changes)
+        kept = self._fixed.get(job.dataset)
+        if kept is None or kept[0] != key:  # records are marked once, though a job may wait for days
+            made = self._make(job, self._align(job, table, grounds))
+            self._fixed[job.dataset] = kept = (key, made)
+        return kept[1]
+
+    def _make(self, job: Job, table: Table) -> Edition:
+        """Return the edition of a table; without ids its records are known by their place, and nobody is left out."""
+        declared = self._offered[job.dataset]
+        column = self._id(job)
+        ids = table.columns[column] if column in table.columns else np.arange(1, len(table.X) + 1)
+        if kind_of(job.protocol) != "records":
+            return whole_edition(self.register.memory, table, ids, self._network, self._least())
+        self._refuse_targets(job.dataset, table)
+        alone = job.partition == "horizontal"  # over columns and cells others bring the same records
+        persons = table.columns[declared.person] if declared.person else None
+        fixed = Fixed(
+            label=declared.label,
+            classes=declared.classes,
+            judge=declared.judge if alone else SHARE,
+            least=self._least(),
+            network=None if alone else self._network,
+            by_place=not alone and persons is None and grounds_of(self._state, job).alignment is None,
+        )
+        return make_edition(self.register.memory, table, ids, persons, fixed, self._other_targets(job))
+
+    def _refuse_targets(self, name: str, table: Table) -> None:
+        """Refuse a feature that another dataset learns: as a target and as a feature a column tells of single cells."""
+        for other, declared in self._offered.items():
+            if other != name and declared.label in table.features:
+                both = (
+                    f"column {declared.label!r} is the label of [datasets.{other}] and a feature of [datasets.{name}]"
+                )
+                raise LocalError(f"{both}: add drop = [{declared.label!r}] to the latter")
+
+    def _other_targets(self, job: Job) -> list[Target]:
+        """Return the targets of the datasets that stand before the job's, if they can be read."""
+        found: list[Target] = []
+        for name, declared in self._offered.items():
+            if name == job.dataset:
+                break
+            if declared.label is not None and declared.id is not None:
+                table = self._sources[name].now()[1]
+                column = _name_ids(declared)
+                persons = table.columns[declared.person] if declared.person else None
+                fixed = Fixed(label=declared.label, classes=declared.classes, judge=declared.judge, least=self._least())
+                found.append(
+                    make_edition(self.register.memory, table, table.columns[column], persons, fixed, found).target()
+                )
+        return found
 
     def _table(self, job: Job) -> Table | None:
         """Return the job's dataset as it is on disk; of a run, as it was when the run began."""
@@ -171,12 +223,7 @@ class Tables:
         return edition, table
 
     def _id(self, job: Job) -> str:
-        return self._offered[job.dataset].id or ""
-
-    def _whole(self, job: Job, table: Table) -> tuple[Part, Any]:
-        """Return all columns of a table as a part, and the ids of its records, or None."""
-        raw: Any = {"texts": table.texts, "dates": table.dates}
-        return part_of(table.X, table.y, table.weight, table.features, **raw), table.columns.get(self._id(job))
+        return _name_ids(self._offered[job.dataset])
 
     def _fingerprint(self, job: Job) -> str:
         return hashlib.sha256(np.ascontiguousarray(self.ids(job)).tobytes()).hexdigest()
@@ -190,18 +237,14 @@ class Tables:
             raise GroundsError(f"{other}: align them again")
         return taken(table, grounds.rows)
 
-    def _choose(self, job: Job, table: Table, *, held_out: bool) -> Table:
-        """Return the records that a job learns from, or those that it holds out; all of them and none by default."""
-        share, by_rows = job.params.get(HOLDOUT) or 0.0, job.partition == "horizontal"
-        if not share:
-            return taken(table, slice(0, 0)) if held_out else table
-        deal = Deal((1.0 - share, share), draw_seed(int(job.params[SEED])), stratify=by_rows, least=FLOOR)
-        # rows that no alignment put in order are in one order already, and some sites may have no ids
-        named = by_rows or grounds_of(self._state, job).alignment is not None
-        ids = table.columns.get(self._id(job)) if named else None
-        known = None if ids is None else digests(ids, table)
-        part = deal.part_of(self._party if by_rows else "", table.y if by_rows else None, known, len(table.X))
-        return taken(table, np.flatnonzero(part == int(held_out)))
+    def _choose(self, job: Job, edition: Edition, *, held_out: bool) -> tuple[Table, Flags, I8 | None]:
+        """Return the records that a job learns from, or those that a model is judged by; the folds of the former."""
+        known = PROTOCOLS[job.protocol]
+        if known.kind != "records":
+            return edition.table, edition.unlabelled, None
+        judged = held_out or bool(known.builds_on)
+        table, which = edition.choose(judged=judged)
+        return table, edition.unlabelled[which], None if judged else edition.parts[which]
 
     def _name_records(self, job: Job, table: Table) -> tuple[str, ...]:
         """Return which records the job is about: by their ids, or else by their numbers in the file."""
@@ -209,6 +252,15 @@ class Tables:
         numbered = dataclasses.replace(table, columns={**numbers, **table.columns})
         listed = self._align(job, numbered, grounds_of(self._state, job))
         return tuple(map(str, listed.columns[self._id(job)].tolist()))
+
+
+def network_key(fingerprint: str) -> bytes:
+    """Return the key by which all sites of a network deal the records that they share."""
+    return hashlib.sha256(b"tacit network " + re.sub(r"[:\s]", "", fingerprint).lower().encode()).digest()
+
+
+def _name_ids(dataset: Dataset) -> str:
+    return dataset.id or ""
 
 
 def refuse_raw(table: Table) -> None:

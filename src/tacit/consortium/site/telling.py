@@ -19,12 +19,10 @@ WAITING = ("proposed", "waiting")  # states in which sites have not answered yet
 
 
 def progress_of(news: News) -> Progress:
-    """Return how far a job is, as far as its coordinator tells: in seconds, since it tells nothing of the work."""
-    total = news.seconds + news.left if news.left is not None else 0.0
-    phase = describe_wait(news) if news.state in WAITING else news.phase or news.state
+    """Return how far a job is, as far as its coordinator tells."""
+    phase = describe_wait(news) if news.state in WAITING else "" if news.rounds else news.state
     moved = human_bytes(news.bytes) if news.bytes else ""
-    more: dict[str, Any] = {"left": news.left, "gap": news.gap, "moved": moved, "step": news.step}
-    return Progress(phase, news.seconds, total, round=news.done, rounds=news.total, **more)
+    return Progress(phase, news.rounds, news.total, gap=news.gap, moved=moved, step=news.step)
 
 
 def describe_wait(news: News) -> str:
@@ -35,8 +33,7 @@ def describe_wait(news: News) -> str:
 
 def describe_running(news: News) -> str:
     """Return how far a run is, in one line."""
-    told = dataclasses.replace(progress_of(news), phase=news.phase)
-    going = describe(told, news.left, of="of at most") or "starting"
+    going = describe(dataclasses.replace(progress_of(news), phase="")) or "starting"
     return f"without {listing(news.without)}, {going}" if news.without else going
 
 

@@ -35,7 +35,7 @@ def prf(key: bytes, *inputs: bytes) -> bytes:
 class RootEntropy:
     """Fresh root keys for the given parties, or the given ones.
 
-    `spent` are marks of pads that they put on elsewhere.
+    `spent` are marks of pads that they put on elsewhere. `lasting` are secrets that parties keep beyond the run.
     """
 
     def __init__(
@@ -44,7 +44,9 @@ class RootEntropy:
         run: bytes,
         roots: Mapping[str, bytes] | None = None,
         spent: Mapping[str, Iterable[bytes]] | None = None,
+        lasting: Mapping[str, bytes] | None = None,
     ) -> None:
+        self._lasting = dict(lasting or {})
         self._roots = dict(roots) if roots else {p: secrets.token_bytes(32) for p in parties}
         self._run = run
         self._spent: dict[str, set[bytes]] = {p: set((spent or {}).get(p, ())) for p in self._roots}
@@ -57,6 +59,10 @@ class RootEntropy:
     def seed(self, party: str, place: str) -> bytes:
         """Return 32 bytes for this party at this place."""
         return prf(self._roots[party], b"seed", self._run, place.encode())
+
+    def lasting(self, party: str) -> bytes | None:
+        """Return 32 bytes that are the same in all runs of the party; None if it keeps no secret."""
+        return prf(self._lasting[party], b"lasting") if party in self._lasting else None
 
     def pads(self, party: str, seeds: Seeds, tag: bytes) -> Pads:
         """Return pads under these seeds, bound to the tag."""

@@ -75,5 +75,5 @@ class FixedPoint:
         if not largest < self.bound:
             raise LocalError(
                 f"{what}: a value of size {largest:.3g} does not fit into fixed point with {self.bits} fraction bits"
-                f" for {self.terms} parties (limit {self.bound:.3g}): scale the features, or lower fraction_bits"
+                f" for {self.terms} parties (limit {self.bound:.3g}): scale the features"
             )

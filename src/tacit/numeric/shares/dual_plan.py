@@ -4,7 +4,7 @@ With beta = c / C, of classes c = y a, the equality constraint is public, and so
 
     min  1/2 beta'K beta - (y / C)'beta + h(beta),     1'beta = 0                                                    (1)
 
-h is 0 in the box of beta and infinite outside; for numbers it also has (epsilon / C) |beta|_1 (`losses`). y is 1 or -1,
+h is 0 in the box of beta and infinite outside; for numbers it also has (tube / C) |beta|_1 (`losses`). y is 1 or -1,
 or a number of size 1 at most (targets and C are divided by one number). K has a diagonal whose mean is at most 1 (a
 kernel is divided by a number, and C is multiplied by it). Douglas and Rachford's iteration takes P = I - 11'/n and Z =
 rho (PKP + rho I)^-1, and begins with t = z = 0:
@@ -26,7 +26,7 @@ import math
 from dataclasses import dataclass, replace
 
 from tacit.errors import LocalError
-from tacit.numeric.shares.clipping import Window
+from tacit.numeric.shares.lean import Lean
 from tacit.numeric.shares.losses import HINGE, Loss
 from tacit.numeric.shares.squares import ERROR, LEAST, Squares, choose_squares
 
@@ -36,12 +36,13 @@ WORD = 64
 RELAX = 15  # eighths
 Z_BITS = 20  # at least, of the resolvent
 ROW_BITS = 24  # of the mean of a row of K, and of K in an answer
-ABOVE, FINE = 3, 11  # bits before the point, and of a digit, of maxima
+ABOVE = 4  # bits before the point, at least, and of maxima
+DIGIT = 6  # bits of a digit of a clip: few digits can be joined by one opening
+LOOKED, FINE = 3, 4  # digits after the point that are compared, and of maxima
 MOST_ROUNDS = 2000
 RIDGE = 1.0  # at most, of the linear kernel
 STEEP, STEEPEST = 2.0**14, 2.0**19  # kappa at most; of the linear kernel, where squares are improved
 RELATIVE = 3e-2  # error of R of the linear kernel, before Newton's step
-WIDE = 11  # bits of a window from which on tables of two digits are smaller
 OFF = 0.02  # of half the range of targets: the most that rounded squares may move the answers of a regression
 BIAS = 2.0 ** (62 - ROW_BITS - Q_BITS - 2)  # the size that a bias over C, or rho q, does not reach
 
@@ -99,16 +100,18 @@ class DualPlan:
     squares: Squares
     scale: int
     shift: int
-    window: Window
+    window: Lean
     rounds: int
     averaged: int
     loss: Loss = HINGE
 
     @property
-    def clipping(self) -> Window:
+    def clipping(self) -> Lean:
         """The window of what is clipped; for maxima the point is so far up that no value reaches 1."""
         window = self.window
-        return Window(WORD, ABOVE, Q_BITS + window.I - ABOVE, FINE) if self.loss.unbounded else window
+        if not self.loss.unbounded:
+            return window
+        return Lean(WORD - ABOVE, ABOVE, Q_BITS + window.I - ABOVE, DIGIT, FINE, joined=True)
 
     @property
     def z_bits(self) -> int:
@@ -141,15 +144,17 @@ def plan_dual(n: int, problems: int, C: float, kernel: Spectrum = RBF, loss: Los
     return DualPlan(n, problems, C, rho, squares, scale, shift, window, rounds, kernel.averaged, loss)
 
 
-def choose_window(reach: float, loss: Loss) -> Window:
-    """Return a window that no value of this size leaves."""
-    before = max(ABOVE, math.ceil(math.log2(reach)) + 1) + (ABOVE - 1) * loss.unbounded
-    return Window(WORD, before, Q_BITS, lower=before // 2 if before >= WIDE else 0)
+def choose_window(reach: float, loss: Loss) -> Lean:
+    """Return a window that no value of this size leaves: it is below 2^(I-2), so that it can be rounded too."""
+    before = max(ABOVE, math.ceil(math.log2(reach)) + 2) + (ABOVE - 2) * loss.unbounded
+    if before > WORD - Q_BITS:
+        raise LocalError(f"values of {reach:.3g} leave no room in 64 bits: use a larger C, or fewer records")
+    return Lean(WORD - before, before, Q_BITS, DIGIT, LOOKED, joined=True)
 
 
-def count_z_bits(window: Window) -> int:
+def count_z_bits(window: Lean) -> int:
     """Return how many bits after the point Z has: t has three more than a product of Z with q."""
-    return window.G - 3 - Q_BITS
+    return window.F - 3 - Q_BITS
 
 
 def check_exact(n: int, C: float, kernel: Spectrum, loss: Loss) -> None:

@@ -64,7 +64,7 @@ def plan_narrow(plan: DualPlan, columns: int, exponent: int, cells: int, halving
     """Return the bits of (1) and (2); refuse what would not fit."""
     centred, rho = cells + halvings, plan.rho
     k = EXACT + math.frexp(rho)[1] - 1
-    largest = plan.window.I - 1 + math.frexp(rho)[1] // 2 + 1  # bits of |N q|
+    largest = plan.window.I - 2 + math.frexp(rho)[1] // 2 + 1  # bits of |N q|
     R = min(K_BITS, ROOM - 1 - (cells + exponent + 1) - math.ceil(math.log2(columns) / 2))
     N = min(K_BITS, ROOM - k - centred, ROOM - Q_BITS - largest, R + centred)
     if N < LEAST_N:

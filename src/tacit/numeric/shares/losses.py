@@ -5,9 +5,9 @@ of size 1 at most,
 
     classes, hinge loss:       beta_i between l_i and l_i + 1,         l_i = [y_i = 1] - 1                           (1)
     class weights:             beta_i between l_i and l_i + w_i,       l_i = -[y_i = -1] w_i,  0 < w_i <= 1          (2)
-    numbers, insensitive loss: beta_i between -1 and 1, and |beta_i| costs epsilon / C,        epsilon < 1           (3)
+    numbers, insensitive loss: beta_i between -1 and 1, and |beta_i| costs tube / C,        tube < 1           (3)
 
-Each step takes t to the nearest z that is allowed; in (3) the price moves it by k = epsilon / (rho C). All steps are
+Each step takes t to the nearest z that is allowed; in (3) the price moves it by k = tube / (rho C). All steps are
 sums of clips:
 
     (1) z = l + clip(t - l, 0, 1)                                                                                    (4)
@@ -30,7 +30,7 @@ n:
     |mean(g)| <= 2 / C + sqrt(2 n / C),          |g| <= sqrt(3) n / sqrt(C) + sqrt(5 n) / C                          (8)
 
 The same holds for (2), where n_- is the sum of the weights. For numbers: the constant 0 costs C sum_i max(0, |y_i| -
-epsilon), and the solution costs no more. So
+tube), and the solution costs no more. So
 
     sum_i |y_i - f_i| <= n,          |g| <= n / C;          |g| <= (7) + sqrt(n) / C too                             (9)
 """

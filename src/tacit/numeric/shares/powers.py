@@ -49,8 +49,8 @@ def plan_powers(gamma: float, coef0: float, degree: int, columns: int, exponent:
     """Return the bits for cells of at most 2^exponent; refuse powers that would not fit."""
     if coef0 < 0 or degree < 1:
         raise LocalError(
-            f"coef0={coef0:g} and degree={degree} make no kernel: view='blind' needs coef0 of 0 or more and degree of 1"
-            " or more"
+            f"coef0={coef0:g} and degree={degree} make no kernel: features='exact' needs coef0 of 0 or more and degree"
+            " of 1 or more"
         )
     bound = gamma * columns * 4.0**exponent + coef0
     powers = Powers(gamma, coef0, degree, max(0, math.ceil(math.log2(max(bound, 1.0)))))

@@ -5,8 +5,8 @@ A matrix in shares is cheap to square and dear to multiply with another one. Wit
     f(x) = 1 / (1 + x)  ~  c_0 + sum_j c_(j+1) p_j(x),      p_0 = 1 - x / kappa,      p_(j+1) = p_j^2               (1)
 
 p_j is nearly exp(-2^j x / kappa), and a sum of such exponentials comes near 1 / (1 + x) at every scale at once. Errors
-count by 1 / sqrt(f), which lies between absolute and relative ones. The fewest levels are taken that come below
-`ERROR`.
+count by 1 / sqrt(f), which lies between absolute and relative ones, or by 1 / f where what they leave is solved for
+again. The fewest levels are taken that come below the error that is asked for.
 
 Every holder multiplies its own shares by the weights c, so that all sites must find the same ones to the last bit, on
 whatever machine. So nothing here goes through BLAS, whose sums have another order on another processor: products are
@@ -29,6 +29,7 @@ ERROR = 1e-4
 LEAST = 100.0  # kappa below which there are too few different squares; a larger kappa is as true
 LEVELS = 30
 GRID = 400
+OCTAVE, BELOW = 16, 6  # points of an octave of x, and how many octaves below 1 there are
 BITS, LARGEST = 24, 2.0  # fraction bits of a weight, and the size that none reaches
 
 
@@ -53,10 +54,23 @@ def choose_squares(kappa: float, most: float = ERROR) -> Squares:
     x = kappa * np.unique(np.concatenate([i, i * i * i]))
     least = math.frexp(kappa)[1] - 1  # with fewer the last exponential has not fallen where x is 1
     for levels in range(max(1, least), LEVELS + 1):
-        found = _fit(levels, x, kappa)
+        found = _fit(levels, x, kappa, np.sqrt(1.0 + x))
         if found.error <= most:
             return found
     raise LocalError(f"the kernel's eigenvalues may reach {kappa:.3g} times its ridge: lower C, or scale the columns")
+
+
+@cache
+def choose_relative(kappa: float, most: float, least: int = 1) -> Squares:
+    """Return the fewest levels, but `least`, whose error relative to 1 / (1 + x) is small enough."""
+    i = 1.0 - np.arange(OCTAVE) / (2 * OCTAVE)
+    octaves = math.frexp(kappa)[1] + BELOW
+    x = kappa * np.concatenate([[0.0], *(np.ldexp(i, -j) for j in range(octaves))])
+    for levels in range(max(least, math.frexp(kappa)[1] - BELOW), LEVELS + 1):
+        found = _fit(levels, x, kappa, 1.0 + x)
+        if found.error <= most:
+            return found
+    raise LocalError(f"eigenvalues may reach {kappa:.3g} times alpha: raise alpha")
 
 
 def evaluate_squares(levels: int, x: F64, kappa: float) -> list[F64]:
@@ -75,10 +89,9 @@ def add_squares(weights: Sequence[int], columns: Sequence[F64]) -> F64:
     return total
 
 
-def _fit(levels: int, x: F64, kappa: float) -> Squares:
+def _fit(levels: int, x: F64, kappa: float, by: F64) -> Squares:
     """Return the weights of least squares, rounded to integers, and the largest error that they leave."""
     f, columns = 1.0 / (1.0 + x), evaluate_squares(levels, x, kappa)
-    by = 1.0 / np.sqrt(f)
     weights = _solve_least_squares([column * by for column in columns], f * by)
     whole = tuple(round(math.ldexp(c, BITS)) for c in weights)
     error = float(np.abs((add_squares(whole, columns) - f) * by).max())

@@ -78,7 +78,6 @@ from tacit.choreo import (
     choreography,
 )
 from tacit.crypto.pads.entropy import prf
-from tacit.crypto.products.engines import draw_words
 from tacit.crypto.sets import key_value_store, row_hash
 from tacit.crypto.sets.oprf import VALUE, load_sodium
 from tacit.errors import LocalError
@@ -231,7 +230,7 @@ def align(run: Run, ids: At[U8], *, min_records: int = ENOUGH, count_only: bool 
             " 1 on"
         )
     run.local(Holder, check_ids, ids, run.who(Holder))
-    seeds = protect(run, to=Coordinator).seeds
+    seeds = protect(run).seeds
     size = run.publish(Size, run.local(leader, size_of, ids)).ids
     salt = run.tag()  # bound to the size: nobody knows codes and bands before
     asked, F = blind_values(run, ids, leader, others, salt, size=size, block=block)
@@ -341,7 +340,7 @@ def xor(a: U64, b: U64) -> U64:
 def fill_store(ids: U8, values: U64, noise: Pads, salt: bytes) -> Store:
     """Return the key-value store of (3)."""
     rows = key_value_store.place_bands(ids, salt, key_value_store.count_columns(len(ids)))
-    words = draw_words(noise, "own", rows.columns * values.shape[1])
+    words = np.concatenate([chunk.copy() for chunk in noise.put_on("own", rows.columns * values.shape[1])])
     return Store(key_value_store.fill(rows, values, words.reshape(rows.columns, -1)))
 
 

@@ -8,7 +8,7 @@ multiplied by sqrt(gamma) first,
     exp(-d) = (1 - v + v^2 / 2)^(2^m)              m + 1 times a square, entry by entry                              (3)
 
 m is such that v <= 1: no cell is larger than 2^e, so that d <= 4 gamma columns 4^e. e is declared, or agreed on
-(`gram.cells.agreed_range`). The relative error of (3) is below d^3 / (6 4^m).
+(`blind.owners.agreed_range`). The relative error of (3) is below d^3 / (6 4^m).
 
 Roles, threat: as `shares.dealing`. Who owns which cells is public. Source: ours.
 """

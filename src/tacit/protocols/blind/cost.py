@@ -6,15 +6,13 @@ from dataclasses import dataclass
 
 from tacit.choreo import Coordinator, Holder, Roster
 from tacit.choreo.protocol import COLUMNS, Cost, Params, Planned
-from tacit.numeric.shares.clipping import BYTE
 from tacit.numeric.shares.dual_plan import RBF, DualPlan, describe_linear, describe_powers, plan_dual
 from tacit.numeric.shares.losses import HINGE, INSENSITIVE, WEIGHTED
 from tacit.protocols.blind.cells import SQUARINGS
 from tacit.protocols.blind.kernels import LINEAR, RADIAL
 from tacit.protocols.blind.numbers import half_of
-from tacit.protocols.shares.clip import CUT
 from tacit.protocols.shares.gates import triangle_size
-from tacit.protocols.work import SHARED, SQUARED
+from tacit.protocols.shares.lean_clip import Looked
 
 WORD = 8  # bytes
 AROUND = 150  # bytes of a message beside its words
@@ -24,7 +22,7 @@ PROBLEMS = 1  # of two classes; how many there are is known when the labeller ha
 
 @dataclass(frozen=True)
 class Moved:
-    """How many openings and deals there are, how many words each holder opens, and how many are dealt to one holder."""
+    """How many openings and deals there are, how many words each holder opens, and how many are dealt."""
 
     openings: int = 0
     deals: int = 0
@@ -80,7 +78,7 @@ def kernel(entries: int, given: Params, holders: int, cells: int) -> Moved:
 def guess_plan(n: int, given: Params) -> DualPlan:
     """Return the plan; what a diagonal will turn out to be is guessed by columns of variance 1, targets likewise."""
     loss = HINGE if given["class_weight"] is None else WEIGHTED
-    if given["epsilon"] is not None:
+    if given["tube"] is not None:
         loss = INSENSITIVE
     price = given["C"] / half_of(given["target_range"])
     if given["kernel"] == RADIAL:
@@ -96,19 +94,20 @@ def matrices(rows: int, others: int, columns: int, entries: int) -> Moved:
 
 
 def solving(plan: DualPlan) -> Moved:
-    """Return what the targets' mean, the opening of Z and iterations move."""
-    size, vector = triangle_size(plan.n), plan.n * plan.problems
+    """Return what the targets' mean and iterations move."""
+    vector = plan.n * plan.problems
     applied, values = Moved(1, 1, vector, vector), vector * plan.loss.pieces
-    window = plan.clipping
-    opened, dealt = values + -(-window.bits // BYTE) * values // WORD, CUT + window.products + sum(window.widths)
-    clipped = Moved(2, 1, opened, values * dealt)
+    looked = Looked(values, plan.clipping, clips=True, cuts=True)
+    opened, dealt = values + sum(looked.sizes.bits), sum(looked.sizes.made + looked.sizes.tables)
+    clipped = Moved(looked.openings, 1, opened, dealt)
     averaged = truncation(vector) * (plan.averaged > 0)
-    return truncation(plan.problems) + Moved(1, 1, size, 0) + (applied + clipped) * plan.rounds + averaged
+    return truncation(plan.problems) + (applied + clipped) * plan.rounds + averaged
 
 
 def squaring(size: int, levels: int) -> Moved:
-    """Return what a resolvent moves: a point, squares, and their sum."""
-    return truncation(size) * 2 + (square(size) + truncation(size)) * levels
+    """Return what a resolvent moves: a point, p_0, squares, of which 9 bytes are opened and 20 dealt, and their sum."""
+    squares = Moved(2, 2, 9 * size // WORD, 20 * size // WORD) * levels
+    return truncation(size) + Moved(1, 1, size) + squares + Moved(2, 2, 10 * size // WORD, 12 * size // WORD)
 
 
 def whole(plan: DualPlan) -> Moved:
@@ -125,21 +124,18 @@ def narrow(plan: DualPlan, columns: int) -> Moved:
     made = matrices(d, n, d, d * n) + truncation(d * n) + matrices(n, n, d, size) + truncation(size)
     weights = matrices(d, m, n, d * m) + truncation(d * m) + truncation(d) + product(d * m)
     newton = truncation(triangle_size(d)) + (matrices(d, d, d, d * d) + truncation(d * d)) * 2
-    return table + squaring(triangle_size(d), plan.squares.levels) + newton + made + weights
+    opened = Moved(1, 1, size)
+    return table + squaring(triangle_size(d), plan.squares.levels) + newton + made + opened + weights
 
 
-def cost_of(moved: Moved, roster: Roster, multiplied: int = 0) -> Cost:
-    """Return rounds, bytes sent and received by each party, and work.
-
-    So many multiplications are in products of matrices: every holder makes them, and who deals makes them of masks.
-    """
+def cost_of(moved: Moved, roster: Roster) -> Cost:
+    """Return rounds, and the bytes that each party sends and receives."""
     others, rounds = len(roster[Holder]) - 1, moved.openings + moved.deals + AT_FIRST
     to_peers = 2 * others * (WORD * moved.opened + AROUND * moved.openings)
     dealt = WORD * moved.dealt + AROUND * moved.deals * len(roster[Holder])
-    sizes = dict.fromkeys(roster.parties, to_peers) | {roster[Coordinator][0]: dealt}
-    sizes[roster[Holder][-1]] += WORD * moved.dealt
-    work = {p: round(SHARED * size + SQUARED * multiplied) for p, size in sizes.items()}
-    return Cost(rounds=rounds, bytes=sizes, work=work)
+    each = to_peers + dealt // (others + 1)  # they take turns in what is dealt
+    sizes = dict.fromkeys(roster.parties, each) | {roster[Coordinator][0]: dealt}
+    return Cost(rounds=rounds, bytes=sizes)
 
 
 def estimate_training(planned: Planned) -> Cost:
@@ -149,8 +145,7 @@ def estimate_training(planned: Planned) -> Cost:
     plan = guess_plan(n, planned.complete)
     linear = planned.complete["kernel"] == LINEAR
     rest = narrow(plan, COLUMNS) if linear else whole(plan)
-    multiplied = n * n * COLUMNS if linear else plan.squares.levels * n**3
-    return cost_of(made + rest + solving(plan), planned.roster, multiplied)
+    return cost_of(made + rest + solving(plan), planned.roster)
 
 
 def estimate_answers(planned: Planned) -> Cost:

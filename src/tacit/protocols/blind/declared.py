@@ -36,12 +36,12 @@ def new_records(stage: Stage) -> Inputs:
 
 def shrink(params: Params) -> Params:
     """Return what a rehearsal takes instead: a C that suits few records, and a range that holds invented targets."""
-    if params.get("epsilon") is None:
+    if params.get("tube") is None:
         return {"C": 1.0}
     if params.get("target_range") is None:
-        return {"C": 1.0, "epsilon": 0.0}
+        return {"C": 1.0, "tube": 0.0}
     half_of(params["target_range"])
-    return {"C": WIDE, "epsilon": 0.0, "target_range": (-WIDE, WIDE)}
+    return {"C": WIDE, "tube": 0.0, "target_range": (-WIDE, WIDE)}
 
 
 GRAM_BLIND = Declaration(

@@ -73,7 +73,7 @@ class Goal(ABC):
 @choreography(opens={Holder: OPENED})
 def centre_pull(run: Run, dealing: Dealing, sides: At[SideShare], plan: DualPlan) -> At[SideShare]:
     """Return the sides with a pull whose mean is zero, up to rounding."""
-    bits = ROOM - Q_BITS - plan.window.I  # no pull is larger than the window
+    bits = ROOM + 1 - Q_BITS - plan.window.I  # no pull is larger than the window, 2^(I-2)
     middle = truncate(run, dealing, run.local(Holder, average_pull, sides, plan, bits), bits, size=plan.problems)
     return run.local(Holder, take_off, sides, middle)
 
@@ -106,6 +106,6 @@ def check_unweighted(part: Held, me: str) -> None:
     """Refuse sample weights, which would otherwise be ignored."""
     if part.weight is not None:
         raise LocalError(
-            f"{me} brings sample weights, which view='blind' does not support: leave them out, or use"
-            " view='coordinator'"
+            f"{me} brings sample weights, which features='exact' does not support: leave them out, or train with"
+            " landmarks"
         )

@@ -4,71 +4,25 @@ Z is opened once under a mask A that the dealer keeps, and serves every iteratio
 
     D = Z - A opened once;      e = q - b opened;      Z q = D q + A e + A b          A b from the dealer           (1)
 
-An iteration has three openings: e, and the two of `clip`. Openings have the same size in every iteration, and the
-number of iterations is public before the run. So nothing tells how near the solution is.
+An iteration has four openings: e, and the three of `clip_and_cut`. Openings have the same size in every iteration, and
+the number of iterations is public before the run. So nothing tells how near the solution is.
 
 Roles, threat: as `shares.dealing`. Source: ours, after Lions and Mercier, 1979.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from tacit.arrays import U64
 from tacit.choreo import At, Holder, Run, choreography
-from tacit.numeric.ring.words import Ring
 from tacit.numeric.shares.dual_plan import Q_BITS, RELAX, ROW_BITS, DualPlan
 from tacit.numeric.shares.ring_product import ring_symmetric
 from tacit.protocols.blind.goals import SideShare
-from tacit.protocols.shares.clip import clip
-from tacit.protocols.shares.dealing import Correlation, Dealing, Share, Sizes, Words, deal
-from tacit.protocols.shares.gates import OPENED, open_masked, subtract_mask, triangle_size, truncate
-
-
-@dataclass(frozen=True)
-class FixedMask(Correlation):
-    """A symmetric A of n rows, as a triangle."""
-
-    n: int
-
-    @property
-    def sizes(self) -> Sizes:
-        """Return the size of the one mask A; nothing is made from it."""
-        return Sizes(masks=(triangle_size(self.n),))
-
-    def make(self, masks: Words, bits: Words, ring: Ring, kept: Words) -> tuple[Words, Words]:
-        """Return nothing: the mask is all."""
-        del masks, bits, ring, kept
-        return (), ()
-
-
-@dataclass(frozen=True)
-class Applied(Correlation):
-    """b and A b, for an A that was dealt before, n x m."""
-
-    n: int
-    m: int
-
-    @property
-    def sizes(self) -> Sizes:
-        """Return the sizes of a mask b, and of A b."""
-        return Sizes(masks=(self.n * self.m,), made=(self.n * self.m,))
-
-    def make(self, masks: Words, bits: Words, ring: Ring, kept: Words) -> tuple[Words, Words]:
-        """Return A b."""
-        del bits, ring
-        return (ring_symmetric(kept[0], masks[0].reshape(self.n, self.m)).ravel(),), ()
-
-
-@dataclass(frozen=True)
-class Opened:
-    """A matrix that was opened under a mask, (1), as triangles: D and parts of A at the holders, A at the dealer."""
-
-    D: At[U64]
-    own: At[U64]
-    A: At[Words]
+from tacit.protocols.shares.dealing import Dealing, Share, deal
+from tacit.protocols.shares.gates import OPENED, open_masked, subtract_mask, truncate
+from tacit.protocols.shares.lean_clip import clip_and_cut
+from tacit.protocols.shares.opened import Applied, Opened
 
 
 @choreography(opens={Holder: OPENED})
@@ -81,21 +35,13 @@ def iterate(run: Run, dealing: Dealing, matrix: Opened, sides: At[SideShare], pl
         a = apply_fixed(run, dealing, matrix, s.q, plan)
         s.t = run.local(Holder, step, s.t, a, s.z, plan)
         v = run.local(Holder, above_edges, s.t, sides, plan)
-        clipped, cut = clip(run, dealing, v, plan.clipping, size=size * plan.loss.pieces)
+        clipped, cut = clip_and_cut(run, dealing, v, plan.clipping, size=size * plan.loss.pieces)
         s.z = run.local(Holder, add_pieces, clipped, sides, plan)
         s.q = run.local(Holder, next_q, s.z, cut, sides)
         if plan.rounds - j <= 1 << plan.averaged:
             s.total = run.local(Holder, add, s.total, s.q)
     q: At[U64] = truncate(run, dealing, s.total, plan.averaged, size=size) if plan.averaged else s.total
     return q
-
-
-@choreography(opens={Holder: OPENED})
-def open_once(run: Run, dealing: Dealing, Z: At[U64], n: int) -> Opened:
-    """Open Z - A, once for all products with Z."""
-    dealt, A = deal(run, dealing, FixedMask(n))
-    D = open_masked(run, run.local(Holder, subtract_mask, Z, dealt, dealing.ring), ring=dealing.ring)
-    return Opened(D, run.local(Holder, own_mask, dealt), A)
 
 
 @choreography(opens={Holder: OPENED})
@@ -107,11 +53,6 @@ def apply_fixed(run: Run, dealing: Dealing, matrix: Opened, q: At[U64], plan: Du
 
 
 # Steps
-
-
-def own_mask(dealt: Share) -> U64:
-    """Return the holder's part of A."""
-    return dealt.masks[0]
 
 
 def no_words(n: int, m: int) -> U64:
@@ -141,7 +82,7 @@ def step(t: U64, a: U64, z: U64, plan: DualPlan) -> U64:
 
 def above_edges(t: U64, sides: SideShare, plan: DualPlan) -> U64:
     """Return the share of t - e_j, for every j."""
-    up = np.uint64(plan.window.G - Q_BITS)
+    up = np.uint64(plan.window.F - Q_BITS)
     found: U64 = (t - (sides.edges << up)).ravel()
     return found
 

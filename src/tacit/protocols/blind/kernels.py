@@ -10,15 +10,15 @@ import math
 from dataclasses import dataclass
 
 from tacit.arrays import U64
-from tacit.choreo import At, Coordinator, Fact, Holder, Run
+from tacit.choreo import At, Fact, Holder, Run
 from tacit.errors import LocalError
 from tacit.numeric.cells.ownership import Owners
 from tacit.numeric.shares.dual_plan import K_BITS, RBF, ROW_BITS, Spectrum, check_answers, describe_powers
 from tacit.numeric.shares.powers import Powers, choose_exponent, plan_powers
 from tacit.protocols.blind.cells import Scaled, cell_dots, cell_kernel, cross_dots, cross_kernel, scale_cells
 from tacit.protocols.blind.kernel import multiply_factors, new_factor, scale_gamma, triangle_factor
+from tacit.protocols.blind.owners import agreed_range
 from tacit.protocols.blind.powers import mean_diagonal, move_point, new_dots, raise_dots, triangle_dots
-from tacit.protocols.gram.cells import agreed_range
 from tacit.protocols.part import Table
 from tacit.protocols.settings import AnyKernel
 from tacit.protocols.shares.dealing import Dealing
@@ -65,8 +65,8 @@ def check_kernel(kernel: AnyKernel) -> None:
     """Refuse kernels that are not positive: their dual has no one solution."""
     if kernel.name not in KERNELS:
         raise LocalError(
-            f"view='blind' is for kernel={', '.join(map(repr, KERNELS[:-1]))} or {KERNELS[-1]!r}, not {kernel.name!r}:"
-            " use one of them, or view='coordinator'"
+            f"features='exact' is for kernel={', '.join(map(repr, KERNELS[:-1]))} or {KERNELS[-1]!r}, not"
+            f" {kernel.name!r}: use one of them"
         )
 
 
@@ -92,7 +92,7 @@ def make_kernel(run: Run, dealing: Dealing, data: At[Table], owners: Owners, ask
     if asked.partition == "vertical":
         factor = run.local(Holder, triangle_factor, data, asked.gamma)
         return Made(multiply_factors(run, dealing, factor, size=triangle_size(owners.shape[0])), 1.0, RBF)
-    exponent = agreed_range(run, [data], asked.declared, protect(run, to=Coordinator))
+    exponent = agreed_range(run, [data], asked.declared, protect(run))
     return Made(cell_kernel(run, dealing, data, owners, scale_cells(asked.gamma, owners.shape[1], exponent)), 1.0, RBF)
 
 
@@ -121,7 +121,7 @@ def cross(
     if asked.partition == "vertical":
         factor = run.local(Holder, new_factor, new, old, asked.gamma)
         return multiply_factors(run, dealing, factor, size=size, bits=ROW_BITS)
-    exponent = agreed_range(run, [new, old], asked.declared, protect(run, to=Coordinator))
+    exponent = agreed_range(run, [new, old], asked.declared, protect(run))
     K = cross_kernel(run, dealing, new, old, between, scale_cells(asked.gamma, between[0].shape[1], exponent))
     return truncate(run, dealing, K, K_BITS - ROW_BITS, size=size)
 
@@ -143,7 +143,7 @@ def cross_powers(
 
 def bound_powers(run: Run, held: list[At[Table]], asked: Asked, columns: int) -> Powers:
     """Return the bits of a polynomial kernel, from the range that no cell leaves."""
-    exponent = agreed_range(run, held, asked.declared, protect(run, to=Coordinator))
+    exponent = agreed_range(run, held, asked.declared, protect(run))
     return plan_powers(asked.gamma, asked.kernel.coef0, asked.kernel.degree, columns, exponent)
 
 

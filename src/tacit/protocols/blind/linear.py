@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tacit.arrays import U64
-from tacit.choreo import At, Coordinator, Holder, Run, choreography
+from tacit.choreo import At, Holder, Run, choreography
 from tacit.numeric.cells.ownership import Owners
 from tacit.numeric.ring.triangle import unpack
 from tacit.numeric.shares.dual_plan import K_BITS, Q_BITS, DualPlan, Spectrum, check_answers, describe_linear
@@ -26,15 +26,16 @@ from tacit.numeric.shares.linear_plan import CELL_BITS, DELTA, MEAN, W_BITS, Nar
 from tacit.numeric.shares.powers import choose_exponent
 from tacit.protocols.blind.cells import Grams, Scaled, fold, own_dots, own_table
 from tacit.protocols.blind.goals import SideShare
-from tacit.protocols.blind.iterate import iterate, open_once, repeat, subtract_means
+from tacit.protocols.blind.iterate import iterate, repeat, subtract_means
 from tacit.protocols.blind.kernels import Asked
+from tacit.protocols.blind.owners import agreed_range
 from tacit.protocols.blind.powers import mean_diagonal, move_point
 from tacit.protocols.blind.resolvent import add_squares, take_from_one
-from tacit.protocols.gram.cells import agreed_range
 from tacit.protocols.part import Table
 from tacit.protocols.shares.dealing import Dealing, deal
 from tacit.protocols.shares.gates import OPENED, multiply, open_masked, subtract_mask, triangle_size, truncate
 from tacit.protocols.shares.matrices import Crossed, multiply_matrices
+from tacit.protocols.shares.opened import open_once
 from tacit.protocols.sums.secure_sum import protect
 
 
@@ -65,7 +66,7 @@ class Centred:
 def centre_table(run: Run, dealing: Dealing, data: At[Table], owners: Owners, asked: Asked) -> Centred:
     """Return shares of (1)."""
     n, columns = owners.shape
-    exponent = agreed_range(run, [data], asked.declared, protect(run, to=Coordinator))
+    exponent = agreed_range(run, [data], asked.declared, protect(run))
     bits = choose_cell_bits(n, exponent)
     own = run.local(Holder, own_table, data, owners, Scaled(1.0, bits), run.who(Holder))
     means = truncate(run, dealing, run.local(Holder, add_rows, own, n), MEAN, size=columns)
@@ -99,7 +100,7 @@ def new_cells(
 
     price: C times the divisor.
     """
-    exponent = agreed_range(run, [data], declared, protect(run, to=Coordinator))
+    exponent = agreed_range(run, [data], declared, protect(run))
     check_answers(trained_on, owners.shape[1] * 4.0**exponent / divisor, price)
     return run.local(Holder, own_table, data, owners, Scaled(divisor**-0.5, CELL_BITS), run.who(Holder))
 

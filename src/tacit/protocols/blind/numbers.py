@@ -3,7 +3,7 @@
     y_i -> (y_i - m) / h,        m, h: the middle and half the width of a range that no target leaves                (1)
 
 The range is declared. Without a declaration, the parties learn the smallest power of two that no target exceeds in
-size, and nothing else of the range (`secure_or`). C and epsilon are divided by h too, so the solution is that of the
+size, and nothing else of the range (`secure_or`). C and tube are divided by h too, so the solution is that of the
 targets themselves: f = m + C (K beta + b / C).
 
 Roles, threat: as `shares.dealing`. The holder of a target computes (1) before it shares the target. Source: ours.
@@ -46,18 +46,18 @@ class TargetRange(Message, tells=TARGET_RANGE):
 
 @dataclass(frozen=True)
 class Numbers(Goal):
-    """Numbers in a public range; errors up to epsilon cost nothing."""
+    """Numbers in a public range; errors up to tube cost nothing."""
 
     target_range: Span
-    epsilon: float
+    tube: float
     classes: Names = ()
     exponent: int = 0
 
     def __post_init__(self) -> None:
-        if not self.epsilon < self.half:
+        if not self.tube < self.half:
             raise LocalError(
-                f"epsilon={self.epsilon:g} is not below {self.half:g}, half the range of the targets, so that no error"
-                " would count: lower epsilon, or declare the target_range that targets have"
+                f"tube={self.tube:g} is not below {self.half:g}, half the range of the targets, so that no error"
+                " would count: lower tube, or declare the target_range that targets have"
             )
 
     @property
@@ -83,21 +83,21 @@ class Numbers(Goal):
         """Return pull, l, k and -1 - k, (6) of `losses`."""
         scaled = (y.astype(np.float64)[:, None] - middle_of(self.target_range)) / self.half  # (1)
         pull = _encode(scaled / (plan.rho * plan.C))
-        one, k = (_encode(np.full_like(scaled, x)) for x in (1.0, self.epsilon / self.half / (plan.rho * plan.C)))
+        one, k = (_encode(np.full_like(scaled, x)) for x in (1.0, self.tube / self.half / (plan.rho * plan.C)))
         return pull, -one, k, -one - k
 
 
 @choreography(opens={Everyone: TARGET_RANGE})
-def agree_on_numbers(run: Run, data: At[Held], partition: str, epsilon: float, declared: Span | None) -> Numbers:
-    """Return the range of the targets, declared or found, and epsilon."""
+def agree_on_numbers(run: Run, data: At[Held], partition: str, tube: float, declared: Span | None) -> Numbers:
+    """Return the range of the targets, declared or found, and tube."""
     who = Holder if partition == "horizontal" else Labeller
     run.local(who, check_targets, data, declared, run.who(who))
     if declared is not None:
-        return Numbers(declared, epsilon)
-    by, own = protect(run, to=Coordinator), run.local(Holder, mark_targets, data)
+        return Numbers(declared, tube)
+    by, own = protect(run), run.local(Holder, mark_targets, data)
     marks = secure_or(run, own, to=Coordinator, by=by, what="range of the targets")
     size = 2.0 ** run.publish(TargetRange, run.local(Coordinator, find_range, marks)).exponent
-    return Numbers((-size, size), epsilon)
+    return Numbers((-size, size), tube)
 
 
 def middle_of(span: Span | None) -> float:

@@ -1,7 +1,7 @@
 """The resolvent of a centred kernel matrix, in shares.
 
-    n^2 PKP = n^2 K - n (S 1' + 1 S') + 1'S,      S = K 1                  in whole numbers, at each holder by itself(1)
-    p_0 = I - n^2 PKP scale / 2^shift,            p_(j+1) = p_j^2          a square and a truncation a level         (2)
+    n^2 PKP = n^2 K - n (S 1' + 1 S') + 1'S,      S = K 1                  whole numbers, at each holder by itself   (1)
+    p_0 = I - n^2 PKP scale / 2^shift,            p_(j+1) = p_j^2          opened, then squared                      (2)
     Z = rho (PKP + rho I)^-1 = c_0 I + sum_j c_(j+1) p_j                   (`numeric.shares.squares`)                (3)
 
 Roles, threat: as `shares.dealing`. Nothing is opened but values under masks. Source: ours.
@@ -17,27 +17,41 @@ from tacit.numeric.ring.triangle import pack, unpack
 from tacit.numeric.shares.dual_plan import K_BITS, DualPlan
 from tacit.numeric.shares.squares import BITS
 from tacit.protocols.shares.dealing import Dealing
-from tacit.protocols.shares.gates import OPENED, square, triangle_size, truncate
+from tacit.protocols.shares.gates import OPENED, triangle_size, truncate
+from tacit.protocols.shares.opened import Opened
+from tacit.protocols.shares.squarings import open_all, open_quotient, open_square
 
 
 @choreography(opens={Holder: OPENED})
-def resolve(run: Run, dealing: Dealing, K: At[U64], plan: DualPlan) -> At[U64]:
-    """Return shares of Z, with `plan.z_bits` after the point, from shares of K; both as triangles."""
+def resolve(run: Run, dealing: Dealing, K: At[U64], plan: DualPlan) -> Opened:
+    """Return Z, with `plan.z_bits` after the point, opened under a mask, from shares of K, a triangle."""
     n, first = plan.n, dealing.first
     moved = truncate(run, dealing, run.local(Holder, centre, K, n, plan.scale), plan.shift, size=triangle_size(n))
     start = run.local(Holder, take_from_one, moved, n, K_BITS, first)
-    return add_squares(run, dealing, start, plan.squares.weights, n=n, bits=plan.z_bits)
+    return open_squares(run, dealing, start, plan.squares.weights, n=n, bits=plan.z_bits)
+
+
+@choreography(opens={Holder: OPENED})
+def open_squares(run: Run, dealing: Dealing, start: At[U64], c: tuple[int, ...], *, n: int, bits: int) -> Opened:
+    """Return (3) with so many bits after the point, opened under a mask, from shares of p_0, a triangle of n rows."""
+    return open_quotient(run, dealing, sum_squares(run, dealing, start, c, n=n), K_BITS + BITS - bits, n=n)
 
 
 @choreography(opens={Holder: OPENED})
 def add_squares(run: Run, dealing: Dealing, start: At[U64], c: tuple[int, ...], *, n: int, bits: int) -> At[U64]:
     """Return shares of (3) with so many bits after the point, from shares of p_0, a triangle of n rows."""
-    size = triangle_size(n)
-    s = run.carry(p=start, Z=run.local(Holder, begin_sum, start, n, c[0], c[1], dealing.first))
-    for j in run.rounds(len(c) - 2, s):
-        s.p = truncate(run, dealing, square(run, dealing, s.p, n=n), K_BITS + 1, size=size)
-        s.Z = run.local(Holder, add_weighted, s.Z, s.p, c[j + 2])
-    return truncate(run, dealing, s.Z, K_BITS + BITS - bits, size=size)
+    total = sum_squares(run, dealing, start, c, n=n)
+    return truncate(run, dealing, total, K_BITS + BITS - bits, size=triangle_size(n))
+
+
+def sum_squares(run: Run, dealing: Dealing, start: At[U64], c: tuple[int, ...], *, n: int) -> At[U64]:
+    """Return shares of (3) with `K_BITS` + `BITS` after the point."""
+    (p,) = open_all(run, dealing, start, n=n)
+    total = run.local(Holder, begin_sum, start, n, c[0], c[1], dealing.first)
+    for weight in c[2:]:
+        p = open_square(run, dealing, p, K_BITS + 1, n=n)
+        total = run.local(Holder, add_weighted, total, p.D, p.own, weight, dealing.first)
+    return total
 
 
 # Steps at the holders
@@ -68,9 +82,9 @@ def begin_sum(p: U64, n: int, c0: int, c1: int, first: bool) -> U64:  # noqa: FB
     return found
 
 
-def add_weighted(Z: U64, p: U64, c: int) -> U64:
-    """Return the share of Z so far, with one more square, (3)."""
-    return Z + p * _word(c)
+def add_weighted(Z: U64, D: U64, own: U64, c: int, first: bool) -> U64:  # noqa: FBT001 - a step
+    """Return the share of Z so far, with one more square, (3), which was opened under a mask."""
+    return Z + (D + own if first else own) * _word(c)
 
 
 def _word(value: int) -> np.uint64:

@@ -14,7 +14,7 @@ MANY = 3000  # records, above which a training in shares takes many minutes
 SECONDS = 7e-11  # of one core, for a square of words at one party, over the cube of its rows
 APPLIED = 4e-10  # likewise, for a product of a matrix with a vector, over the square of its rows
 MATRICES = 12  # of words, that a party holds at once
-INSTEAD = {False: "PanSVC", True: "SecureELMRegressor"}  # what trains on many rows; whether targets are numbers
+INSTEAD = {False: "SVC()", True: "SVR()"}  # what trains on many rows; whether targets are numbers
 
 
 def describe_size(records: int, holders: int, asked: Mapping[str, Any]) -> str | None:
@@ -26,7 +26,7 @@ def describe_size(records: int, holders: int, asked: Mapping[str, Any]) -> str |
     if records <= MANY:
         return None
     linear = asked["kernel"] == LINEAR
-    loss = HINGE if asked.get("epsilon") is None else INSENSITIVE
+    loss = HINGE if asked.get("tube") is None else INSENSITIVE
     squares = 0 if linear else plan_dual(records, 1, price, loss=loss).squares.levels
     rounds = choose_rounds(records, price, describe_linear(records, 1.0) if linear else RBF)
     seconds = squares * (holders + 1) * SECONDS * records**3 + rounds * (2 * holders + 1) * APPLIED * records**2

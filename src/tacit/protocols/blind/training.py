@@ -37,7 +37,6 @@ from tacit.arrays import F64, U64, Flags
 from tacit.choreo import (
     Asker,
     At,
-    Coordinator,
     Each,
     Everyone,
     Fact,
@@ -56,9 +55,8 @@ from tacit.numeric.ring.triangle import unpack
 from tacit.numeric.ring.words import Z64
 from tacit.numeric.shares.dual_plan import K_BITS, Q_BITS, ROW_BITS, DualPlan, plan_dual
 from tacit.numeric.shares.losses import Loss
-from tacit.numeric.svm.problems import OVR
 from tacit.protocols.blind.goals import Goal, SideShare, centre_pull, check_unweighted, own_sides
-from tacit.protocols.blind.iterate import apply_fixed, iterate, open_once, repeat, subtract_means
+from tacit.protocols.blind.iterate import apply_fixed, iterate, repeat, subtract_means
 from tacit.protocols.blind.kernel import VARIANCE
 from tacit.protocols.blind.kernels import (
     CELL_RANGE,
@@ -73,16 +71,14 @@ from tacit.protocols.blind.kernels import (
 )
 from tacit.protocols.blind.linear import Centred, centre_table, new_cells, solve_narrow
 from tacit.protocols.blind.numbers import TARGET_RANGE, Span, agree_on_numbers, half_of, middle_of
+from tacit.protocols.blind.owners import check_declared, ownership, publish_classes
 from tacit.protocols.blind.powers import DIAGONAL
 from tacit.protocols.blind.resolvent import resolve
 from tacit.protocols.blind.weights import BALANCED_SIZES, weigh
-from tacit.protocols.gram.cells import ownership
-from tacit.protocols.gram.vertical import check_declared
 from tacit.protocols.labels import Classes, check_class_weight, name_classes
 from tacit.protocols.part import ClassWeight, Held, Names
-from tacit.protocols.planes.problems import labelled
 from tacit.protocols.settings import AnyKernel
-from tacit.protocols.shares.dealing import Dealing, agree_with_dealer
+from tacit.protocols.shares.dealing import Dealing, agree_with_dealer, check_dealer
 from tacit.protocols.shares.gates import OPENED, multiply, truncate
 from tacit.protocols.shares.matrices import Crossed, multiply_matrices
 from tacit.protocols.table_facts import ASKED_VALUES, CLASS_NAMES, DECISION_VALUES, TABLE_SIZES
@@ -158,27 +154,25 @@ def gram_blind(
     partition: str,
     kernel: AnyKernel,
     C: float,
-    multi_class: str = OVR,
     class_weight: ClassWeight = None,
-    epsilon: float | None = None,
+    tube: float | None = None,
     target_range: tuple[float, float] | None = None,
     feature_range: float | None = None,
 ) -> Trained:
-    """Train a model, of which every holder keeps its share. With `epsilon`, targets are numbers."""
+    """Train a model, of which every holder keeps its share. With `tube`, targets are numbers."""
     check_kernel(kernel)
     check_dealer(run)
     run.local(Holder, check_declared, data, feature_range, run.who(Holder))
     run.local(Holder, check_unweighted, data, run.who(Holder))
-    classes = () if epsilon is not None else agree_on_classes(run, data, partition)
+    classes = () if tube is not None else agree_on_classes(run, data, partition)
     check_class_weight(classes, class_weight)
-    check_problems(classes, multi_class)
     owners = ownership(run, data, partition)
     n, columns = owners.shape
     dealing = agree_with_dealer(run)
     goal: Goal = (
         weigh(run, dealing, data, classes, class_weight)
-        if epsilon is None
-        else agree_on_numbers(run, data, partition, epsilon, target_range)
+        if tube is None
+        else agree_on_numbers(run, data, partition, tube, target_range)
     )
     price = goal.price(C)
     check_room(n, price, kernel.name, goal.loss)
@@ -254,7 +248,7 @@ def blind_predict(
 def agree_on_classes(run: Run, data: At[Held], partition: str) -> Names:
     """Return the names of all classes, from the labeller, or by rows from every holder."""
     if partition == "horizontal":
-        return labelled(run, data)[0]
+        return publish_classes(run, data)
     return run.publish(Classes, run.local(Labeller, name_classes, data)).names
 
 
@@ -267,21 +261,6 @@ def check_room(n: int, price: float, kernel: str, loss: Loss) -> None:
 def choose_bits(price: float, target_range: Span | None) -> int:
     """Return how many bits answers have after the point: in units of C, or in a regression in units of its targets."""
     return ANSWER_BITS if target_range is None else ANSWER_BITS + max(0, math.ceil(math.log2(price)))
-
-
-def check_problems(classes: Names, multi_class: str) -> None:
-    """Refuse pairs of classes: each would need a kernel of its own rows, and nobody may know which rows these are."""
-    if len(classes) > 2 and multi_class != OVR:  # noqa: PLR2004 - two classes are one problem
-        raise LocalError(f"view='blind' tells each of {len(classes)} classes from the rest: say multi_class='ovr'")
-
-
-def check_dealer(run: Run) -> None:
-    """Refuse a dealer that holds data: with what it deals it would know all records."""
-    if run.roster[Coordinator][0] in run.roster[Holder]:
-        raise LocalError(
-            f"{run.roster[Coordinator][0]} holds data and would deal the randomness that hides all other data: choose a"
-            " coordinator without data"
-        )
 
 
 def check_trained(held: int, trained_on: int) -> None:
@@ -297,7 +276,7 @@ def solve_whole(
     run: Run, dealing: Dealing, K: At[U64], sides: At[SideShare], plan: DualPlan
 ) -> tuple[At[U64], At[U64]]:
     """Return shares of beta, with `Q_BITS` after the point, and of b / C, from shares of the kernel matrix."""
-    matrix = open_once(run, dealing, resolve(run, dealing, K, plan), plan.n)
+    matrix = resolve(run, dealing, K, plan)
     q = iterate(run, dealing, matrix, sides, plan)
     a = apply_fixed(run, dealing, matrix, q, plan)
     beta = truncate(run, dealing, a, plan.z_bits, size=plan.n * plan.problems)

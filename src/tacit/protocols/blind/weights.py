@@ -85,7 +85,7 @@ def weigh(run: Run, dealing: Dealing, data: At[Held], classes: Names, class_weig
     sizes = open_sizes(run, dealing, data, classes) if isinstance(class_weight, str) else np.ones(len(classes))
     weights = weigh_classes(classes, sizes, class_weight)
     if not weights.min() > 0:
-        raise LocalError("view='blind' needs class weights above 0: leave records of other classes out")
+        raise LocalError("features='exact' needs class weights above 0: leave records of other classes out")
     if weights.max() > MOST:
         raise LocalError(
             f"a class weight of {weights.max():g} leaves no room in 64 bits: give at most {MOST}, and a larger C"

@@ -37,11 +37,11 @@ from tacit.numeric.privacy import columns as maths
 from tacit.numeric.privacy.columns import Moments
 from tacit.numeric.privacy.scaling import Bounds, bounds_of
 from tacit.protocols.column_parameters import BINS, OF_COLUMNS
-from tacit.protocols.columns.counts import Cells, Names, all_values
 from tacit.protocols.noisy.ground import ROW_COUNTS, Ground, agree_on_ground, check_bounds, find_bounds, measure
 from tacit.protocols.noisy.noisy_sum import Noise, noisy_sum
 from tacit.protocols.noisy.settings import HISTOGRAMS, SPENDING, Spending
-from tacit.protocols.settings import Protected
+from tacit.protocols.prepare.cells import Cells, Names, all_values
+from tacit.protocols.sums.secure_sum import protect
 
 BOUNDS = 0.2  # of the budget, where ranges are not declared
 
@@ -184,10 +184,10 @@ class Purse:
         )
     }
 )
-def noisy_columns(run: Run, data: At[Cells], *, asked: Asked, spending: Spending, protected: Protected) -> NoisyColumns:
+def noisy_columns(run: Run, data: At[Cells], *, asked: Asked, spending: Spending) -> NoisyColumns:
     """Publish statistics of columns from noisy sums."""
     asked.check()
-    by = protected.protect(run, to=Coordinator)
+    by = protect(run)
     ground = agree_on_ground(run, run.local(Holder, measure, data), spending, by)
     bounds, paid = agree_on_bounds(run, data, asked, ground)
     every = len(asked.measured) + len(asked.histograms) + len(asked.listed)

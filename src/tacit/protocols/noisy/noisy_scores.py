@@ -33,9 +33,8 @@ from tacit.protocols.column_parameters import OF_SCORES
 from tacit.protocols.noisy.ground import ROW_COUNTS, Size, agree_on_ground
 from tacit.protocols.noisy.noisy_sum import noisy_sum
 from tacit.protocols.noisy.settings import SPENDING, TARGETS, Spending
-from tacit.protocols.scores.error_sums import Answered, ErrorTally
-from tacit.protocols.scores.score_counts import Counting, Scored, Tally, curve
-from tacit.protocols.settings import Protected
+from tacit.protocols.noisy.tallies import Answered, Counting, ErrorTally, Scored, Tally, curve
+from tacit.protocols.sums.secure_sum import protect
 
 SCORES = Fact(
     "noisy.scores",
@@ -84,11 +83,9 @@ class NoisyErrorSums(Result):
 
 
 @choreography(opens={Everyone: (ROW_COUNTS, SCORES)})
-def noisy_scores(
-    run: Run, scored: At[Scored], *, counting: Counting, spending: Spending, protected: Protected
-) -> NoisyScores:
+def noisy_scores(run: Run, scored: At[Scored], *, counting: Counting, spending: Spending) -> NoisyScores:
     """Publish the tally of a classifier over all records."""
-    by, classes, bins = protected.protect(run, to=Coordinator), counting.n_classes, counting.bins
+    by, classes, bins = protect(run), counting.n_classes, counting.bins
     ground = agree_on_ground(run, run.local(Holder, measure_scored, scored), spending, by)
     columns = len(sides_of(classes))
     noise = ground.budget.noise(maths.score_sensitivity(columns), 1.0)
@@ -106,11 +103,10 @@ def noisy_errors(
     bins: int = 16,
     privacy_targets: tuple[float, float] | None,
     spending: Spending,
-    protected: Protected,
 ) -> NoisyErrorSums:
     """Publish the tally of a regressor over all records."""
     low, high = check_targets(privacy_targets)
-    by = protected.protect(run, to=Coordinator)
+    by = protect(run)
     ground = agree_on_ground(run, run.local(Holder, measure_answered, answered), spending, by)
     noise = ground.budget.noise(maths.error_sensitivity(), 1.0)
     held = run.local(Holder, sum_errors, answered, low, high, bins)
@@ -164,8 +160,8 @@ def make_tally(total: F64, classes: int, bins: int, rows: int) -> NoisyCounts:
     """Return what everyone is told of a classifier."""
     confusion, P, N = maths.read_scores(total, classes, len(sides_of(classes)), bins, rows)
     areas = [np.array([roc_auc(p, n), average_precision(p, n)]) for p, n in zip(P, N, strict=True)]
-    curves = tuple(curve(p, n, area, bins, 1) for p, n, area in zip(P, N, areas, strict=True))
-    return NoisyCounts(Tally(confusion.astype(np.int64), curves, (), ()))
+    curves = tuple(curve(p, n, area, bins) for p, n, area in zip(P, N, areas, strict=True))
+    return NoisyCounts(Tally(confusion.astype(np.int64), curves))
 
 
 def make_errors(total: F64, low: float, high: float, rows: int) -> NoisyErrors:

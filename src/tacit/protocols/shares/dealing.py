@@ -4,12 +4,17 @@ The problem. Holders need masks a, and values m(a) that fit together, in shares,
 
     a = sum_p a_p,        m(a) = sum_p m_p        (mod 2^k; tables: exclusive or)                                   (1)
 
-Every holder shares a seed with the dealer, so a_p, and m_p of all holders but the last, are drawn on both sides and
-cost no message. The dealer computes a and m(a), and sends the last holder what is missing:
+Every holder shares a seed with the dealer, so a_p, and m_p of all holders but one, are drawn on both sides and cost no
+message. The dealer computes a and m(a), and sends that one what is missing; holders take turns:
 
-    dealer >> last holder      m_last = m(a) - sum of the others' m_p                                               (2)
+    dealer >> whose turn it is      m_p = m(a) - sum of the others' m_p                                             (2)
 
 What is dealt depends on public sizes alone. So the dealer waits for nobody, and is ahead of the holders all the time.
+
+A gate asks a `Dealer` for three things and nothing else: shares of a correlation, pads that it draws too, and to
+compute on what it keeps. What it keeps is `Kept`, which a gate hands back and never looks into. `OneDealer` is the
+dealer above. Three dealers of whom one may collude would keep their words in shares of their own, and compute on them
+together; no gate would change.
 
 Roles. Holder: has shares. Coordinator: the dealer.
 Threat. Semi-honest. The dealer learns nothing: it receives public keys only. Holders see uniform words. The dealer
@@ -19,20 +24,25 @@ Source: Beaver, CRYPTO 1991; a dealer of correlated randomness as in Ishai et al
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from tacit.arrays import U64
+from tacit.arrays import U8, U64
 from tacit.choreo import At, Coordinator, Each, Everyone, Fact, Holder, Message, Pads, Run, State, choreography
 from tacit.crypto.pads.agreement import pair_seed
-from tacit.errors import PeerError
+from tacit.errors import LocalError, PeerError
 from tacit.numeric.ring.words import Z64, Ring
+from tacit.numeric.shares.narrow import narrow, widen
 from tacit.protocols.sums.secure_sum import PublicKey, own_key
 
 DEALER = "dealer"  # under which name a holder keeps the seed that it shares with the dealer
+
+NOTHING = np.empty(0, dtype=np.uint64)
 
 Words = tuple[U64, ...]
 
@@ -42,14 +52,19 @@ class Dealt(
     tells=Fact("shares.dealt", "nobody", "nothing", "none", "nothing: uniform words that complete the others' shares"),
     ragged=True,
 ):
-    """What the last holder misses, (2), one value after the other; nothing for the others."""
+    """What the holder whose turn it is misses, (2), one value after the other; nothing for the others.
 
-    words: U64
+    words: of values that are added up, in as few bytes as the ring needs (`numeric.shares.narrow`). tables: of those
+    that are combined by exclusive or.
+    """
+
+    words: U64 | U8
+    tables: U64
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """How many words of each kind are dealt for one gate, for each value.
+    """How many words of each value are dealt for one gate.
 
     masks, made: values that are added up. bits, tables: those that are combined by exclusive or.
     """
@@ -70,21 +85,10 @@ class Correlation(ABC):
 
     @abstractmethod
     def make(self, masks: Words, bits: Words, ring: Ring, kept: Words) -> tuple[Words, Words]:
-        """Return what follows from the masks and bits of all holders together: `made` and `tables`."""
+        """Return what follows from the masks and bits of all holders together: `made` and `tables`.
 
-
-@dataclass(frozen=True)
-class Dealing:
-    """What the holders and the dealer agreed on: seeds at both ends, who is last, and the ring.
-
-    first: at each holder, whether it is the one that adds public values to its shares.
-    """
-
-    seeds: At[dict[str, bytes]]
-    known: At[dict[str, bytes]]
-    first: At[bool]
-    last: str
-    ring: Ring = Z64
+        Each is a new array, which the dealer overwrites.
+        """
 
 
 class Share(State):
@@ -96,34 +100,104 @@ class Share(State):
     tables: Words
 
 
+Kept = At[Any]  # what a dealer keeps: of one dealer the words themselves
+
+
+class Dealer(ABC):
+    """What a gate asks of whoever deals."""
+
+    @abstractmethod
+    def deal(self, run: Run, correlation: Correlation, ring: Ring, kept: Kept | None) -> tuple[At[Share], Kept]:
+        """Return every holder's share of a correlation, and what the dealer keeps: its masks.
+
+        kept: words that the correlation is made of, beside its masks.
+        """
+
+    @abstractmethod
+    def draw(self, run: Run, tag: At[bytes]) -> tuple[At[Pads], Kept]:
+        """Return pads of every holder, under the name `DEALER`, and those of all holders at the dealer, by name."""
+
+    @abstractmethod
+    def compute(self, run: Run, step: Callable[..., Any], *args: Any) -> Kept:
+        """Return what a step makes of public values and of what the dealer keeps, which keeps that too."""
+
+
+@dataclass(frozen=True)
+class OneDealer(Dealer):
+    """The coordinator, which deals alone, by (1) and (2). Seeds are at both ends."""
+
+    seeds: At[dict[str, bytes]]
+    known: At[dict[str, bytes]]
+
+    def deal(self, run: Run, correlation: Correlation, ring: Ring, kept: Kept | None) -> tuple[At[Share], Kept]:
+        """Let the holders and the dealer draw, and send the holder whose turn it is what is missing."""
+        own, known = self.draw(run, run.tag())
+        holders = take_turns(run.roster[Holder], run.place)
+        drawn = self.compute(run, draw_all, correlation, known, holders, ring)
+        masks = self.compute(run, add_masks, drawn, ring)
+        missing = self.compute(run, complete, correlation, drawn, masks, () if kept is None else kept, holders, ring)
+        dealt = run.send(Dealt, Coordinator >> Holder, missing)
+        return run.local(Holder, draw_own, correlation, own, dealt, run.who(Holder), holders[-1], ring), masks
+
+    def draw(self, run: Run, tag: At[bytes]) -> tuple[At[Pads], Kept]:
+        """Return pads under the seeds at both ends."""
+        return run.pads(self.seeds, tag), run.pads(self.known, tag)
+
+    def compute(self, run: Run, step: Callable[..., Any], *args: Any) -> Kept:
+        """Return what the coordinator computes."""
+        return run.local(Coordinator, step, *args)
+
+
+@dataclass(frozen=True)
+class Dealing:
+    """What a gate takes: the dealer, and the ring.
+
+    first: at each site, whether it is the one that adds public values to its shares. giving: at each site, the seeds
+    that it shares with those who compute for it, or for whom it computes (`deposits`).
+    """
+
+    dealer: Dealer
+    first: At[bool]
+    giving: At[dict[str, bytes]]
+    ring: Ring = Z64
+
+
 @choreography(opens={Everyone: Fact("shares.keys", "nobody", "key", "party", "public keys of holders and dealer")})
-def agree_with_dealer(run: Run, *, ring: Ring = Z64) -> Dealing:
-    """Let each holder and the dealer agree on a seed that nobody else knows."""
+def agree_with_dealer(run: Run, *, ring: Ring = Z64, committee: Sequence[str] = ()) -> Dealing:
+    """Let each holder and the dealer agree on a seed that nobody else knows; also each giver and member of a committee.
+
+    committee: the holders that compute for all, if not all do.
+    """
     mine, theirs = run.random(Holder), run.random(Coordinator)
     keys = {p: m.key for p, m in run.publish_all(PublicKey, run.local(Holder, own_key, mine)).items()}
     dealer = run.publish(PublicKey, run.local(Coordinator, own_key, theirs)).key
     seeds = run.local(Holder, seeds_with, mine, {DEALER: dealer}, run.who(Holder))
     known = run.local(Coordinator, seeds_with, theirs, keys, run.who(Coordinator))
-    holders = run.roster[Holder]
-    first = run.local(Holder, are_same, run.who(Holder), holders[0])
-    return Dealing(seeds, known, first, holders[-1], ring)
+    members = tuple(committee) or run.roster[Holder]
+    first = run.local(Holder, are_same, run.who(Holder), members[0])
+    giving = run.local(Holder, seeds_of_givers, mine, keys, run.who(Holder), members)
+    return Dealing(OneDealer(seeds, known), first, giving, ring)
 
 
 @choreography(opens={Holder: Fact("shares.uniform", "nobody", "nothing", "none", "uniform words, which fit together")})
-def deal(
-    run: Run, dealing: Dealing, correlation: Correlation, *, kept: At[Words] | None = None
-) -> tuple[At[Share], At[Words]]:
-    """Return every holder's share of a correlation, and at the dealer its masks, for a later one that needs them.
+def deal(run: Run, dealing: Dealing, correlation: Correlation, *, kept: Kept | None = None) -> tuple[At[Share], Kept]:
+    """Return every holder's share of a correlation, and what the dealer keeps for a later one that needs it."""
+    return dealing.dealer.deal(run, correlation, dealing.ring, kept)
 
-    kept: masks of an earlier one, at the dealer.
-    """
-    tag, holders, ring = run.tag(), run.roster[Holder], dealing.ring
-    drawn = run.local(Coordinator, draw_all, correlation, run.pads(dealing.known, tag), holders, ring)
-    masks = run.local(Coordinator, add_masks, drawn, ring)
-    missing = run.local(Coordinator, complete, correlation, drawn, masks, () if kept is None else kept, holders, ring)
-    dealt = run.send(Dealt, Coordinator >> Holder, missing)
-    pads = run.pads(dealing.seeds, tag)
-    return run.local(Holder, draw_own, correlation, pads, dealt, run.who(Holder), dealing.last, ring), masks
+
+def check_dealer(run: Run) -> None:
+    """Refuse a dealer that holds data: with what it deals it would know all records."""
+    if run.roster[Coordinator][0] in run.roster[Holder]:
+        raise LocalError(
+            f"{run.roster[Coordinator][0]} holds data and would deal the randomness that hides all other data: choose a"
+            " coordinator without data"
+        )
+
+
+def take_turns(holders: Sequence[str], place: str) -> tuple[str, ...]:
+    """Return the holders in an order whose last one is sent words: another one at the next place of the same name."""
+    at = sum(map(int, re.findall(r"\d+", place))) % len(holders)
+    return (*holders[at:], *holders[:at])
 
 
 # Steps at both ends
@@ -134,10 +208,16 @@ def are_same(me: str, other: str) -> bool:
     return me == other
 
 
-def seeds_with(private: bytes, keys: Mapping[str, bytes], me: str) -> dict[str, bytes]:
+def seeds_of_givers(private: bytes, keys: Mapping[str, bytes], me: str, members: Sequence[str]) -> dict[str, bytes]:
+    """Return the seeds that a giver shares with every member of the committee, and a member with every giver."""
+    mine = me in members
+    return seeds_with(private, {p: key for p, key in keys.items() if (p in members) != mine}, me, b"giving")
+
+
+def seeds_with(private: bytes, keys: Mapping[str, bytes], me: str, purpose: bytes = b"dealing") -> dict[str, bytes]:
     """Return a seed for each of the keys."""
     try:
-        return {name: pair_seed(private, key, b"dealing") for name, key in keys.items()}
+        return {name: pair_seed(private, key, purpose) for name, key in keys.items()}
     except ValueError:
         raise PeerError(f"a public key that {me} received is not an X25519 key") from None
 
@@ -157,14 +237,21 @@ def draw(correlation: Correlation, pads: Pads, name: str, ring: Ring, *, last: b
         values = []
         for size in each:
             part = drawn[start : start + size]
-            values.append(_reduce(part, ring) if kind in (0, 2) else part)
+            if kind in (0, 2):
+                _reduce(part, ring)
+            values.append(part)
             start += size
         cut.append(tuple(values))
     return Share(*cut)
 
 
 def _reduce(words: U64, ring: Ring) -> U64:
-    return words if ring.modulus == 1 << 64 else np.remainder(words, np.uint64(ring.modulus))
+    """Take words modulo 2^k, in place."""
+    return words if ring.modulus == 1 << 64 else np.bitwise_and(words, np.uint64(ring.modulus - 1), out=words)
+
+
+def _bits_of(ring: Ring) -> int:
+    return ring.modulus.bit_length() - 1
 
 
 # Steps at the dealer
@@ -178,24 +265,41 @@ def draw_all(correlation: Correlation, pads: Pads, holders: Sequence[str], ring:
 
 def add_masks(drawn: tuple[Share, ...], ring: Ring) -> Words:
     """Return the masks of all holders together."""
-    return tuple(ring.total(each) for each in zip(*(share.masks for share in drawn), strict=True))
+    return tuple(
+        _reduce(_fold(np.add, each[0].copy(), each[1:]), ring)
+        for each in zip(*(share.masks for share in drawn), strict=True)
+    )
+
+
+def _fold(combine: np.ufunc, value: U64, others: Sequence[U64]) -> U64:
+    """Return a value with all others added to it, or taken off; it is overwritten, unless it is read-only."""
+    total = value if value.flags.writeable else value.copy()  # new memory takes longer than the arithmetic
+    for part in others:
+        combine(total, part, out=total)
+    return total
 
 
 def complete(
     correlation: Correlation, drawn: tuple[Share, ...], masks: Words, kept: Words, holders: Sequence[str], ring: Ring
 ) -> Each:
     """Return what the dealer sends: made values and tables less what holders drew, (2)."""
-    bits = tuple(np.bitwise_xor.reduce(each) for each in zip(*(share.bits for share in drawn), strict=True))
+    bits = tuple(
+        _fold(np.bitwise_xor, each[0].copy(), each[1:]) for each in zip(*(share.bits for share in drawn), strict=True)
+    )
     made, tables = correlation.make(masks, bits, ring, kept)
-    words = np.concatenate([*made, *tables, np.empty(0, dtype=np.uint64)])
-    added, mixed = cut_up(words, correlation.sizes)
-    for share in drawn[:-1]:
-        for part, own in zip(added, share.made, strict=True):
-            ring.add(part, [own], sign=-1)
-        for part, own in zip(mixed, share.tables, strict=True):
-            np.bitwise_xor(part, own, out=part)
-    nothing = Dealt(np.empty(0, dtype=np.uint64))
-    return Each({p: Dealt(words) if p == holders[-1] else nothing for p in holders})
+    others, k = drawn[:-1], _bits_of(ring)
+    left = [_fold(np.subtract, each[0], each[1:]) for each in zip(made, *(share.made for share in others), strict=True)]
+    mixed = [
+        _fold(np.bitwise_xor, each[0], each[1:])
+        for each in zip(tables, *(share.tables for share in others), strict=True)
+    ]
+    dealt = Dealt(narrow(_reduce(_join(left), ring), k), _join(mixed))
+    nothing = Dealt(narrow(NOTHING, k), NOTHING)
+    return Each({p: dealt if p == holders[-1] else nothing for p in holders})
+
+
+def _join(parts: Sequence[U64]) -> U64:
+    return parts[0] if len(parts) == 1 else np.concatenate([NOTHING, *parts])
 
 
 # Steps at the holders
@@ -207,13 +311,16 @@ def draw_own(correlation: Correlation, pads: Pads, dealt: Dealt, me: str, last: 
     if me != last:
         return drawn
     sizes = correlation.sizes
-    whole = sum(sizes.made) + sum(sizes.tables)
-    if dealt.words.size != whole:
-        raise PeerError(f"the dealer sent {dealt.words.size} words of {whole}: is it of the same version?")
-    return Share(drawn.masks, drawn.bits, *cut_up(dealt.words, sizes))
+    try:
+        words = widen(dealt.words, _bits_of(ring))
+    except ValueError as error:
+        raise PeerError(f"the dealer sent other words than belong here, {error}: is it of the same version?") from None
+    for what, sent, whole in (("words", words, sizes.made), ("words of tables", dealt.tables, sizes.tables)):
+        if sent.shape != (sum(whole),):
+            raise PeerError(f"the dealer sent {sent.size} {what} of {sum(whole)}: is it of the same version?")
+    return Share(drawn.masks, drawn.bits, cut_up(words, sizes.made), cut_up(dealt.tables, sizes.tables))
 
 
-def cut_up(words: U64, sizes: Sizes) -> tuple[Words, Words]:
-    """Return what is made of what was drawn, and the tables, that lie one after the other."""
-    parts = tuple(np.split(words, np.cumsum([*sizes.made, *sizes.tables])[:-1])) if words.size else ()
-    return parts[: len(sizes.made)], parts[len(sizes.made) :]
+def cut_up(words: U64, sizes: Sequence[int]) -> Words:
+    """Return values that lie one after the other."""
+    return tuple(np.split(words, np.cumsum(sizes)[:-1])) if sizes else ()

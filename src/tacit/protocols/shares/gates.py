@@ -3,7 +3,7 @@
     opened     every holder tells every other its share of x + a; the dealer, and the broker between them, see nothing
 
     product    d = x - a, e = y - b opened;      x y = d e + d b + e a + a b                    share by share       (1)
-    square     D = X - A opened, A symmetric;    2 X X = D B + B D + 2 A A,    B = D + 2 A     X symmetric           (2)
+    square     d = x - a opened;                 x^2 = d^2 + 2 d a + a^2                                             (2)
     truncated  c = x + 2^(k-2) + r opened;
                x / 2^s = (c >> s) - (r >> s) + msb(r) (1 - msb(c)) 2^(k-s) - 2^(k-2-s)          |x| < 2^(k-2)        (3)
 
@@ -23,22 +23,21 @@ import numpy as np
 from tacit.arrays import U8, U64
 from tacit.choreo import At, Fact, Holder, Message, Run, choreography
 from tacit.errors import PeerError
-from tacit.numeric.ring.triangle import unpack
 from tacit.numeric.ring.words import Ring
-from tacit.numeric.shares.ring_product import ring_both_ways, ring_square
+from tacit.numeric.shares.narrow import narrow, widen
 from tacit.protocols.shares.dealing import Correlation, Dealing, Share, Sizes, Words, deal
 
 OPENED = Fact("shares.masked", "nobody", "nothing", "none", "nothing: values under masks that no holder knows")
 
 
 class Opening(Message, tells=OPENED):
-    """A holder's share of a masked value."""
+    """A holder's share of a masked value, in as few bytes as words of the ring need (`numeric.shares.narrow`)."""
 
-    words: U64
+    words: U64 | U8
 
 
 class OpenedBits(Message, tells=OPENED):
-    """A holder's share of masked bits."""
+    """A holder's share of masked bits, eight in a byte."""
 
     bits: U8
 
@@ -46,8 +45,15 @@ class OpenedBits(Message, tells=OPENED):
 @choreography(opens={Holder: OPENED})
 def open_masked(run: Run, x: At[U64], *, ring: Ring) -> At[U64]:
     """Tell all holders a value that is under a mask."""
-    received = run.send(Opening, Holder >> Holder, run.local(Holder, Opening, x))
+    received = run.send(Opening, Holder >> Holder, run.local(Holder, pack_words, x, ring))
     return run.local(Holder, add_openings, received, x, ring)
+
+
+@choreography(opens={Holder: OPENED})
+def open_bits(run: Run, x: At[U64]) -> At[U64]:
+    """Tell all holders bits that are under masks, as planes."""
+    received = run.send(OpenedBits, Holder >> Holder, run.local(Holder, pack_bits, x))
+    return run.local(Holder, add_bits, received, x)
 
 
 # Products
@@ -79,33 +85,6 @@ def multiply(run: Run, dealing: Dealing, x: At[U64], y: At[U64], *, size: int) -
 
 
 @dataclass(frozen=True)
-class SquareOf(Correlation):
-    """A symmetric A of n rows and A A, as triangles."""
-
-    n: int
-
-    @property
-    def sizes(self) -> Sizes:
-        """A mask, and its square."""
-        size = triangle_size(self.n)
-        return Sizes(masks=(size,), made=(size,))
-
-    def make(self, masks: Words, bits: Words, ring: Ring, kept: Words) -> tuple[Words, Words]:
-        """Return A A."""
-        del bits, kept
-        return (reduce(ring_square(unpack([masks[0]], self.n)), ring),), ()
-
-
-@choreography(opens={Holder: OPENED})
-def square(run: Run, dealing: Dealing, X: At[U64], *, n: int) -> At[U64]:
-    """Return shares of 2 X X for a symmetric X of n rows, both as triangles, (2)."""
-    dealt, _ = deal(run, dealing, SquareOf(n))
-    masked = run.local(Holder, subtract_mask, X, dealt, dealing.ring)
-    opened = open_masked(run, masked, ring=dealing.ring)
-    return run.local(Holder, combine_squares, opened, dealt, dealing.first, n, dealing.ring)
-
-
-@dataclass(frozen=True)
 class SquareEach(Correlation):
     """a and a^2, entry by entry."""
 
@@ -124,7 +103,7 @@ class SquareEach(Correlation):
 
 @choreography(opens={Holder: OPENED})
 def square_each(run: Run, dealing: Dealing, x: At[U64], *, size: int) -> At[U64]:
-    """Return shares of x^2, entry by entry."""
+    """Return shares of x^2, entry by entry, (2)."""
     dealt, _ = deal(run, dealing, SquareEach(size))
     opened = open_masked(run, run.local(Holder, subtract_mask, x, dealt, dealing.ring), ring=dealing.ring)
     return run.local(Holder, combine_each, opened, dealt, dealing.first, dealing.ring)
@@ -204,14 +183,41 @@ def triangle_size(n: int) -> int:
     return n * (n + 1) // 2
 
 
+# Steps of an opening
+
+
+def pack_words(x: U64, ring: Ring) -> Opening:
+    """Return the message of a holder's share."""
+    return Opening(narrow(x, bits_of(ring)))
+
+
 def add_openings(received: Mapping[str, Opening], own: U64, ring: Ring) -> U64:
     """Return the masked value: the sum of all shares."""
     total = own.copy()
     for party, message in received.items():
-        if message.words.shape != own.shape:
-            raise PeerError(f"{party} opened {message.words.size} words where {own.size} belong: stop and ask {party}")
-        total += message.words
+        try:
+            words = widen(message.words, bits_of(ring))
+        except ValueError as error:
+            raise PeerError(f"{party} opened other words than belong here, {error}: stop and ask {party}") from None
+        if words.shape != own.shape:
+            raise PeerError(f"{party} opened {words.size} words where {own.size} belong: stop and ask {party}")
+        total += words
     return reduce(total, ring)
+
+
+def pack_bits(x: U64) -> OpenedBits:
+    """Return the message of a holder's part of bits."""
+    return OpenedBits(x.astype("<u8", copy=False).reshape(-1).view(np.uint8))
+
+
+def add_bits(received: Mapping[str, OpenedBits], own: U64) -> U64:
+    """Return the masked bits: the exclusive or of all parts."""
+    total = own.copy()
+    for party, message in received.items():
+        if message.bits.shape != (own.nbytes,):
+            raise PeerError(f"{party} opened {message.bits.size} bytes where {own.nbytes} belong: stop and ask {party}")
+        total ^= message.bits.view("<u8").reshape(own.shape)
+    return total
 
 
 # Steps of shares anew
@@ -240,16 +246,9 @@ def combine_factors(opened: U64, dealt: Share, first: bool, ring: Ring) -> U64: 
 # Steps of a square
 
 
-def subtract_mask(X: U64, dealt: Share, ring: Ring) -> U64:
-    """Return the share of D of (2)."""
-    return reduce(X - dealt.masks[0], ring)
-
-
-def combine_squares(opened: U64, dealt: Share, first: bool, n: int, ring: Ring) -> U64:  # noqa: FBT001 - a step
-    """Return the share of 2 X X, (2)."""
-    D, twice = unpack([opened], n), np.uint64(2) * dealt.masks[0]
-    S = ring_both_ways(D, unpack([twice + opened if first else twice], n))
-    return reduce(S + np.uint64(2) * dealt.made[0], ring)
+def subtract_mask(x: U64, dealt: Share, ring: Ring) -> U64:
+    """Return the share of x - a."""
+    return reduce(x - dealt.masks[0], ring)
 
 
 def combine_each(opened: U64, dealt: Share, first: bool, ring: Ring) -> U64:  # noqa: FBT001 - a step

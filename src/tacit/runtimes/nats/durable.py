@@ -10,7 +10,7 @@ stored bytes, so that even a wiped broker loses nothing.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -21,7 +21,7 @@ from tacit.choreo.ledger import Opened, read_rows, write_rows
 from tacit.choreo.message import Message
 from tacit.choreo.progress import Listener
 from tacit.choreo.randomness import Entropy
-from tacit.choreo.role import Holder, Roster
+from tacit.choreo.role import Roster
 from tacit.choreo.run import Pair, Run, Seen
 from tacit.choreo.step import Work
 from tacit.errors import PeerError
@@ -102,16 +102,14 @@ class Durable(Run):
         entropy: Entropy,
         limits: Limits | None = None,
         progress: Listener | None = None,
-        keep: Callable[[Any], None] = lambda _value: None,
         disclosure: str | None = None,
     ) -> None:
-        abreast = len(roster[Holder])  # all at once, each at a machine of its own
-        watched: Any = {"progress": progress, "abreast": abreast, "disclosure": disclosure}
+        watched: Any = {"progress": progress, "disclosure": disclosure}
         super().__init__(roster, present=(me,), job=job, entropy=entropy, **watched)
         self.me = me
         self._memory = memory
         self._courier = courier
-        self._limits, self._keeper = limits or Limits(), keep
+        self._limits = limits or Limits()
         self._written = (0, 0)  # ledger rows and notes that are in the journal
         self._pages = 0
         self._reached = False  # whether anything that holds something of records has moved, in this process
@@ -136,10 +134,6 @@ class Durable(Run):
         if not self._reached:
             self._memory.commit_memo(OF_RECORDS, b"reached")
             self._reached = True
-
-    def _keep(self, entries: Mapping[str, Any]) -> None:
-        for value in entries.values():
-            self._keeper(value)
 
     def _exchange(self, place: str, outbox: Seen, wanted: Sequence[Pair], missing: int | None) -> dict[Pair, Frames]:
         self._courier.here(place)
@@ -245,7 +239,6 @@ class Durable(Run):
             "transcript": self.transcript[self.me],
             "opens": tuple((o.protocol, o.role, write_names(o.facts)) for o in self.ledger.opens),
             "pages": self._pages,
-            "kept": None if self.kept is None else _entry_of(self.kept),
             "absent": self.roster.absent,
         }
         with self._memory.batch():
@@ -260,9 +253,6 @@ class Durable(Run):
         state = decode(data)
         for name, (owners, value) in state["carry"].items():
             setattr(carry, name, value if owners is None else self._hold_again(owners, value, self._scope))
-        if state["kept"] is not None:
-            owners, value = state["kept"]
-            self.kept = self._hold_again(owners, value, self._scopes[0])
         self.leave_out([party for party in state["absent"] if party not in self.roster.absent])
         self.transcript[self.me] = state["transcript"]
         self.ledger.opens[:] = [Opened(protocol, role, read_names(names)) for protocol, role, names in state["opens"]]

@@ -67,6 +67,10 @@ class Elsewhere:
         """Return the party's seed for a place."""
         return self._own.seed(party, place) if party in self._here else Seed(place)
 
+    def lasting(self, party: str) -> None:
+        """Return nothing: no secret outlives a run on a cluster."""
+        del party
+
     def pads(self, party: str, seeds: Any, tag: bytes) -> Any:
         """Return the party's pads."""
         return self._own.pads(party, seeds, tag) if party in self._here else Pad(seeds, tag)
@@ -173,12 +177,6 @@ class Spark(Run):
         slot = Slot(next(self._names))
         slot.layer = self._layers.place([{slot.name: entries[p]} if p in away else {} for p in self._holders])
         return super().hold(role, {**entries, **dict.fromkeys(away, slot)})
-
-    def keep(self, value: At[Any]) -> None:
-        """Keep what each owner holds until the run ends: nothing outlives a run on a cluster."""
-        super().keep(value)
-        if self.kept is not None:
-            self._ats.append(ref(self.kept))
 
     def pads(self, seeds: At[Mapping[Any, bytes]], tag: At[bytes]) -> At[Any]:
         """Return pads under each owner's seeds, bound to the tag."""
@@ -343,7 +341,7 @@ def refuse_passing(kind: str) -> LocalError:
     """Return the error for a message between two holders."""
     return LocalError(
         f"{kind} goes from one holder to another, and on Spark the driver would read it:"
-        " use secure_sum='pairwise', a coordinator without data, and categories that are declared"
+        " use a coordinator without data, and declare categories"
     )
 
 

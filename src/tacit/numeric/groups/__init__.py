@@ -1,1 +1,0 @@
-"""Groups of rows that no sum tells apart, and how large they must be."""

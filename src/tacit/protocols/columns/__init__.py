@@ -1,1 +1,0 @@
-"""Statistics of columns over all parties."""

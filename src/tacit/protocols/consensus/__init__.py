@@ -1,1 +1,0 @@
-"""SVMs on which parties agree in rounds (paper 000)."""

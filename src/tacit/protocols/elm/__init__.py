@@ -1,1 +1,0 @@
-"""Extreme learning machines (paper 003)."""

@@ -1,1 +1,0 @@
-"""SVMs from a gram matrix that a coordinator has (paper 001)."""

@@ -1,0 +1,148 @@
+"""A holder's own cells of columns: what every term of a statistic is computed of.
+
+By rows these are all columns of its rows, by columns whole columns, otherwise some cells of any. A column of which it
+has no cell has no value there. Missing values are left out, and nearly constant columns are constant
+(`numeric.cells.rare`), so that the same text finds statistics of any split.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from tacit.arrays import F64, I64, Flags
+from tacit.choreo import State
+from tacit.numeric.cells.rare import level_rare
+from tacit.protocols.part import OwnCells
+from tacit.scratch import ROWS, blocks, is_on_disk
+from tacit.sparse import is_sparse
+
+ENOUGH = 20  # values of a column before it can be taken for one of ids
+
+Names = tuple[str, ...]
+Values = tuple[bool | int | float | str, ...]
+
+
+class Cells(OwnCells, Protocol):
+    """What a holder brings along: cells with the names of their columns; missing values are NaN."""
+
+    @property
+    def features(self) -> Names:
+        """The names of the columns."""
+        ...
+
+
+class TextCells(Cells, Protocol):
+    """What a holder brings along: cells, the texts that numbers stand for, and those that its dictionary declares."""
+
+    @property
+    def texts(self) -> Mapping[str, tuple[str, ...]]:
+        """The holder's own texts of each column of texts."""
+        ...
+
+    @property
+    def dictionary(self) -> Mapping[str, tuple[str, ...]]:
+        """The texts that columns may have, which are public."""
+        ...
+
+
+class Ready(State):
+    """A holder's cells as statistics are made of them: with nearly constant columns constant.
+
+    at: the place of every column that is asked for; -1 for one that the holder does not have.
+    texts: of columns of texts, the holder's own.
+    """
+
+    X: Any
+    owned: Flags | None
+    at: I64
+    texts: dict[str, tuple[str, ...]]
+
+    def read(self, columns: I64) -> Iterator[list[F64]]:
+        """Yield the values of these columns, block by block, missing ones as NaN; none of a column -1."""
+        at = np.where(columns < 0, -1, self.at[columns]).tolist()
+        rows = ROWS if is_on_disk(self.X) or is_sparse(self.X) else max(len(self.X), 1)
+        for place, block in blocks(self.X, rows):
+            owned = None if self.owned is None else self.owned[place]
+            yield [_own(block, owned, j) for j in at]
+
+    def add_terms(self, columns: I64, term: Callable[[list[F64]], I64]) -> I64:
+        """Return the sum over blocks of a term of the present values of these columns."""
+        total = term([np.empty(0)] * columns.size)
+        for values in self.read(columns):
+            total = total + term([x[~np.isnan(x)] for x in values])
+        return total
+
+
+def make_ready(part: TextCells, names: Names, least: int) -> Ready:
+    """Return a holder's cells, and where the named columns are among them."""
+    place = {name: j for j, name in enumerate(part.features)}
+    owned = getattr(part, "owned", None)
+    at = np.array([place.get(name, -1) for name in names], dtype=np.int64)
+    return Ready(level_rare(part.X, least, owned), owned, at, dict(getattr(part, "texts", {})))
+
+
+def _own(block: Any, owned: Flags | None, j: int) -> F64:
+    """Return the holder's own values of a column."""
+    if j < 0:
+        return np.empty(0)
+    if is_sparse(block):
+        found: F64 = block[:, j : j + 1].toarray().ravel()
+        return found
+    return np.asarray(block[:, j] if owned is None else block[owned[:, j], j])
+
+
+def all_values(part: Cells, names: Names) -> F64:
+    """Return the holder's own cells of these columns, NaN elsewhere."""
+    at = [part.features.index(name) for name in names]
+    own = part.X if part.owned is None else np.where(part.owned, part.X, np.nan)
+    return np.ascontiguousarray(own[:, at])
+
+
+def count_present(ready: Ready) -> I64:
+    """Return for every column how many values are present, and how many are missing."""
+    found = np.zeros((ready.at.size, 2), dtype=np.int64)
+    for values in ready.read(np.arange(ready.at.size)):
+        gaps = np.array([np.isnan(x).sum() for x in values], dtype=np.int64)
+        found += np.column_stack([np.array([x.size for x in values]) - gaps, gaps])
+    return found
+
+
+def count_repeats(ready: Ready, columns: I64) -> I64:
+    """Return for each of these columns how many values are repeated at this holder, or not whole: those of no id."""
+    found = np.zeros(columns.size, dtype=np.int64)
+    for i, j in enumerate(columns.tolist()):
+        x = np.concatenate([np.empty(0), *(values[0] for values in ready.read(np.array([j])))])
+        x = x[~np.isnan(x)]
+        _, place, times = np.unique(x, return_inverse=True, return_counts=True)
+        found[i] = ((times[place.ravel()] > 1) | (x != np.round(x))).sum()
+    return found
+
+
+def count_values(ready: Ready, which: Sequence[tuple[int, str, Values]]) -> I64:
+    """Return how many values are which of the known ones of a column, one column after the other.
+
+    which: the place of each column among those asked for, its name and its known values.
+    """
+    found = [_count_known(ready, *each) for each in which]
+    return np.concatenate([np.empty(0, np.int64), *found])
+
+
+def _count_known(ready: Ready, place: int, name: str, known: Values) -> I64:
+    codes = codes_in(ready, name, known)
+    total = np.zeros(len(known), dtype=np.int64)
+    for (x,) in ready.read(np.array([place])):
+        total += np.array([(x == code).sum() if code >= 0 or name not in ready.texts else 0 for code in codes])
+    return total
+
+
+def codes_in(ready: Ready, name: str, known: Values) -> list[float]:
+    """Return which numbers stand for the known values of a column here; -1 for a text that the holder has not."""
+    if name in ready.texts:
+        own = {text: float(k) for k, text in enumerate(ready.texts[name])}
+        return [own.get(str(text), -1.0) for text in known]
+    if any(isinstance(value, str) for value in known):
+        return [float(k) for k in range(len(known))]
+    return [float(value) for value in known]

@@ -1,1 +1,0 @@
-"""Products of matrices that two parties hold, which end in shares."""

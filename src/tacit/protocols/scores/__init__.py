@@ -1,1 +1,0 @@
-"""How good a model is, and how sure, over records that stay where they are."""

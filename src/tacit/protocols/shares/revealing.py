@@ -1,0 +1,59 @@
+"""How values in shares are revealed to everyone: first to the holders, of whom one tells them and the others check it.
+
+    x in shares >> shares anew, of the dealer's zeros >> every holder adds them up >> the first one publishes        (1)
+
+Shares anew, so that they tell the value and nothing of who sends them. They go from holder to holder only: the dealer
+knows the zeros it dealt, and what a gate leaves as a share follows from what it knows and from what was opened before.
+
+Roles, threat: as `dealing`. A holder that publishes another result is found by all others. Source: ours.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tacit.arrays import I64, U64
+from tacit.choreo import At, Holder, Message, Run
+from tacit.errors import PeerError
+from tacit.numeric.ring.words import Ring
+from tacit.numeric.shares.narrow import narrow
+from tacit.protocols.shares.dealing import Dealing
+from tacit.protocols.shares.gates import Opening, add_openings, bits_of, share_anew
+
+
+def reveal(run: Run, dealing: Dealing, share: type[Opening], told: type[Any], x: At[U64], *, size: int) -> I64:
+    """Tell everyone whole numbers that the holders have in shares, (1).
+
+    share: the message of a holder's share; told: the message of the result, `told(values)`. Both say which fact it is.
+    """
+    anew, ring = share_anew(run, dealing, x, size=size), dealing.ring
+    received = run.send(share, Holder >> Holder, run.local(Holder, pack_share, anew, ring, share))
+    total = run.local(Holder, add_openings, received, anew, ring)
+    first = run.members(Holder)[0]
+    found: I64 = run.publish(told, run.local(first, write_numbers, total, ring, told)).values
+    run.local(Holder, check_told, total, found, ring, run.who(Holder))
+    if found.shape != (size,):
+        raise PeerError(f"{found.size} numbers were revealed where {size} belong: are all sites of the same version?")
+    return found
+
+
+# Steps at the holders
+
+
+def pack_share(anew: U64, ring: Ring, kind: type[Opening]) -> Opening:
+    """Return the message of a holder's share."""
+    return kind(narrow(anew, bits_of(ring)))
+
+
+def write_numbers(total: U64, ring: Ring, kind: type[Any]) -> Message:
+    """Return the whole numbers that everyone is told."""
+    message: Message = kind(ring.centred(total).copy())
+    return message
+
+
+def check_told(total: U64, told: I64, ring: Ring, me: str) -> None:
+    """Raise if the first holder published another result than this one has."""
+    if not np.array_equal(ring.centred(total), told):
+        raise PeerError(f"the first holder published another result than {me} has: compare the audits, and stop")

@@ -1,1 +1,0 @@
-"""SVMs on records that are all moved alike (paper 002)."""
