@@ -32,7 +32,7 @@ def score_layers(held: Mapping[str, Any], partition: str, alphas: Any, target_ra
     """Return the score of each alpha, by least squares without each fold; 'auto' is the best of three."""
     X, y, fold = pool(held, partition)
     fourier = partition != "horizontal"
-    activation, nodes = ("fourier", NODES // 2) if fourier else ("sigmoid", NODES)
+    activation, nodes = ("fourier", NODES // 2) if fourier else ("tanh", NODES)
     the_map = map_layer(activation, nodes, 1.0, SEED, X.shape[1])
     Z = features_of(the_map, X, shorten=not fourier)
     if target_range is None:

@@ -121,7 +121,7 @@ class ELMClassifier(LayerMachine, ProbabilityClassifier):
     Args:
         n_hidden: number of nodes; None: half the records, at most 200 for few records and 1,000 for many.
         activation: "sigmoid", "tanh", "relu", "sign", "rbf", "fourier" (cosines and sines of phases), or "auto":
-            "sigmoid" over rows, "fourier" over columns and cells, where it is the only one.
+            "tanh" over rows, "fourier" over columns and cells, where it is the only one.
         scale: how large the weights of the layer are.
         alpha: how much output weights are kept small; "auto" chooses it by generalised cross-validation,
             in shares.
@@ -177,7 +177,7 @@ class ELMRegressor(LayerMachine, FederatedRegressor):
     Args:
         n_hidden: number of nodes; None: half the records, at most 200 for few records and 1,000 for many.
         activation: "sigmoid", "tanh", "relu", "sign", "rbf", "fourier" (cosines and sines of phases), or "auto":
-            "sigmoid" over rows, "fourier" over columns and cells, where it is the only one.
+            "tanh" over rows, "fourier" over columns and cells, where it is the only one.
         scale: how large the weights of the layer are.
         alpha: how much output weights are kept small; "auto" chooses it by generalised cross-validation,
             in shares.

@@ -49,7 +49,7 @@ from tacit.protocols.part import Held, Names
 from tacit.protocols.shares.dealing import agree_with_dealer, check_dealer
 from tacit.protocols.shares.deposits import choose_committee
 
-AUTO, SIGMOID = "auto", "sigmoid"
+AUTO, TANH = "auto", "tanh"
 SIZES_BY_ROWS = ((0, 2), (400, 200), (2000, 400), (10_000, 1000))  # rows, and the most nodes from there on
 MENU = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
 
@@ -124,7 +124,7 @@ def train_elm(
 def choose_activation(activation: str, partition: str) -> str:
     """Return the activation; over columns and cells only phases are cheap in shares."""
     if partition == "horizontal":
-        return SIGMOID if activation == AUTO else activation
+        return TANH if activation == AUTO else activation
     if activation not in {AUTO, FOURIER}:
         raise LocalError(
             f"activation={activation!r} over columns or cells would cost gigabytes in shares: use 'fourier', or 'auto'"
