@@ -17,6 +17,7 @@ from tacit.consortium.membership.members import Members
 from tacit.consortium.site.analyst import Analyst
 from tacit.consortium.site.common import Site
 from tacit.consortium.site.coordinator import News
+from tacit.consortium.site.health import Health
 from tacit.consortium.site.settings import AnalystSettings, CoordinatorSettings, PartySettings, Settings
 from tacit.consortium.site.telling import describe_progress
 from tacit.consortium.site.watched import Watched
@@ -107,7 +108,11 @@ class Desk:
     def connected(self) -> bool:
         """Whether the message server is reached."""
         broker = self.analyst.broker if self.analyst is not None else None if self.site is None else self.site.broker
-        return broker is not None and bool(broker.client.is_connected)
+        return broker is not None and broker.connected
+
+    def read_health(self) -> Health | None:
+        """Return how the site is, as the process that is at work there found it a few seconds ago."""
+        return self.site.health if self.site is not None else None
 
     # At an analyst
 

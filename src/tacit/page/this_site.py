@@ -12,6 +12,7 @@ from starlette.responses import Response
 
 from tacit.consortium.consent.policy import Policy
 from tacit.consortium.jobs.states import OVER
+from tacit.consortium.site.health import complaints_about, describe_health
 from tacit.consortium.site.settings import PartySettings
 from tacit.page.desk import Desk
 from tacit.page.visit import Views, Visit
@@ -45,9 +46,13 @@ def describe_site(desk: Desk, now: datetime) -> Lines:
     """Yield how the site is."""
     disk, jobs = shutil.disk_usage(desk.state), desk.list_jobs()
     yield "kind", desk.kind
-    yield "message server", "connected" if desk.connected else "not reached at the moment; tried again until it is"
-    yield "clock", f"{now:%Y-%m-%d %H:%M:%S} UTC; all sites of a job must agree within 60 seconds"
-    yield "disk", f"{human_bytes(disk.free)} free of {human_bytes(disk.total)}"
+    if (health := desk.read_health()) is None:
+        yield "message server", "connected" if desk.connected else "not reached at the moment; tried again until it is"
+        yield "disk", f"{human_bytes(disk.free)} free of {human_bytes(disk.total)}"
+    else:
+        yield from describe_health(health)
+        yield from (("look at this", each.says) for each in complaints_about(health))
+    yield "time here", f"{now:%Y-%m-%d %H:%M:%S} UTC; all sites of a job must agree within 60 seconds"
     yield "jobs", f"{len(jobs):,}, of which {sum(line.state not in OVER for line in jobs):,} are not over"
     if desk.kind == "party":
         yield "policy", f"{desk.policy.file}, digest {desk.policy.digest[:16]}"

@@ -1,13 +1,17 @@
 """What `deploy/` and the page about it say is what the package writes and accepts."""
 
 import configparser
+import json
 import re
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from job_files import example_job
 from tacit.consortium.site import example_files
+from tacit.consortium.site.metrics import METRICS
 from tacit.consortium.site.settings import AnalystSettings, CoordinatorSettings, PartySettings
 from tacit.federation.databases.connection import DATABASES, Connection
 from tacit.federation.databases.postgresql import LONGEST_QUERY
@@ -68,3 +72,48 @@ def test_every_message_in_the_table_of_troubles_is_one_that_the_code_says():
     sources = "\n".join(f.read_text(encoding="utf-8") for f in (ROOT / "src" / "tacit").rglob("*.py"))
     assert len(said) > 10
     assert [phrase for phrase in said if phrase not in sources] == []
+
+
+# Monitoring, Kubernetes, compose
+
+
+def names_in(text):
+    return set(re.findall(r"\btacit_[a-z_]+", text))
+
+
+def test_rules_and_dashboard_ask_for_metrics_that_there_are():
+    rules, board = (DEPLOY / "monitoring" / name for name in ("alerts.yml", "grafana.json"))
+    asked = names_in(rules.read_text(encoding="utf-8"))
+    asked |= {name for panel in json.loads(board.read_text(encoding="utf-8"))["panels"]
+              for target in panel["targets"] for name in names_in(target["expr"])}  # fmt: skip
+    assert asked < set(METRICS)
+    assert {"tacit_certificate_days", "tacit_store_broken", "tacit_proposals_waiting"} < asked
+
+
+def test_rules_and_compose_file_are_yaml():
+    yaml = pytest.importorskip("yaml")
+    (group,) = yaml.safe_load((DEPLOY / "monitoring" / "alerts.yml").read_text(encoding="utf-8"))["groups"]
+    assert all(rule["expr"] and rule["annotations"]["summary"] for rule in group["rules"])
+    services = yaml.safe_load((DEPLOY / "compose.yml").read_text(encoding="utf-8"))["services"]
+    assert {"clearing", "north", "south", "east"} == set(services)
+    assert all(each["read_only"] and each["cap_drop"] == ["ALL"] for each in services.values())
+
+
+@pytest.mark.parametrize("kind", ["party", "coordinator"])
+def test_the_chart_renders_a_member_without_root_that_writes_nowhere_but_to_its_state(kind):
+    helm, yaml = shutil.which("helm"), pytest.importorskip("yaml")
+    if helm is None:
+        pytest.skip("there is no helm")
+    chart = str(DEPLOY / "helm" / "tacit")
+    subprocess.run([helm, "lint", chart], check=True, capture_output=True)  # noqa: S603 - ours
+    command = [helm, "template", "north", chart, "--set", f"kind={kind},dataClaim=cohort"]
+    made = subprocess.run(command, check=True, capture_output=True, text=True).stdout  # noqa: S603 - ours
+    found = {each["kind"]: each for each in yaml.safe_load_all(made) if each}
+    assert ("Service" in found) == (kind == "coordinator")
+    pod = found["StatefulSet"]["spec"]["template"]["spec"]
+    assert pod["securityContext"]["runAsNonRoot"]
+    assert all(each["securityContext"]["readOnlyRootFilesystem"] for each in pod["containers"])
+    assert "ingress" in found["NetworkPolicy"]["spec"]
+    assert found["NetworkPolicy"]["spec"]["egress"]
+    if (checker := shutil.which("kubeconform")) is not None:
+        subprocess.run([checker, "-strict"], input=made, check=True, text=True)  # noqa: S603 - ours

@@ -11,8 +11,11 @@ import pytest
 from tacit.choreo import Row
 from tacit.choreo.fact import fact_called
 from tacit.choreo.ledger import Ledger
+from tacit.consortium.site.health import Health
 from tacit.consortium.site.metrics import METRICS, figures, render, serve_metrics
 from tacit.errors import LocalError
+
+WELL = Health(at=0.0, reachable=True, heard={"clearing": 3.0}, certificate_days=200.5, disk_free=10**10, waiting=("a",))
 
 
 def free_port():
@@ -88,9 +91,8 @@ def test_labels_are_escaped():
 
 
 def test_a_site_counts_what_it_sent_and_received_itself(tmp_path):
-    told = figures(
-        site_with(tmp_path, row("north", "south", 10), row("east", "north", 7, "/q"), row("east", "south", None))
-    )
+    site = site_with(tmp_path, row("north", "south", 10), row("east", "north", 7, "/q"), row("east", "south", None))
+    told = figures(site, WELL)
     assert set(told) == set(METRICS)
     assert told["tacit_sent_bytes_total"] == [({}, 10)]
     assert told["tacit_received_bytes_total"] == [({}, 7)]
@@ -98,8 +100,22 @@ def test_a_site_counts_what_it_sent_and_received_itself(tmp_path):
     assert told["tacit_build_info"][0][0]["site"] == "north"
 
 
+def test_how_a_site_is_can_be_scraped(tmp_path):
+    text = render(figures(site_with(tmp_path), WELL))
+    for line in (
+        "tacit_broker_connected 1",
+        "tacit_store_broken 0",
+        'tacit_member_heard_seconds{member="clearing"} 3',
+        "tacit_certificate_days 200.5",
+        "tacit_disk_free_bytes 10000000000",
+        "tacit_letters_queued 0",
+        "tacit_proposals_waiting 1",
+    ):
+        assert f"{line}\n" in text
+
+
 def test_figures_can_be_render(tmp_path):
-    assert "tacit_rounds_total 1\n" in render(figures(site_with(tmp_path, row("north", "south", 10))))
+    assert "tacit_rounds_total 1\n" in render(figures(site_with(tmp_path, row("north", "south", 10)), WELL))
 
 
 def test_a_running_job_shows_its_round_and_how_long_each_peer_has_been_silent(tmp_path, monkeypatch):
@@ -108,7 +124,7 @@ def test_a_running_job_shows_its_round_and_how_long_each_peer_has_been_silent(tm
     site.live[job]["courier"] = SimpleNamespace(places={"north": "/p", "south": "/q"}, silence=lambda _: 2.04)
     monkeypatch.setattr("tacit.consortium.site.metrics.folders", lambda *_: [SimpleNamespace(id=job)])
     monkeypatch.setattr("tacit.consortium.site.metrics.state_of", lambda _: "running")
-    text = render(figures(site))
+    text = render(figures(site, WELL))
     assert 'tacit_round{job="01234567"} 2\n' in text
     assert 'tacit_rounds_planned{job="01234567"} 5\n' in text
     assert 'tacit_peer_silence_seconds{job="01234567",peer="south"} 2\n' in text

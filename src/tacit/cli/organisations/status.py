@@ -6,7 +6,7 @@ Example: tacit status --config north.toml --watch
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
@@ -74,6 +74,7 @@ def _read_files(settings: Settings) -> Status:
     jobs = [_line(one, live.get(one.job.id, {})) for one in found]
     force = heard.get("in_force", {}) if running else {}
     said = {"running": running, "at": heard.get("at"), "in_force": force, "jobs": jobs, "damaged": damaged}
+    said["health"] = heard.get("health") if running else None
     return {"site": settings.name, "kind": kind, **said}
 
 
@@ -92,6 +93,17 @@ def _line(one: Standing, live: Status) -> Status:
     return {**figures, "job": one.job.id, "state": one.state, "says": says}
 
 
+def _show_health(health: Status | None) -> Iterator[str]:
+    """Yield how the site is, and what a person should do about it."""
+    if health is None:
+        return
+    from tacit.consortium.site.health import Health, complaints_about, describe_health
+
+    found = msgspec.convert(health, Health)
+    yield from (f"{name}: {said}" for name, said in describe_health(found))
+    yield from (f"look at this: {each.says}" for each in complaints_about(found))
+
+
 def _watch(look: Callable[[], Status]) -> None:
     with suppress(KeyboardInterrupt), Live(_lay_out(look()), console=console()) as live:  # Ctrl-C is the way to end it
         while True:
@@ -105,7 +117,7 @@ def _lay_out(found: Status) -> Group:
     state = "" if "running" not in found else ", running" if found["running"] else ", not running"
     force = found.get("in_force") or {}
     state += f", policy {force['policy']} {force['digest'][:16]}".rstrip() if force else ""
-    damaged = [Text(line) for line in found.get("damaged", ())]
+    damaged = [Text(line) for line in (*found.get("damaged", ()), *_show_health(found.get("health")))]
     title, jobs = f"{found['site']} ({found['kind']}{state})", found["jobs"]
     if not jobs:
         silent = listing(found.get("silent", ()))

@@ -69,6 +69,12 @@ class Control:
         self._over = False
         self.due = threading.Event()  # something was heard: look at the files
         self.notices = Notices()
+        self.heard: dict[str, float] = {}  # when each member was heard of, by this process's clock
+
+    @property
+    def queue(self) -> int:
+        """How many letters wait to be taken by the broker."""
+        return len(self._sending)
 
     def __enter__(self) -> Self:
         kind = self._members.member(self._me).kind
@@ -241,6 +247,7 @@ class Control:
         try:
             sender = self._find_sender(subject.split(".")[1])
             plain = self._sealer(sender).open(sender, self._me, sealed)
+            self.heard[sender] = time.monotonic()
             letter = self._desk.take(sender, plain, self._largest(sender))
             if letter is None:
                 return

@@ -26,10 +26,13 @@ from tacit.consortium.broker.server_config import CONFIG, HANDSHAKE_SECONDS, PID
 from tacit.consortium.disk import lock_folder, port_error
 from tacit.consortium.membership.members import Members
 from tacit.errors import LocalError, MissingExtraError
+from tacit.report.words import human_bytes
 
 PATIENCE = HANDSHAKE_SECONDS + 10.0
 LONGEST_REASON = 300
 STARTS = 5
+ROOM = 256 << 20  # free bytes below which a store that could not be written is not tried again
+BROKEN = b"ritical write error"  # the server's word for a stream that it writes no more until it is started again
 EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - compared with, not listened on
 
 
@@ -49,7 +52,7 @@ def start_server(members: Members, settings: ServerSettings) -> Iterator[Server]
     taken = f"another coordinator uses store_dir {folder}: stop it, or name another folder"
     with lock_folder(folder, "store_dir", taken):
         end_left_behind(folder)
-        server = Server(program, settings)
+        server = Server(program, settings.fitted())
         try:
             server.start(members)
             yield server
@@ -64,6 +67,7 @@ class Server:
         self.settings = settings
         self._program = program
         self._child: subprocess.Popen[bytes] | None = None
+        self._read, self._broken = 0, False  # how far its log was read, and whether a stream of it is broken
 
     def __repr__(self) -> str:
         return f"Server({self.url}, {'running' if self.alive else 'stopped'})"
@@ -96,7 +100,8 @@ class Server:
 
     def _launch(self) -> int:
         """Start a new child, and return where its part of the log begins."""
-        since = self._log_size()
+        since = self._read = self._log_size()
+        self._broken = False
         with self.settings.log_file.open("ab") as log:
             # a session of its own: Ctrl-C reaches the coordinator alone, which then stops things in order
             self._child = subprocess.Popen(  # noqa: S603 - the program found, and our own file
@@ -109,6 +114,32 @@ class Server:
     def _killed(self) -> bool:
         """Ended by a signal, rather than by an error of its own."""
         return self._child is not None and (self._child.poll() or 0) < 0
+
+    @property
+    def trouble(self) -> str:
+        """What is wrong with the disk of the streams, and what to do; nothing if it is well."""
+        free = shutil.disk_usage(self.settings.store_dir).free
+        if self._is_broken() or free < ROOM:
+            room = f"{human_bytes(free)} are free in {self.settings.store_dir}, and the message server needs"
+            return f"{room} {human_bytes(ROOM)}: make room, and runs go on by themselves"
+        return ""
+
+    def recover(self, members: Members) -> bool:
+        """Start it again if it could not write and there is room now; return whether it was."""
+        if not self._is_broken() or shutil.disk_usage(self.settings.store_dir).free < ROOM:
+            return False
+        self.stop()
+        self.start(members)
+        return True
+
+    def _is_broken(self) -> bool:
+        """Return whether the server has said since its start that it cannot write a stream."""
+        if not self._broken and (size := self._log_size()) != self._read:
+            with self.settings.log_file.open("rb") as log:
+                log.seek(self._read if self._read < size else 0)  # else it was rotated meanwhile
+                self._broken = BROKEN in log.read()
+            self._read = size
+        return self._broken
 
     def reload(self, members: Members) -> None:
         """Apply a new list of members; who is no longer in it is disconnected."""

@@ -17,7 +17,8 @@ proves nothing to its receiver.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+import shutil
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,8 @@ HEAD = "# written by tacit: changes are overwritten"
 MAX_PAYLOAD = 1 << 20
 HANDSHAKE_SECONDS = 5  # a reload waits for handshakes under way, so this is also how long a stranger can hold one up
 LOG_BYTES, LOGS = 10 << 20, 5
+STORE_BYTES, LEAST_STORE = 10 << 30, 2 << 30  # of all streams, at most, and however small the disk is
+OF_DISK = 0.8  # the share of what is free that streams may take
 CONFIG, PID = "nats.conf", "nats.pid"
 
 
@@ -43,7 +46,7 @@ class ServerSettings:
     store_dir: Path
     listen: str = "127.0.0.1:4222"
     websocket: str | None = None
-    store_bytes: int = 10 << 30
+    store_bytes: int = STORE_BYTES
     memory_bytes: int = 64 << 20
 
     @property
@@ -60,6 +63,13 @@ class ServerSettings:
     def pid_file(self) -> Path:
         """Which process it is."""
         return self.store_dir.absolute() / PID
+
+    def fitted(self) -> ServerSettings:
+        """Return these settings with streams that leave room on the disk: the server refuses more, and says so."""
+        folder = self.store_dir / "jetstream"
+        used = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+        room = int(OF_DISK * (shutil.disk_usage(self.store_dir).free + used))
+        return replace(self, store_bytes=min(self.store_bytes, max(LEAST_STORE, room)))
 
     def addresses(self) -> dict[str, tuple[str, int]]:
         """Return host and port of each door, by the setting that opens it."""

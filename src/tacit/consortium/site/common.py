@@ -24,6 +24,7 @@ from tacit.consortium.jobs.job import Job
 from tacit.consortium.jobs.states import BEFORE_A_RUN, ENDINGS, OVER, JobState
 from tacit.consortium.membership.identity import Identity
 from tacit.consortium.membership.members import Members
+from tacit.consortium.site.health import Health
 from tacit.consortium.site.runs import Runs
 from tacit.consortium.site.settings import DaemonSettings
 from tacit.errors import PeerError, TacitError
@@ -52,6 +53,7 @@ class Site(Runs):
         self.control = Control(broker, identity, members, self.hear, admin=self.admin)
         self.started = datetime.now(UTC)
         self.told_at = 0.0  # when the status file was written
+        self.health: Health | None = None  # as the last look found it
         self._sent: dict[str, dict[Letter, Sent]] = {}  # by job
         self._never_ran = EndedJobs()
         self._rests: dict[str, float] = {}  # until when a job has nothing to do, unless a letter about it comes
@@ -76,6 +78,14 @@ class Site(Runs):
         Of the error others hear its class, since its text can contain data.
         """
         raise NotImplementedError
+
+    def waiting_for_people(self) -> tuple[str, ...]:
+        """Return the jobs that people here have to answer."""
+        return ()
+
+    def who_asks(self, job: str) -> str:
+        """Return who submitted a job of this site."""
+        return folder_of(self.state, job).job.submitter
 
     def in_force(self) -> dict[str, str]:
         """Return what a person should know of the rules that this site goes by now."""

@@ -18,8 +18,10 @@ from tacit.consortium.disk import lock_folder
 from tacit.consortium.jobs.folder import folders
 from tacit.consortium.membership.entrance import identity_of, remember
 from tacit.consortium.membership.members import Members
+from tacit.consortium.site.alerts import Alerts
 from tacit.consortium.site.common import Site
 from tacit.consortium.site.coordinator import Clearing
+from tacit.consortium.site.health import Health, Watch
 from tacit.consortium.site.metrics import figures, serve_metrics
 from tacit.consortium.site.party import Party
 from tacit.consortium.site.runs import figures_of
@@ -87,10 +89,12 @@ def lock_state(settings: Settings) -> contextlib.AbstractContextManager[None]:
 
 
 def _keep_up(server: Server | None, members: Members) -> None:
-    """Start one's own server again if it was killed."""
+    """Start one's own server again if it was killed, or if its disk was full and has room again."""
     if server is not None and not server.alive:
         log.warning("the server has ended; starting it again")
         server.start(members)
+    elif server is not None and server.recover(members):
+        log.warning("the server could not write to its disk, which has room again; it was started again")
 
 
 def _dial(stack: contextlib.ExitStack, connect: Callable[[], Broker], stop: threading.Event) -> Broker | None:
@@ -109,12 +113,14 @@ def _dial(stack: contextlib.ExitStack, connect: Callable[[], Broker], stop: thre
 
 def _serve(site: Site, stop: threading.Event, server: Server | None, settings: DaemonSettings) -> None:
     seen, trouble, prepared = stamp_of(settings.members), None, site.members.version
-    port = settings.metrics_port
-    metrics = contextlib.nullcontext() if port is None else serve_metrics(port, lambda: figures(site))
-    with site.control, metrics:
+    port, watch = settings.metrics_port, Watch(site, lambda: "" if server is None else server.trouble)
+    metrics = contextlib.nullcontext() if port is None else serve_metrics(port, lambda: figures(site, watch.last))
+    with site.control, metrics, Alerts(site.name, site.state, settings.notify, site.who_asks) as alerts:
         while not stop.is_set():
             site.tick()
-            _write_status(site)
+            site.health = watch.look()
+            alerts.consider(site.health)
+            _write_status(site, site.health)
             trouble = _report_trouble(site.broker, trouble)
             for line in site.control.notices.take():
                 log.warning("%s", line)
@@ -160,7 +166,7 @@ def _renew(site: Site, server: Server | None, settings: Settings) -> None:
         log.error("an older list would be taken after a restart: %s", error)  # noqa: TRY400 - one line says it
 
 
-def _write_status(site: Site) -> None:
+def _write_status(site: Site, health: Health) -> None:
     """Write the status file that `tacit status` and metrics read, once a second."""
     now = time.time()
     if now - site.told_at < 1.0:
@@ -168,6 +174,7 @@ def _write_status(site: Site) -> None:
     site.told_at = now
     jobs = [_line(site, folder.id) for folder in folders(site.state)]
     known = {"site": site.name, "at": now, "since": site.started.timestamp(), "in_force": site.in_force()}
+    known["health"] = health
     with contextlib.suppress(LocalError):  # a full disk must not end the daemon
         write_whole(site.state / "status.json", msgspec.json.encode({**known, "jobs": jobs}), "the status")
 

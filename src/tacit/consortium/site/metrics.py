@@ -19,6 +19,7 @@ from tacit.consortium.jobs.folder import folders, state_of
 
 if TYPE_CHECKING:
     from tacit.consortium.site.common import Site
+    from tacit.consortium.site.health import Health
 
 LOOPBACK = "127.0.0.1"
 KIND = "text/plain; version=0.0.4; charset=utf-8"
@@ -32,6 +33,14 @@ METRICS = {  # all that is ever shown
     "tacit_round": ("gauge", "The round a job is in."),
     "tacit_rounds_planned": ("gauge", "How many rounds the job takes at most."),
     "tacit_peer_silence_seconds": ("gauge", "Seconds since a peer was heard of, by job."),
+    "tacit_broker_connected": ("gauge", "1 if the message server is reached."),
+    "tacit_store_broken": ("gauge", "1 if the message server of this site cannot store messages."),
+    "tacit_member_heard_seconds": ("gauge", "Seconds since a member was heard of outside runs."),
+    "tacit_certificate_days": ("gauge", "Days until the certificate of this site ends."),
+    "tacit_clock_offset_seconds": ("gauge", "By how much the clock is ahead of the message server's."),
+    "tacit_disk_free_bytes": ("gauge", "Free bytes where the state lies."),
+    "tacit_letters_queued": ("gauge", "Letters that wait to be taken by the message server."),
+    "tacit_proposals_waiting": ("gauge", "Jobs that wait for people of this site."),
 }
 Samples = Mapping[str, Sequence[tuple[Mapping[str, str], float]]]
 
@@ -83,8 +92,28 @@ def render(samples: Samples) -> str:
     return "\n".join(lines) + "\n"
 
 
-def figures(site: Site) -> Samples:
+def figures(site: Site, health: Health) -> Samples:
     """Return the figures that a site may tell of itself."""
+    return {**_figures_of_runs(site), **_figures_of(health)}
+
+
+def _figures_of(health: Health) -> Samples:
+    offset: list[tuple[dict[str, str], float]] = (
+        [] if health.clock_offset is None else [({}, round(health.clock_offset, 3))]
+    )
+    return {
+        "tacit_broker_connected": [({}, int(health.reachable))],
+        "tacit_store_broken": [({}, int(bool(health.store)))],
+        "tacit_member_heard_seconds": [({"member": name}, round(ago, 1)) for name, ago in health.heard.items()],
+        "tacit_certificate_days": [({}, round(health.certificate_days, 2))],
+        "tacit_clock_offset_seconds": offset,
+        "tacit_disk_free_bytes": [({}, health.disk_free)],
+        "tacit_letters_queued": [({}, health.queue)],
+        "tacit_proposals_waiting": [({}, len(health.waiting))],
+    }
+
+
+def _figures_of_runs(site: Site) -> Samples:
     live = {job: dict(known) for job, known in list(site.live.items())}
     rows = [row for known in live.values() for row in list(known["run"].ledger.rows)]
     states = Counter(state_of(folder) for folder in folders(site.state))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
+import math
 from datetime import UTC, datetime
 from typing import Any
 
@@ -25,7 +27,7 @@ from tacit.consortium.consent.policy import Policy
 from tacit.consortium.consent.register import Limits, Register
 from tacit.consortium.jobs.absence import EVERYBODY, SUMMED, TOO_FEW, CastError, Casting, check_cast, say_without
 from tacit.consortium.jobs.answers import Answer, Checked, Cleared, Ended, Finished, Proposal, Start, check_sites
-from tacit.consortium.jobs.folder import Folder, folder_of, state_of
+from tacit.consortium.jobs.folder import Folder, folder_of, folders, state_of
 from tacit.consortium.jobs.grounds import Grounds, GroundsError, grounds_of
 from tacit.consortium.jobs.job import Job
 from tacit.consortium.jobs.preflight import Problem, Report, concerns, local_checks, public_code, render, report_of
@@ -36,7 +38,7 @@ from tacit.consortium.site.common import Site, find_folder
 from tacit.consortium.site.settings import PartySettings
 from tacit.consortium.site.tables import Tables, network_key
 from tacit.consortium.site.watched import Watched
-from tacit.errors import LocalError, MissingExtraError, PeerError, UndisclosedError
+from tacit.errors import LocalError, MissingExtraError, PeerError, TacitError, UndisclosedError
 from tacit.federation.databases.database import QueryError
 from tacit.runtimes.apart import StoppedError
 from tacit.runtimes.nats.network import Broker, InterruptedRunError
@@ -100,6 +102,15 @@ class Party(Site):
             return {"policy": self.policy.file, "digest": self.policy.digest}
         except LocalError as error:
             return {"policy": f"cannot be read, so every job is refused: {error}", "digest": ""}
+
+    def waiting_for_people(self) -> tuple[str, ...]:
+        """Return the jobs that wait for approvers, as far as they can be read."""
+        found = []
+        for folder in folders(self.state, lambda job: self._due(job) != math.inf):
+            with contextlib.suppress(TacitError, OSError, ValueError):
+                if state_of(folder) == "pending":
+                    found.append(folder.id)
+        return tuple(sorted(found))
 
     # Data
 

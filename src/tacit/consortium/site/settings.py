@@ -146,6 +146,28 @@ class PageSettings(Table, frozen=True, kw_only=True):
     hosts: tuple[str, ...]
 
 
+class Notify(Table, frozen=True, kw_only=True):
+    """Who is told, beside the log, that a proposal waits or that something is wrong.
+
+    email: addresses. smtp, sender: the mail server, and whom its mails are from. login_file: a user and a password for
+    it, in one line. webhook_file: the address that JSON is posted to. Both files are their owner's alone.
+    """
+
+    email: tuple[str, ...] = ()
+    smtp: str = "localhost:25"
+    sender: str = ""
+    login_file: Path | None = None
+    webhook_file: Path | None = None
+
+    def check(self, file: str) -> None:
+        """Refuse a table that tells nobody, and mails without a sender."""
+        if not self.email and self.webhook_file is None:
+            raise LocalError(f"{file}: [notify] tells nobody: add email or webhook_file, or remove it")
+        if self.email and not self.sender:
+            raise LocalError(f"{file}: [notify] needs a sender for its mails: add sender = 'tacit@...'")
+        listening_at(self.smtp, f"{file}: notify.smtp")
+
+
 class Settings(Table, frozen=True, kw_only=True):
     """What every site says of itself."""
 
@@ -255,6 +277,20 @@ class DaemonSettings(Settings, frozen=True, kw_only=True):
     party_timeout: Seconds = 300.0
     open_jobs: Count = 100
     ended_jobs: Count = 200
+    notify: Notify | None = None
+
+    def check(self, file: str) -> None:
+        """Refuse what every site refuses, and what cannot tell anybody."""
+        super().check(file)
+        if self.notify is not None:
+            self.notify.check(file)
+
+    def required_files(self) -> dict[str, Path]:
+        """Return the files that every site needs, and those by which people are told."""
+        if self.notify is None:
+            return super().required_files()
+        told = {f"notify.{key}": getattr(self.notify, key) for key in ("login_file", "webhook_file")}
+        return {**super().required_files(), **{key: file for key, file in told.items() if file is not None}}
 
 
 class PartySettings(DaemonSettings, frozen=True, kw_only=True):

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from nats.js.client import JetStreamContext
 
 PENDING = 64
+RUN_BYTES = 512 << 20  # of a run that may lie at the broker: more are refused, and sent again when some were read
 FETCH = 1.0  # seconds that a request for letters stands: one that a server took with it is never answered
 DIFFERENT = 10058  # the server's word for: there is such a stream, and its configuration is another
 T = TypeVar("T")
@@ -107,6 +108,11 @@ class Broker:
             raise
 
     @property
+    def connected(self) -> bool:
+        """Whether the connection is up now."""
+        return self._client is not None and bool(self._client.is_connected)
+
+    @property
     def client(self) -> Client:
         """The connection, which is made by then."""
         if self._client is None:
@@ -133,7 +139,14 @@ async def _quiet() -> None:
 async def open_stream(broker: Broker, run: str, tokens: Mapping[str, str]) -> None:
     """Make the stream and the consumers of a run; its coordinator does, before anybody is told to start."""
     # an extra
-    from nats.js.api import AckPolicy, ConsumerConfig, RetentionPolicy, StorageType, StreamConfig  # noqa: PLC0415
+    from nats.js.api import (  # noqa: PLC0415
+        AckPolicy,
+        ConsumerConfig,
+        DiscardPolicy,
+        RetentionPolicy,
+        StorageType,
+        StreamConfig,
+    )
 
     js = broker.client.jetstream()
     await ensure_stream(
@@ -144,6 +157,8 @@ async def open_stream(broker: Broker, run: str, tokens: Mapping[str, str]) -> No
             storage=StorageType.FILE,
             # what was acknowledged is in a journal, and the broker's disk is free of it
             retention=RetentionPolicy.WORK_QUEUE,
+            discard=DiscardPolicy.NEW,
+            max_bytes=RUN_BYTES,
             duplicate_window=120,
         ),
     )

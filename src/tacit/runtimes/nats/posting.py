@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from nats.aio.subscription import Subscription
 
 PATIENCE = 5.0  # seconds for a receipt
-RETRY = 0.1  # seconds between attempts
+RETRY, LONGEST_RETRY = 0.1, 2.0  # seconds until the next attempt: the first time, and at most
 
 
 class Letter(NamedTuple):
@@ -60,8 +60,10 @@ class Post:
 
     async def deliver(self, letters: Sequence[Letter]) -> None:
         """Post letters, in order, until the broker has them."""
-        while not await self._post(letters):  # noqa: ASYNC110 - nothing tells when the broker is well again
-            await asyncio.sleep(RETRY)
+        pause = RETRY
+        while not await self._post(letters):
+            await asyncio.sleep(pause)  # a broker that is full says so, and each attempt sends all letters again
+            pause = min(2 * pause, LONGEST_RETRY)
 
     async def _post(self, letters: Sequence[Letter]) -> bool:
         """Post letters once; return whether the broker said that it has them."""
