@@ -65,10 +65,10 @@ def facts(_: int, records: Iterable[bytes]) -> Iterator[bytes]:
 
 @dataclass(frozen=True)
 class Alone:
-    """A step of every learner by itself, which is given its name and its part; the result lies in the slot `into`."""
+    """A step of every learner by itself, which is given its name and its parts; the result lies in the slot `into`."""
 
     parties: tuple[str, ...]
-    step: Callable[[str, Part], Any]
+    step: Callable[..., Any]
     into: str
 
     @property
@@ -79,13 +79,20 @@ class Alone:
     def __call__(self, index: int, records: Iterable[bytes]) -> Iterator[bytes]:
         """Return the learner's new record; an error's words stay here."""
         for record in records:
-            held = unpack(record)
+            each = [unpack(one) for one in _flatten(record)]
+            held = each[0]
             try:
-                made = Work(self.place, self.step, (self.parties[index], held[PART]), {})()
+                made = Work(self.place, self.step, (self.parties[index], *(one[PART] for one in each)), {})()
                 told = _describe(held[FACTS]["rows"], targets=held[FACTS]["targets"], part=made)
                 yield pack({FACTS: told, self.into: made})
             except Exception as error:  # noqa: BLE001 - whatever it is, its text stays here
                 yield pack({FACTS: _describe(held[FACTS]["rows"], error=type(error).__name__)})
+
+
+def _flatten(record: Any) -> Iterator[bytes]:
+    """Yield the records of zipped RDDs, which are nested pairs."""
+    for each in record if isinstance(record, tuple) else (record,):
+        yield from _flatten(each) if isinstance(each, tuple) else (each,)
 
 
 def _record(rows: Any, columns: Columns) -> bytes:

@@ -7,6 +7,7 @@ wrong with them: a word and a column, never a value.
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -25,7 +26,7 @@ from tacit.federation.learner import PART, SCHEMA, Alone, Columns, facts, join_p
 from tacit.federation.part import Part
 from tacit.federation.table import check_column
 from tacit.registry import Outcome, execute_spark
-from tacit.request import Computed, Input, Left, Records, Request, Values
+from tacit.request import Beside, Computed, Input, Left, Records, Request, Values
 from tacit.runtimes.spark.cluster import name_fault
 from tacit.runtimes.spark.layers import Partitions, attempt, keep, map_partitions
 from tacit.runtimes.spark.session import quiet, session
@@ -68,7 +69,7 @@ class OnSpark(Backend):
 
     def run(self, federation: Federation, request: Request) -> Outcome:
         """Run a protocol where the data is."""
-        there: Any = {name: (each.role, self._entries(name, each)) for name, each in request.inputs.items()}
+        there: Any = {name: (each.role, self.bring(name, each)) for name, each in request.inputs.items()}
         watch = {"progress": federation.progress, "spark": self._there.session}
         return execute_spark(federation.roster, request.protocol, there, request.params, **watch)
 
@@ -112,20 +113,27 @@ class OnSpark(Backend):
         made, told = self._do_alone(step, into=PART)
         return OnSpark(dataclasses.replace(self._there, records=made, gaps=_gaps(told)))
 
-    def _entries(self, name: str, brought: Input) -> Any:
+    def bring(self, name: str, brought: Input) -> Any:
+        """Return what learners bring for an input, which lies on the cluster."""
         match brought:
             case Records():
                 return Partitions(self._there.records, PART)
             case Values(entries=entries):
                 return entries
-            case Computed(step=step, of=(Records(),)):
-                return Partitions(self._do_alone(step, into=name)[0], name)
+            case Beside(federation=Federation(backend=OnSpark() as other)):
+                return other.bring(name, Records())
+            case Computed(step=step, of=of) if all(isinstance(each, Records | Beside) for each in of):
+                return Partitions(self._do_alone(step, *(self.bring(name, each) for each in of), into=name)[0], name)
         raise LocalError(f"input {name!r} is {type(brought).__name__}, which learners on a cluster do not have")
 
-    def _do_alone(self, step: Callable[[str, Part], Any], *, into: str) -> tuple[Any, Told]:
-        """Return what every learner makes of its own records, and what it tells; raise what one of them refuses."""
+    def _do_alone(self, step: Callable[..., Any], *of: Partitions, into: str) -> tuple[Any, Told]:
+        """Return what every learner makes of its own records, and what it tells; raise what one of them refuses.
+
+        of: which of its records; those of this federation if none are named.
+        """
         alone = Alone(tuple(self._there.sizes), step, into)
-        made = keep(map_partitions(self._there.records, alone))
+        records = functools.reduce(lambda a, b: a.zip(b), [each.rdd for each in of] or [self._there.records])
+        made = keep(map_partitions(records, alone))
         told = _hear(tuple(self._there.sizes), made, alone.place)
         for party, found in told.items():
             if found["error"]:

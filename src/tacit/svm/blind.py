@@ -29,11 +29,11 @@ NOT_PROTECTED = (
 
 
 def check_runtime(federation: Federation) -> None:
-    """Refuse Spark, whose driver would deal the random numbers and carry everything that parties open."""
+    """Refuse Spark, where no share of a model outlives its run."""
     if federation.runtime == SPARK:
         raise LocalError(
-            "features='exact' does not run on Spark: its driver deals the random numbers and would read what parties"
-            " open to each other, and so all records: use runtime='together', or sites of their own"
+            "features='exact' leaves a model in shares, which would be lost when the run on Spark ends: use landmarks,"
+            " runtime='together', or sites of their own"
         )
 
 

@@ -2,6 +2,7 @@
 
     local at holders       queued, and played at the executors with the next job
     holder >> coordinator  one job: plays the queue, keeps its results as a new layer (`layers`), collects the messages
+    holder >> holder       the same, of messages that are sealed for their receivers (`passing`), who open them
     publish                a broadcast, which the steps read that use what was published
 
 One mask never covers two values that anybody sees:
@@ -27,7 +28,7 @@ from tacit.choreo.codec import Frames, decode, decode_as, seal_arrays
 from tacit.choreo.ledger import Row
 from tacit.choreo.message import Each, Message
 from tacit.choreo.progress import Listener
-from tacit.choreo.role import Channel, Role, Roster
+from tacit.choreo.role import Channel, Everyone, Role, Roster
 from tacit.choreo.run import Along, Pair, Run, Seen
 from tacit.choreo.step import Work
 from tacit.crypto.pads.entropy import RootEntropy
@@ -52,6 +53,17 @@ from tacit.runtimes.spark.partition import (
     is_value,
     join_own,
 )
+from tacit.runtimes.spark.passing import (
+    PUBLIC,
+    SEALED,
+    SHAPE,
+    make_key,
+    open_message,
+    open_messages,
+    seal_message,
+    show_key,
+)
+from tacit.runtimes.spark.passing import SIZE as BYTES
 
 M = TypeVar("M", bound=Message)
 TREE = 32  # learners from which on executors add up what they send: two more stages cost more than fewer vectors
@@ -98,8 +110,9 @@ class Queue:
         """Return what stands for an argument, one for all holders or one for each, until it is at the executors."""
         first = column[0]
         if isinstance(first, Slot):
-            self.uses.append(first)
-            return Ref(first.name)
+            self.uses += dict.fromkeys(column)
+            alike = all(slot is first for slot in column)
+            return Ref(first.name if alike else {p: slot.name for p, slot in zip(parties, column, strict=True)})
         if isinstance(first, Pad):
             self.tags.add(first.tag)
             return Pad(self._stand_in([pad.seeds for pad in column], parties), first.tag)
@@ -118,8 +131,8 @@ class Queue:
 class Spark(Run):
     """The whole run, as the driver walks it. Use it as a context: what it leaves on the cluster goes with it.
 
-    The driver carries every message. Unless all is `simulated`, with data that it had anyway, nothing may go from
-    holder to holder.
+    The driver carries every message. What goes from holder to holder is sealed, unless all is `simulated`, with data
+    that the driver had anyway.
     """
 
     def __init__(
@@ -141,6 +154,8 @@ class Spark(Run):
         self._ats: list[ref[At[Any]]] = []  # that stand for values of holders
         self._spent: dict[bytes, dict[str, tuple[bytes, ...]]] = {}  # marks of the pads of a tag
         self._closed: set[bytes] = set()  # tags of which the driver has no marks
+        self._seals: Slot | None = None  # the holders' keys of what they send each other
+        self._publics: dict[str, bytes] = {}
 
     def __enter__(self) -> Self:
         self._layers = Layers(self._sc, len(self._holders))
@@ -208,15 +223,76 @@ class Spark(Run):
         del place, wanted, missing
         return dict(outbox)
 
-    def _deliver(
-        self, kind: type[M], channel: Channel, value: At[Any], missing: int | None, along: Along | None = None
-    ) -> tuple[str, list[Pair], dict[Pair, Frames]]:
-        sources, targets = (
-            [p for p in self.roster[role] if p in self._holders] for role in (channel.source, channel.target)
-        )
-        if kind.of_records and not self._simulated and any(s != r for s in sources for r in targets):
-            raise refuse_passing(kind.__name__)
-        return super()._deliver(kind, channel, value, missing, along)
+    def send(self, kind: type[M], channel: Channel, value: At[Any], *, along: Along | None = None) -> At[Any]:
+        """Send as every runtime does; what goes from holder to holder passes the driver sealed."""
+        away = set(self._holders)
+        ends = {*self.roster[channel.source]} | {*self.roster[channel.target]}
+        if self._simulated or not kind.of_records or not ends <= away:
+            return super().send(kind, channel, value, along=along)
+        place = self._next_place(kind.__name__)
+        senders = self._senders(value, self.roster[channel.source], f"send {kind.__name__} from {channel.source}")
+        others_only = channel.source == channel.target and not channel.source.single
+        targets = {s: along[s] if along else self.roster[channel.target] for s in senders}
+        to = {s: tuple(r for r in targets[s] if s != r or not others_only) for s in senders}
+        pairs = [(s, r) for s in senders for r in to[s]]
+        self._announce(kind, place, pairs, channel)
+        with self._at_home():
+            told = self._seal(kind, place, value, to)
+            self._check_shapes(kind, place, pairs, told)
+            about = kind.__name__, kind.tells
+            self.ledger.rows += [
+                Row(place, s, r, *self._roles(s, channel), *about, told[s][SHAPE][r], told[s][BYTES][r], None)
+                for s, r in pairs
+                if s != r
+            ]
+            self.meter.end_round()
+            inboxes = {r: {s: told[s][SEALED][r] for s, t in pairs if t == r} for r in self.roster[channel.target]}
+            opening = open_message if channel.source.single else open_messages
+            return self._at(channel.target, self._open_sealed(opening, kind, place, inboxes))
+
+    def _seal(
+        self, kind: type[Message], place: str, value: At[Any], to: Mapping[str, Sequence[str]]
+    ) -> dict[str, dict[str, Any]]:
+        """Return what the senders tell of their messages, which they seal for each receiver."""
+        keys, held = self._make_seals(), entries_of(value)
+        work = {
+            s: Work("seal", seal_message, (held[s], s, keys, self._publics, self._job, kind, receivers), {})
+            for s, receivers in to.items()
+        }
+        return dict(self._bring(Message, self._at(Everyone, self._each(place, work))))
+
+    def _open_sealed(
+        self, opening: Callable[..., Any], kind: type[Message], place: str, inboxes: Mapping[str, Mapping[str, bytes]]
+    ) -> dict[str, Any]:
+        """Return what the receivers make of what is sealed for them."""
+        keys = self._make_seals()
+        work = {
+            r: Work("open", opening, (dict(sealed), r, keys, self._publics, self._job, kind), {})
+            for r, sealed in inboxes.items()
+        }
+        return self._each(place, work)
+
+    def _make_seals(self) -> Slot:
+        """Return the keys of all holders, which are made with the first message that needs them."""
+        if self._seals is None:
+            place = self._next_place("seals")
+            made = self._each(place, {p: Work("make_key", make_key, (Seed(place),), {}) for p in self._holders})
+            self._seals = made[self._holders[0]]
+            self._lasting = At(self._holders, made, self._scopes[0])  # keeps the slot for as long as the run
+            self._ats.append(ref(self._lasting))
+            shown = self._each(place, {p: Work("show_key", show_key, (made[p],), {}) for p in self._holders})
+            told = self._bring(Message, self._at(Everyone, shown))
+            self._publics = {p: bytes(each[PUBLIC]) for p, each in told.items()}
+        return self._seals
+
+    def _check_shapes(
+        self, kind: type[Message], place: str, pairs: Sequence[Pair], told: Mapping[str, Mapping[str, Any]]
+    ) -> None:
+        """Raise if senders disagree on the shape of what a receiver gets from all of them."""
+        for receiver in dict.fromkeys(r for _, r in pairs):
+            found = {s: told[s][SHAPE][receiver] for s, r in pairs if r == receiver}
+            if not kind.ragged and len(set(found.values())) > 1:
+                raise _disagreeing(kind, place, found)
 
     def add_up(self, kind: type[M], channel: Channel, value: At[Any], add: Callable[[Iterable[M]], M]) -> At[M]:
         """Give a party here the sum of what all holders send; executors add it up, and the driver sees the sum."""
@@ -231,8 +307,7 @@ class Spark(Run):
         with self._at_home():
             sizes, total = self._fetch_total(slot, kind, add)
         if len({shape for shape, _ in sizes.values()}) > 1:
-            told = ", ".join(f"{s} {shape}" for s, (shape, _) in sizes.items())
-            raise PeerError(f"the senders of {kind.__name__} at {place} disagree on its shape: {told}")
+            raise _disagreeing(kind, place, {s: shape for s, (shape, _) in sizes.items()})
         roles = self._roles(target, channel)
         self.ledger.rows += [Row(place, s, target, *roles, kind.__name__, kind.tells, *sizes[s], None) for s in senders]
         return self._at(channel.target, {target: total})
@@ -337,12 +412,9 @@ def _message(kind: type[Message], frames: Mapping[str, bytes]) -> Any:
     return made[""] if "" in made else Each(made)
 
 
-def refuse_passing(kind: str) -> LocalError:
-    """Return the error for a message between two holders."""
-    return LocalError(
-        f"{kind} goes from one holder to another, and on Spark the driver would read it:"
-        " use a coordinator without data, and declare categories"
-    )
+def _disagreeing(kind: type[Message], place: str, found: Mapping[str, Any]) -> PeerError:
+    told = ", ".join(f"{s} {shape}" for s, shape in found.items())
+    return PeerError(f"the senders of {kind.__name__} at {place} disagree on its shape: {told}")
 
 
 def name_fault(party: str, kind: str, place: str) -> LocalError | PeerError:

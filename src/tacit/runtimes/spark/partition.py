@@ -50,9 +50,9 @@ class TooLargeError(LocalError):
 
 @dataclass(frozen=True)
 class Ref:
-    """Stands for the value of a slot."""
+    """Stands for the value of a slot; or of another slot for each holder, by party."""
 
-    slot: str
+    slot: str | Mapping[str, str]
 
 
 @dataclass(frozen=True)
@@ -254,7 +254,7 @@ def _do(work: Work, at: Callable[[Any], Any]) -> Any:
 def _argument(a: Any, party: str, values: Values, given: Values, entropy: RootEntropy) -> Any:
     match a:
         case Ref(slot):
-            return values[slot]
+            return values[slot if isinstance(slot, str) else slot[party]]
         case Seed(place):
             return entropy.seed(party, place)
         case Pad(seeds, tag):
