@@ -126,7 +126,7 @@ def test_a_search_and_a_coordinator_with_data_are_refused():
 @pytest.mark.parametrize("machine", [tacit.SVC, tacit.SVR])
 def test_spark_is_refused_before_anything_is_sent_since_its_driver_would_read_every_opening(machine):
     on_spark = Federation.simulate(X, Y, parties=3, partition="horizontal", runtime="spark")
-    says = r"features='exact' does not run on Spark: its driver deals .*: use runtime='together', or sites of their own"
+    says = r"features='exact' leaves a model in shares, which would be lost .*: use landmarks, runtime='together', or"
     with pytest.raises(LocalError, match=says):
         machine(features="exact", loss="hinge").fit(on_spark)
     with pytest.raises(LocalError, match=says):
