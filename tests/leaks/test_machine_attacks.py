@@ -3,7 +3,8 @@
 Every attack is played on models that the protocol trained, with defences switched off and as a job has them. All have
 the breast-cancer records, standardised, at three holders, and landmarks of one edition where nothing else is said.
 Figures are in docs/methods/svc_attacks.md. A distance is relative to the record's length; 1 is what knowing nothing
-gives. What is read of a job all the same is an expected failure below, with the defence that it waits for.
+gives. These jobs choose labels as they like. What noise alone does not hide of such jobs, no site lets through: the
+same attacks on what sites bring to a job are in `test_edition_leaks`. What no rule closes is an expected failure.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from machines import (
     exact_comparisons,
     exact_weights,
     found_landmarks,
+    least_limits,
     names_of,
     play,
     train,
@@ -43,7 +45,7 @@ from tacit.protocols.learners import least_squares as solver
 from tacit.protocols.learners import svm
 from tacit.protocols.learners.noise import WIDE
 from tacit.protocols.learners.rounding import FINE
-from tacit.protocols.learners.targets import LEAST_CLASS, STEPS, limit_sizes
+from tacit.protocols.learners.targets import HIDDEN, LEAST_CLASS, STEPS, limit_sizes
 
 RAW, Y = load_breast_cancer(return_X_y=True)
 X = (RAW - RAW.mean(axis=0)) / RAW.std(axis=0)
@@ -103,7 +105,8 @@ def test_a_class_of_few_records_is_none():
 
 def mean_of_class(size: int, **chosen: Any) -> tuple[float, float]:
     """Return how near the mean of a class is found from one job, and how near its nearest record is."""
-    model = train(X, np.where(np.arange(N) < size, 2, Y), kernel="linear", alpha=1e5, **chosen)
+    with least_limits():
+        model = train(X, np.where(np.arange(N) < size, 2, Y), kernel="linear", alpha=1e5, **chosen)
     found, Z = -(model.weights[:, 0] + model.weights[:, 1]), features_of(model.map, X[:size])[:, :-1]
     with np.errstate(divide="ignore", invalid="ignore"):
         near = found[:-1] / found[-1]
@@ -141,15 +144,16 @@ def among_few(pairs: int, alpha: float = 3e3) -> float:
         lines = []
         for k in range(2):
             y = np.where(np.arange(N) < 2 * LEAST_CLASS + k, np.arange(N) < LEAST_CLASS, 9).astype(int)
-            model = train(X, y, noise=2 * j + k, kernel="linear", alpha=alpha, classes=(0, 1))
+            with least_limits():
+                model = train(X, y, noise=2 * j + k, kernel="linear", alpha=alpha, classes=(0, 1))
             lines.append(model.weights[:, 0])
         found.append(lines[0] - lines[1])
     return away(np.mean(found, axis=0), model, X[2 * LEAST_CLASS])
 
 
-@pytest.mark.xfail(strict=True, reason="records of no class have target 0 beside two classes: they hide nothing")
-def test_20_jobs_of_two_small_classes_do_not_give_the_record_in_which_they_differ():
-    assert among_few(10) > UNREAD
+def test_without_what_sites_fix_20_jobs_of_two_small_classes_give_the_record_in_which_they_differ():
+    """Records of no class have target 0 beside two classes, and hide nothing; a site has no cell of one person."""
+    assert among_few(10) < UNREAD
 
 
 @pytest.mark.parametrize("balanced", [False, True])
@@ -176,10 +180,11 @@ def last_record(sizes: tuple[int, int], alpha: float, pairs: int = 1, **chosen: 
     """Return how near the record is found that only the larger class has."""
     found = []
     for j in range(pairs):
-        both = [
-            train(X, np.where(np.arange(N) < size, 2, Y), noise=2 * j + k, kernel="linear", alpha=alpha, **chosen)
-            for k, size in enumerate(sizes)
-        ]
+        with least_limits():
+            both = [
+                train(X, np.where(np.arange(N) < size, 2, Y), noise=2 * j + k, kernel="linear", alpha=alpha, **chosen)
+                for k, size in enumerate(sizes)
+            ]
         found.append(both[1].weights[:, 2] - both[0].weights[:, 2])
     return away(np.mean(found, axis=0), both[0], X[sizes[0]])
 
@@ -245,9 +250,9 @@ def test_without_noise_a_target_that_one_record_has_gives_it():
         assert rare_target(7) < 2 * READ
 
 
-@pytest.mark.xfail(strict=True, reason="a regression has no least number of records whose targets differ")
-def test_with_noise_a_target_that_one_record_has_does_not_give_it():
-    assert np.median([rare_target(i) for i in ONE]) > UNREAD
+def test_without_what_sites_fix_a_target_that_one_record_has_gives_it_in_spite_of_noise():
+    """A site cuts targets to what a few persons reach."""
+    assert np.median([rare_target(i) for i in ONE]) < UNREAD
 
 
 # Nearly equal jobs
@@ -330,9 +335,9 @@ def members_told(jobs: int = 21, rows: int = 40) -> float:
     return float(roc_auc_score(np.arange(2 * rows) < rows, inside))
 
 
-@pytest.mark.xfail(strict=True, reason="labels are chosen by the job, and there is no least number of records")
-def test_with_noise_21_jobs_of_few_records_do_not_tell_who_is_in_them():
-    assert members_told() < 0.6
+def test_without_what_sites_fix_21_label_columns_tell_who_is_among_few_records():
+    """A site merges classes until no cell of all of them together is small."""
+    assert members_told() > 0.6
 
 
 # The same job again
@@ -534,14 +539,22 @@ def test_empty_classes_do_not_move_the_limits():
     np.testing.assert_array_equal(models[0].class_weights, models[1].class_weights)
 
 
-@pytest.mark.xfail(strict=True, reason="counts are compared with the least class without noise")
+def left_by_size(size: int, jobs: int) -> list[bool]:
+    """Return in which of some jobs, which all draw anew, a class of so many records is learnt."""
+    y = np.where(np.arange(N) < size, 2, Y)
+    return [2 in train(X, y, noise=j, kernel="linear", alpha=1.0).classes for j in range(jobs)]
+
+
 def test_which_classes_are_too_small_does_not_tell_a_record():
-    sizes = (LEAST_CLASS - 1, LEAST_CLASS)
-    left = [
-        2 in train(X, np.where(np.arange(N) < n, 2, Y), noise=j, kernel="linear", alpha=1.0).classes
-        for n in sizes for j in range(5)
-    ]  # fmt: skip
-    assert left != [False] * 5 + [True] * 5
+    """At no size does a record more decide: three parties' limits are anywhere from 10 to 22, and never below."""
+    with least_limits():
+        assert left_by_size(LEAST_CLASS - 1, 3) == [False] * 3
+        assert left_by_size(LEAST_CLASS, 3) == [True] * 3
+    middle = LEAST_CLASS + 3 * (HIDDEN - 1) // 2
+    shares = [np.mean(left_by_size(size, 40)) for size in (middle - 1, middle)]
+    assert all(0.15 < share < 0.85 for share in shares)
+    assert not any(left_by_size(LEAST_CLASS - 1, 10))
+    assert all(left_by_size(LEAST_CLASS + 3 * (HIDDEN - 1), 10))
 
 
 def sizes_by_probability(sizes: range, rows: int = 100) -> Any:
@@ -550,7 +563,8 @@ def sizes_by_probability(sizes: range, rows: int = 100) -> Any:
     with patch.object(solver, "fit_sigmoids", lambda averages, *rest: told.append(averages) or fit(averages, *rest)):
         for size in sizes:
             y = np.arange(rows) < size
-            train(X[:rows], y, noise=size, features=12, gamma=GAMMA, alpha=1.0, probability=True)
+            with least_limits():
+                train(X[:rows], y, noise=size, features=12, gamma=GAMMA, alpha=1.0, probability=True)
     return np.array([rows / 2 * (1 + each[3, 0] / each[4, 0]) for each in told])
 
 
