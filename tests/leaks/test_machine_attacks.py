@@ -10,6 +10,7 @@ same attacks on what sites bring to a job are in `test_edition_leaks`. What no r
 from __future__ import annotations
 
 import math
+from itertools import combinations
 from typing import Any
 from unittest.mock import patch
 
@@ -30,21 +31,23 @@ from machines import (
     play,
     train,
 )
-from scipy.optimize import brentq, least_squares
+from scipy.optimize import brentq, least_squares, minimize
 from scipy.special import ndtr
 from sklearn.datasets import load_breast_cancer, make_classification
 from sklearn.metrics import roc_auc_score
 
+from tacit.consortium.consent.register import LISTS
 from tacit.federation.part import part_of
 from tacit.numeric.ring.triangle import unpack
 from tacit.numeric.svm.kernels import Kernel
 from tacit.protocols.features import landmarks
-from tacit.protocols.features.landmarks import draw_landmarks, standard_distribution
+from tacit.protocols.features.landmarks import MU, draw_landmarks, standard_distribution
 from tacit.protocols.features.maps import features_of, map_kernel
 from tacit.protocols.learners import least_squares as solver
 from tacit.protocols.learners import svm
+from tacit.protocols.learners.fitting import LONGEST
 from tacit.protocols.learners.noise import WIDE
-from tacit.protocols.learners.rounding import FINE
+from tacit.protocols.learners.rounding import FINE, bound_hinge, bound_squares
 from tacit.protocols.learners.targets import HIDDEN, LEAST_CLASS, STEPS, limit_sizes
 
 RAW, Y = load_breast_cancer(return_X_y=True)
@@ -472,9 +475,13 @@ def test_the_alpha_that_is_chosen_does_not_tell_a_label_to_who_knows_all_other_r
     assert told_by_choice(range(3, 63, 12)) < 0.75
 
 
-def told_by_landmarks(jobs: int, *, lasting: bool, columns: int = 8, candidates: int = 100) -> float:
-    """Return how often noisy sums of several jobs show which of two values a record has, all others known."""
-    X8, seen = X[:, :columns], []
+def told_by_landmarks(jobs: int, *, lasting: bool, columns: int = 8, candidates: int = 100, left_out: int = 0) -> float:
+    """Return how often noisy sums of several jobs show which of two values a record has, all others known.
+
+    left_out: how many of the columns each job leaves out, other ones each time.
+    """
+    chosen, seen = [*combinations(range(columns), columns - left_out)], []
+    columns -= left_out
     opened = landmarks.open_sums
 
     def keep(*given: Any) -> Any:
@@ -483,10 +490,11 @@ def told_by_landmarks(jobs: int, *, lasting: bool, columns: int = 8, candidates:
 
     with found_landmarks(), patch.object(landmarks, "open_sums", keep):
         for j in range(jobs):
-            train(X8, Y, noise=j, lasting=lasting, kernel="linear", alpha=1.0)
+            train(X[:, chosen[j % len(chosen)]], Y, noise=j, lasting=lasting, kernel="linear", alpha=1.0)
     rows, beside = np.triu_indices(columns)
     sides = np.zeros(candidates)
-    for sums, centre, scale, level in seen:
+    for j, (sums, centre, scale, level) in enumerate(seen):
+        X8 = X[:, chosen[j % len(chosen)]]
         U = np.concatenate(list(landmarks.cut_records(part_of(X8, Y, None, names_of(X8)), centre, scale, level.radius)))
         both = np.where(rows == beside, 1.0, math.sqrt(0.5)) * level.product_noise
         noise = math.sqrt(3) * np.concatenate([np.full(columns, level.sum_noise), both])
@@ -506,6 +514,52 @@ def test_the_landmarks_of_a_job_do_not_tell_a_record_to_who_knows_all_others():
 
 def test_nor_do_those_of_21_jobs_as_they_have_the_same_noise():
     assert told_by_landmarks(21, lasting=True) < 0.6 < told_by_landmarks(21, lasting=False)
+
+
+def test_lists_of_columns_have_noise_of_their_own_and_sites_allow_so_few_that_it_does_not_average_out():
+    """Of 21 lists of 8 of 10 columns, and of as many as a policy allows."""
+    asked = {"lasting": True, "columns": 10, "left_out": 2}
+    few, many = told_by_landmarks(LISTS, **asked), told_by_landmarks(21, **asked)
+    assert few < 0.57
+    assert many > 0.62
+    assert few < ndtr(MU * math.sqrt(LISTS) / 2) < 0.69
+
+
+# How much a record moves weights, by which the noise on them is counted
+
+
+@pytest.mark.parametrize("alpha", [0.1, 3.0, 300.0])
+def test_no_record_moves_weights_of_least_squares_by_more_than_registers_count(alpha):
+    mapped = the_map(40)
+    Z, T = features_of(mapped, X), 2.0 * Y[:, None] - 1.0
+    A, H = Z.T @ Z + alpha * np.eye(Z.shape[1]), Z.T @ T
+    w = np.linalg.solve(A, H)
+    moved = [np.linalg.norm(np.linalg.solve(A - np.outer(z, z), H - z[:, None] * t) - w) for z, t in zip(Z, T)]  # noqa: B905
+    assert max(moved) < bound_squares(w, alpha, 1)
+
+
+def test_no_record_moves_weights_of_the_hinge_by_more_than_registers_count():
+    Z, C = features_of(the_map(20), X), 0.3
+
+    def fit(kept: Any) -> Any:
+        y = 2.0 * Y[kept] - 1.0
+        dual = minimize(
+            lambda a: (0.5 * np.square((a * y) @ Z[kept]).sum() - a.sum(), y * (Z[kept] @ ((a * y) @ Z[kept])) - 1.0),
+            np.zeros(len(y)), jac=True, bounds=[(0, C)] * len(y), options={"maxiter": 2000, "ftol": 1e-14},
+        ).x  # fmt: skip
+        return (dual * y) @ Z[kept]
+
+    every = np.arange(0, N, 3)
+    w = fit(every)
+    assert max(np.linalg.norm(fit(np.delete(every, i)) - w) for i in range(0, len(every), 20)) < bound_hinge(
+        C, LONGEST, 1
+    )
+
+
+def test_a_training_notes_how_much_noise_there_is_on_its_weights():
+    run, model = play(by_rows(X, Y), kernel="linear", alpha=1e3)
+    (told,) = [note["mu"] for note in run.history if "mu" in note]
+    assert told == pytest.approx(bound_squares(model.weights, 1e3, 1) * math.sqrt(2) / model.step)
 
 
 # What else a job may ask

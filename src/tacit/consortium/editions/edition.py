@@ -76,6 +76,11 @@ class Edition:
     least: int = LEAST
 
     @property
+    def people(self) -> str:
+        """A digest of whose records these are, and of their dealing, whatever is in them."""
+        return hashlib.sha256(b"people" + self.persons.marks.tobytes() + self.dealt.tobytes()).hexdigest()
+
+    @property
     def digest(self) -> str:
         """A digest of whose records these are, what is in them, and of their dealing."""
         h = hashlib.sha256(self.persons.marks.tobytes() + self.dealt.tobytes())
