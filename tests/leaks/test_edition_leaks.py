@@ -5,6 +5,8 @@ Each attack is played on the parts that a site brings to a job, with the rule th
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,8 +15,10 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
-from machines import OFF, exact_weights, names_of, play
+from machines import OFF, distance, exact_weights, least_limits, names_of, play
+from machines import edition as edition_of_points
 from sklearn.datasets import load_breast_cancer
+from sklearn.metrics import roc_auc_score
 
 from tacit.consortium.editions import edition
 from tacit.consortium.jobs.proposal import propose
@@ -23,6 +27,7 @@ from tacit.consortium.site.tables import Tables
 from tacit.errors import LocalError
 from tacit.federation.part import Part, part_of
 from tacit.protocols.features.landmarks import Level, sum_noisily, tie_noise
+from tacit.protocols.features.maps import features_of
 from tacit.protocols.learners import targets
 from tacit.protocols.learners.targets import codes_of
 
@@ -72,8 +77,14 @@ def train(part: Part, others: Any = X, **chosen: Any) -> Any:
         return play({"north": part, **more}, **(LINEAR | chosen))[1]
 
 
-def hide_nothing() -> Any:
-    return patch.object(targets, "hidden_of", lambda part: np.zeros(len(part.X), dtype=bool))
+@contextmanager
+def hide_nothing() -> Iterator[None]:
+    """Let a site bring, and protocols learn, every label that there is."""
+    with (
+        patch.object(edition, "_cover", lambda y, *_: y),
+        patch.object(targets, "hidden_of", lambda part: np.zeros(len(part.X), dtype=bool)),
+    ):
+        yield
 
 
 # The label selects rows
@@ -84,7 +95,7 @@ def test_a_class_of_one_at_a_site_is_named_by_nobody_and_learnt_by_nothing(site)
     part = site({"ill": y})
     here = np.flatnonzero(np.isclose(part.X, X[RECORD]).all(axis=1))
     with hide_nothing():
-        assert 3.0 in targets.name_own(part).names
+        assert 3.0 in targets.name_own(site({"open": y})).names
     assert set(targets.name_own(part).names) == {0.0, 1.0}
     assert codes_of(part, (0.0, 1.0, 3.0))[here[0]] == -1
 
@@ -117,7 +128,7 @@ def test_without_the_rule_one_model_of_a_class_of_one_is_its_record_and_with_it_
     part = site({"ill": y})
     prices = {0.0: 1e-3, 1.0: 1e-3, 3.0: 1.0, 5.0: 1e-3, 6.0: 1e-3}
     with hide_nothing():
-        told = train(part, class_prices=prices)
+        told = train(site({"open": y}), class_prices=prices)
     place = told.classes.index(3.0)
     w = told.weights[:, place] - told.weights[:, [k for k in range(5) if k != place]].mean(axis=1)
     assert abs(np.corrcoef(w[:-1], X[RECORD])[0, 1]) > 0.9
@@ -133,6 +144,100 @@ def test_a_target_of_one_dataset_is_no_feature_of_another(site, tmp_path):
     job = propose("train_svm", KERNEL, dataset="ill", **TERMS)
     with pytest.raises(LocalError, match=r"column 'x0' is the label of \[datasets.size\] and a feature of"):
         Tables("north", tmp_path / "other", both).part(job)
+
+
+def test_however_many_label_columns_there_are_no_jobs_on_them_tell_a_few_persons_apart(site):
+    """Any sum or difference of their models is about the cells of what they learn, whichever classes they name."""
+    columns = {f"t{j}": np.digitize(X[:, j % 6], np.quantile(X[:, j % 6], [(1 + j) / 12, 0.7])) for j in range(6)}
+    columns |= {"rare": (np.arange(N) < 12) * 1, "rarer": (np.arange(N) < 13) * 1}
+    learnt = {}
+    for wanted in columns:
+        part = site(columns, wanted=wanted)
+        learnt |= {(wanted, names): codes_of(part, names) for names in ((0.0, 1.0, 2.0), (0.0, 1.0), (1.0, 2.0))}
+    cells = np.unique(np.stack([*learnt.values()]), axis=1, return_counts=True)[1]
+    assert len(cells) > 3
+    assert cells.min() >= 5
+    raw = np.unique(np.stack([y.astype(int) for y in columns.values()]), axis=1, return_counts=True)[1]
+    assert raw.min() == 1
+
+
+def members_told(parts: list[Part], out: Any) -> float:
+    """Return how well a site's records are told from others by the span of 21 models, each with another label."""
+    rng, found = np.random.default_rng(1), []
+    public = {
+        name: part_of(rng.normal(size=(3, X.shape[1])), np.arange(3) % 3, None, parts[0].features) for name in "ab"
+    }
+    for j, part in enumerate(parts):
+        asked = {"features": 120, "gamma": 1 / 6, "alpha": float(10 ** rng.uniform(-2, 1)), "classes": (0, 1, 2)}
+        with edition_of_points(), least_limits():
+            model = play({"north": part, **public}, noise=j, **asked)[1]
+        found.append(model.weights / model.step)
+    W = np.concatenate(found, axis=1)
+    U, s, _ = np.linalg.svd(W, full_matrices=False)
+    seen = U[:, s > 1.3 * sum(np.sqrt(W.shape))]
+    Z = features_of(model.map, np.concatenate([parts[0].X, out]))
+    inside = np.square(Z @ seen).sum(axis=1) / np.square(Z).sum(axis=1)
+    return float(roc_auc_score(np.arange(len(Z)) < len(parts[0].X), inside))
+
+
+def test_21_label_columns_of_few_records_do_not_tell_who_is_in_them(site):
+    rows = 60
+    labels = {
+        f"t{j}": np.digitize(X[:rows, j % 6], np.quantile(X[:rows, j % 6], [0.2 + j / 60, 0.6 + j / 60]))
+        for j in range(21)
+    }
+    fixed = [site(labels, X[:rows], wanted) for wanted in labels]
+    assert members_told(fixed, X[rows : 2 * rows]) < 0.6
+    with patch.object(edition, "merge_small", lambda targets, *_: targets):
+        raw = [site(labels, X[:rows], wanted) for wanted in labels]
+    assert members_told(raw, X[rows : 2 * rows]) > 0.65
+
+
+# A target that few have
+
+
+def read_target(y: Any, site: Any, name: str) -> float:
+    """Return how near the record is whose target is far from all others', from one regression without noise.
+
+    The attacker is given S, so that H = (S + a I) w is the sum of all records by their targets.
+    """
+    part = site({name: y})
+    rng = np.random.default_rng(1)
+    more = {p: part_of(rng.normal(size=(60, X.shape[1])), np.zeros(60), None, part.features) for p in ("south", "east")}
+    with edition_of_points(), exact_weights():
+        model = play({"north": part, **more}, **(LINEAR | {"alpha": 1e3, "classify": False}))[1]
+    Z = features_of(model.map, np.concatenate([part.X, *(each.X for each in more.values())]))
+    H = (Z.T @ Z + model.alpha * np.eye(Z.shape[1])) @ model.weights[:, 0]
+    z = features_of(model.map, X[RECORD][None])[0]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return distance(H[:-1] / H[-1], z[:-1])
+
+
+RARE = {
+    "zero but for one": np.where(np.arange(N) == RECORD, 1.0, 0.0),
+    "mostly zero but for one": np.where(np.arange(N) == RECORD, 1e4, np.arange(N) % 7 // 6 * np.sin(np.arange(N))),
+    "zero but for two sides": np.where(np.arange(N) == RECORD, 1.0, np.where(np.arange(N) == 3, -1e-3, 0.0)),
+}
+
+
+@pytest.mark.parametrize("kind", RARE)
+def test_a_target_that_one_person_has_does_not_give_the_record(site, kind):
+    assert read_target(RARE[kind], site, "cost") > 0.5
+    with (
+        patch.object(edition, "find_ends", lambda *_: (-np.inf, np.inf)),
+        patch.object(edition, "_cover", lambda y, *_: y),
+    ):
+        assert read_target(RARE[kind], site, "again") < 0.5
+
+
+def test_what_a_site_brings_has_no_label_that_it_hides(site):
+    """Whichever protocol asks, of whichever package: the label itself is gone, and nothing has to be remembered."""
+    y = np.where(np.arange(N) == RECORD, 3.0, np.arange(N) % 2)
+    assert set(np.unique(site({"ill": y}).y)) == {0.0, 1.0}
+    whole = np.where(np.arange(N) == RECORD, 900, np.arange(N) // 5)  # too many to be classes only
+    part = site({"days": whole})
+    assert part.y.max() == N // 5 - 1
+    assert part.unlabelled is not None
 
 
 # A column that few have

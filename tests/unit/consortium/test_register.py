@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 from editions_of import OWN, edition_of
 
+from tacit.consortium.consent.bill import bill
+from tacit.consortium.consent.policy import Policy
 from tacit.consortium.consent.register import Limits, Question, Register, question_digest
 from tacit.consortium.consent.register_file import Head, Heads
 from tacit.consortium.jobs.proposal import propose
@@ -16,7 +18,8 @@ from tacit.errors import LocalError
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 FIVE = ("north", "south", "east", "west", "centre")
-MANY = Limits(1000, {})
+MANY = Limits(1000, {}, lists=1000)
+POLICY = Policy(protocols="any", columns={"cohort": "all"}, automatic=True)
 
 
 @lru_cache
@@ -95,6 +98,38 @@ def test_so_many_studies_of_an_edition_are_allowed_and_a_new_edition_has_its_own
     with pytest.raises(LocalError, match="policy studies = 3 allows no more of them"):
         admit(job(number=3, alpha=3.0), three)
     admit(job(number=4), three, n=120)
+
+
+def with_columns(number, names):
+    own = job(number=number)
+    return msgspec.structs.replace(own, columns=dict.fromkeys(own.parties, names))
+
+
+def test_so_many_lists_of_columns_are_allowed_and_a_list_may_be_used_again(admit):
+    two = Limits(1000, {}, lists=2)
+    admit(with_columns(0, ("age", "dose")), two)
+    admit(with_columns(1, ("age",)), two)
+    with pytest.raises(LocalError, match="in its columns or their preparation, and policy column_lists = 2"):
+        admit(with_columns(2, ("dose",)), two)
+    again = msgspec.structs.replace(with_columns(3, ("age",)), params={**job().params, "alpha": 3.0})
+    admit(again, two)
+    admit(with_columns(4, ("dose",)), two, n=120)
+
+
+def test_what_models_told_adds_up_in_the_chain_and_is_written_once(register, admit):
+    admit(job())
+    admit(job(number=1, alpha=3.0))
+    before = register.head()
+    register.settle(job(), 9.0)
+    register.settle(job(), 9.0)
+    register.settle(job(number=1, alpha=3.0), 16.0)
+    register.settle(job(number=2), 1.0)  # which never began
+    again = Register(register.path.parent)
+    assert again.sum_told(edition_of(register)) == 5.0
+    assert again.head().lines == before.lines + 2
+    lines = dict(line for _, lines in bill(again, POLICY, NOW) for line in lines)
+    assert lines["noise on weights"].startswith("mu = 5 together: whoever knows all other records can tell")
+    assert lines["noise on landmarks"].startswith("1 list of columns of 5: whoever knows all other records tells")
 
 
 def test_what_was_asked_before_is_not_asked_again_while_its_result_is_there(admit):

@@ -103,7 +103,7 @@ class Case:
     @property
     def limits(self) -> Limits:
         """What the policy says of repetition."""
-        return Limits(self.policy.studies, self.policy.budget, self.keeps)
+        return Limits(self.policy.studies, self.policy.budget, self.keeps, self.policy.column_lists)
 
 
 def decide(case: Case) -> Decision:

@@ -79,12 +79,14 @@ class Brought(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """What the site would bring to a job, as its people read it; it never leaves the site.
 
     studies: how many studies there were on these records before; most: how many the policy allows.
+    told: mu of the noise on all weights that they revealed.
     """
 
     columns: tuple[str, ...]
     rows: int
     studies: int = 0
     most: int = 0
+    told: float = 0.0
 
 
 @dataclass(frozen=True)

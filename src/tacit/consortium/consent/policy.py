@@ -113,6 +113,8 @@ class Policy(Table, frozen=True, kw_only=True):
     left_out: whether a job may go on without this party after sums with its records were opened: the difference is its
         own sums. Needed for jobs whose sums are "threshold" or "graph_threshold", from which parties may stay away at
         any time.
+    column_lists: how many lists of columns, preparations and parties studies on the same persons may have: landmarks of
+        each have noise of their own, which averages out over many.
     preflights_per_day: how many jobs of one submitter are looked at beside the data in a day, whatever comes of them.
     predictions: new records that may be asked about under all models of one dataset together, whoever asks; for good.
     budget: per dataset, how much epsilon noisy jobs on its records may spend together; it follows the records.
@@ -131,6 +133,7 @@ class Policy(Table, frozen=True, kw_only=True):
     minimum_rows: Count = 50
     minimum_change: Count = 5
     studies: Count = 20
+    column_lists: Count = 5
     preflights_per_day: Count = 20
     predictions: Annotated[int, msgspec.Meta(ge=0)] = 100
     budget: dict[str, Allowance] = msgspec.field(default_factory=dict)

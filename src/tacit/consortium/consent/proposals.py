@@ -85,6 +85,7 @@ def _open_risks(job: Job, brings: Brought | None) -> Lines:
     dealer = job.roles.coordinator
     both = f"{dealer} and any one site, if they work together, can work out all records"
     studies = "" if brings is None or not brings.most else f"; {brings.studies} of {brings.most} are done"
+    studies += "" if brings is None or not brings.told else f", whose weights had noise of mu = {brings.told:.3g}"
     promised = say_price(job)
     return [
         ("together", both if is_dealt(job) else "all other sites together can subtract their own part of any sum"),

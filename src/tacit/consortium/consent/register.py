@@ -8,6 +8,8 @@ records
          would be about that party alone
     (2)  are `studies` at most for each edition (policy): every study tells a little more
     (3)  are not asked twice: what was asked before is answered from what is there
+    (4)  have at most `column_lists` lists of columns, preparations and parties (policy) for the same persons: the noise
+         on landmarks is the same for all jobs of one list, and another one for each list (`features.landmarks`)
 
 Answers of a model are counted, under all models of the dataset that these were trained on and of datasets that share
 persons with it: a limit for each single model would be none. What noisy jobs spend adds up (`budget`).
@@ -16,6 +18,7 @@ persons with it: a limit for each single model would be none. What noisy jobs sp
 from __future__ import annotations
 
 import hashlib
+import math
 import threading
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
@@ -27,19 +30,22 @@ import msgspec
 
 from tacit.consortium.consent.budget import find_shortage, price
 from tacit.consortium.consent.policy import Allowance
-from tacit.consortium.consent.register_file import Entry, Head, Heads, RegisterFile
+from tacit.consortium.consent.register_file import Entry, Head, Heads, RegisterFile, Told
 from tacit.consortium.editions.edition import Edition
 from tacit.consortium.editions.memory import Memory
 from tacit.consortium.jobs.job import Columns, Job
 from tacit.consortium.jobs.rehearsal import takes
 from tacit.consortium.jobs.requests import protocols_of, requests_of
+from tacit.consortium.jobs.told import facts_by_role
 from tacit.errors import LocalError
 from tacit.federation.checks import FEWEST
+from tacit.protocols.features.openings import LANDMARKS
 from tacit.registry import kind_of
 from tacit.study.names import SEED
 
 ASKED_SAME = "asked the same"
 COMPARED = ("records", "ids")
+LISTS = 5  # of columns
 USUAL_FEATURES = 400  # of a model whose job leaves that open
 # fields of a job that say what it asks, and of whom; the rest is about the job itself
 ASKED = ("protocol", "params", "partition", "parties", "roles", "dataset", "columns", "classes")
@@ -73,12 +79,13 @@ class Question:
 class Limits:
     """What a policy says of repetition: how many studies each edition may have, and what noisy ones may cost.
 
-    keeps: tells whether the result of an earlier job is still here.
+    keeps: tells whether the result of an earlier job is still here. lists: how many lists of columns there may be.
     """
 
     studies: int
     budgets: Mapping[str, Allowance]
     keeps: Callable[[str], bool] = lambda _: False
+    lists: int = LISTS
 
 
 class Register:
@@ -127,15 +134,36 @@ class Register:
             if entry.question == asked and kind == "records" and limits.keeps(entry.id):
                 words = f"in nothing: job {entry.id} {ASKED_SAME}"
                 return Closeness(words, of_records=False, remedy=_SAME), entry
-        if kind == "records" and len(same) >= limits.studies:
+        return self._exceeds(job, edition, limits, same) if kind == "records" else None
+
+    def _exceeds(self, job: Job, edition: Edition, limits: Limits, same: list[Entry]) -> tuple[Closeness, Entry] | None:
+        """Return which limit of repetition the job exceeds, (2) or (4); `same`: studies on the same records."""
+        if len(same) >= limits.studies:
             words = f"on these records, and policy studies = {limits.studies} allows no more of them"
             return Closeness(words, of_records=False, remedy="ask that party, or wait for its next edition"), same[-1]
+        listed = [entry for entry in self.entries() if entry.people == edition.people and entry.points]
+        used = {entry.points for entry in listed}
+        if len(used) >= limits.lists and points_digest(job) not in {"", *used}:
+            words = (
+                f"in its columns or their preparation, and policy column_lists = {limits.lists} allows no more lists"
+            )
+            return Closeness(words, of_records=False, remedy="take the columns, steps and parties of it"), listed[-1]
         return None
 
     def count_studies(self, edition: Edition) -> int:
         """Return how many studies there were on these records."""
         same = (entry for entry in self.entries() if entry.edition == edition.digest)
         return sum(kind_of(entry.protocol) == "records" for entry in same)
+
+    def sum_told(self, edition: Edition) -> float:
+        """Return mu of the noise on all weights that studies on these records revealed."""
+        return math.sqrt(sum(entry.told for entry in self.entries() if entry.edition == edition.digest))
+
+    def settle(self, job: Job, mu2: float) -> None:
+        """Write down how much the models of a job told, mu^2 of their rounding noise, once they are revealed."""
+        with self._lock:
+            if mu2 and any(entry.job == job.digest and not entry.told for entry in self.entries()):
+                self._file.append(Told(of=job.digest, mu2=mu2))
 
     def count_left(self, question: Question) -> int:
         """About how many new records may still be asked, under all models that know of the same records."""
@@ -191,6 +219,8 @@ class Register:
                 voids=tuple(sorted(instead_of)),
                 cost=cost,
                 weights=count_weights(job, len(edition.table.X)),
+                people=edition.people,
+                points=points_digest(job),
             )
             self._file.append(entry)
             return entry
@@ -223,6 +253,16 @@ def count_weights(job: Job, rows: int) -> int:
             features = next((int(n) for n in sizes if isinstance(n, int)), min(rows, USUAL_FEATURES))
             found += (features + 1) * max(1, len(job.classes or ()) - 1)
     return found
+
+
+def points_digest(job: Job) -> str:
+    """Return a digest of what the noise on a job's landmarks follows from, beside the records; empty without any."""
+    told = facts_by_role(job.disclosure).values()
+    if kind_of(job.protocol) != "records" or not any(LANDMARKS.identifier in facts for facts in told):
+        return ""
+    found = {name: getattr(job, name) for name in ("partition", "parties", "columns")}
+    found["steps"] = list(job.params.get("steps") or ())[:-1]
+    return hashlib.sha256(msgspec.json.encode(found, order="sorted")).hexdigest()
 
 
 def question_digest(job: Job) -> str:

@@ -1,6 +1,7 @@
 """The file of a register: a line for every job that may have opened something, each chained to the one before.
 
     site.register    lines `chain JSON`; chain = SHA-256 of the chain before and of the line
+                     one for each job, and one more for how much a model told, once that is known
 
 A line is appended and synced BEFORE its run starts, since a run that fails half-way may have opened something. A last
 line without its end was torn by a crash before its job began, and is dropped. One process writes: the party's daemon.
@@ -10,6 +11,7 @@ file can tell: sites remember how far the registers of others were (`Heads`).
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 from collections.abc import Mapping
 from datetime import datetime
@@ -34,7 +36,9 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     under which name the records were offered. edition: a digest of the records, and of their dealing. rows: how many
     records these are. model: of a question, the dataset that the model was trained on. asked: about how many new
     records it is. voids: the digests of earlier lines whose runs ended before anything was opened, since this one began
-    instead. cost: mu^2 of its differential privacy; 0 of a job without noise.
+    instead. cost: mu^2 of its differential privacy; 0 of a job without noise. people: a digest of whose records these
+    are. points: a digest of what the noise on landmarks follows from beside these records; empty of a job without.
+    told: mu^2 of the rounding noise on its models (`learners.rounding`); 0 as long as it has told none.
     """
 
     job: str
@@ -55,6 +59,16 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     voids: tuple[str, ...] = ()
     cost: float = 0.0
     weights: int = 0
+    people: str = ""
+    points: str = ""
+    told: float = 0.0
+
+
+class Told(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A later line about a job: mu^2 of the rounding noise on the models that it revealed."""
+
+    of: str
+    mu2: float
 
 
 class Head(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -83,29 +97,33 @@ class RegisterFile:
 
     def entries(self) -> list[Entry]:
         """Return all jobs, in the order they were written; none if there is no file yet."""
-        return self._read()[0]
+        lines, _ = self._read()
+        told = {line.of: line.mu2 for line in lines if isinstance(line, Told)}
+        entries = (line for line in lines if isinstance(line, Entry))
+        return [msgspec.structs.replace(entry, told=told.get(entry.job, 0.0)) for entry in entries]
 
     def head(self) -> Head:
         """Return how far the register is."""
-        entries, chain = self._read()
-        return Head(lines=len(entries), chain=chain)
+        lines, chain = self._read()
+        return Head(lines=len(lines), chain=chain)
 
-    def append(self, entry: Entry) -> None:
+    def append(self, entry: Entry | Told) -> None:
         """Write a job down, where a torn line may have been."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         text = msgspec.json.encode(entry, order="sorted")
         append_line(self.path, _chain(self._read()[1], text).encode() + b" " + text, "the register")
 
-    def _read(self) -> tuple[list[Entry], str]:
-        entries, chain = [], START
+    def _read(self) -> tuple[list[Entry | Told], str]:
+        lines: list[Entry | Told] = []
+        chain = START
         for number, line in enumerate(whole_lines(self.path, "the register"), 1):
             said, _, text = line.partition(b" ")
             chain = _chain(chain, text)
-            entry = _read_entry(text) if said == chain.encode() else None
-            if entry is None:
+            found = _read_line(text) if said == chain.encode() else None
+            if found is None:
                 raise LocalError(f"line {number} of the register {self.path} is damaged: {RESTORE}")
-            entries.append(entry)
-        return entries, chain
+            lines.append(found)
+        return lines, chain
 
     @staticmethod
     def _refuse_older(folder: Path) -> None:
@@ -140,12 +158,13 @@ class Heads:
             write_whole(self._path, msgspec.json.encode({**known, **later}, order="sorted"), "heads of registers")
 
 
-def _read_entry(text: bytes) -> Entry | None:
-    """Return the entry of a line; None of another version's."""
-    try:
+def _read_line(text: bytes) -> Entry | Told | None:
+    """Return what a line says; None of another version's."""
+    with contextlib.suppress(msgspec.MsgspecError, ValueError, RecursionError):
         return msgspec.json.decode(text, type=Entry)
-    except (msgspec.MsgspecError, ValueError, RecursionError):
-        return None
+    with contextlib.suppress(msgspec.MsgspecError, ValueError, RecursionError):
+        return msgspec.json.decode(text, type=Told)
+    return None
 
 
 def _chain(before: str, text: bytes) -> str:

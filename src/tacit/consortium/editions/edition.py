@@ -22,7 +22,7 @@ from tacit.arrays import I64, Array, Flags
 from tacit.consortium.editions.dealing import I8, JUDGED, SHARE
 from tacit.consortium.editions.memory import Memory
 from tacit.consortium.editions.persons import Persons, find_persons, take_persons
-from tacit.consortium.editions.smoothing import NONE, find_usual, flatten_rare, merge_small
+from tacit.consortium.editions.smoothing import NONE, find_ends, flatten_rare, merge_small
 from tacit.federation.deal import classes_of
 from tacit.federation.ids import digests, taken
 from tacit.federation.table import Table
@@ -76,6 +76,11 @@ class Edition:
     least: int = LEAST
 
     @property
+    def people(self) -> str:
+        """A digest of whose records these are, and of their dealing, whatever is in them."""
+        return hashlib.sha256(b"people" + self.persons.marks.tobytes() + self.dealt.tobytes()).hexdigest()
+
+    @property
     def digest(self) -> str:
         """A digest of whose records these are, what is in them, and of their dealing."""
         h = hashlib.sha256(self.persons.marks.tobytes() + self.dealt.tobytes())
@@ -90,7 +95,9 @@ class Edition:
 
     def target(self) -> Target:
         """Return the labels by person, for other targets of the same persons."""
-        codes = _codes_of(self.table.y, None, self.unlabelled)
+        y = np.empty(0) if self.table.y is None else self.table.y
+        codes = np.zeros(len(y), dtype=np.int64) if _are_numbers(y) else _codes_of(y, None)
+        codes[self.unlabelled[: len(y)]] = NONE
         first = np.unique(self.persons.of, return_index=True)[1]
         return Target({mark.tobytes(): int(codes[k]) for mark, k in zip(self.persons.marks, first, strict=True)})
 
@@ -145,13 +152,20 @@ def _smooth(edition: Edition, fixed: Fixed, others: Sequence[Target]) -> Edition
 def _merge_labels(
     table: Table, of: I64, learnt: Flags, fixed: Fixed, persons: Persons, others: Sequence[Target]
 ) -> tuple[Table, Flags]:
-    if table.y is None:
+    """Return the table with labels that may be learnt, and which records have none.
+
+    Whole numbers may be classes or numbers, so that those of which there are many are both: cut, and classes.
+    """
+    y = table.y
+    if y is None:
         return table, _none(table)
-    codes = _codes_of(table.y, fixed.classes, None)
-    if fixed.classes is None and codes.max(initial=0) == 0 and len(np.unique(table.y)) > 1:  # numbers
-        usual = find_usual(table.y[learnt].astype(np.float64), of[learnt], fixed.least)
-        y = table.y if usual is None else np.full_like(table.y, usual)
-        return dataclasses.replace(table, y=y), _none(table)
+    numbers = fixed.classes is None and _are_numbers(y)
+    if numbers:
+        low, high = find_ends(y[learnt].astype(np.float64), of[learnt], fixed.least)
+        y = np.clip(y, low, high).astype(y.dtype)
+        if not _are_whole(y):
+            return dataclasses.replace(table, y=y), _none(table)
+    codes = _codes_of(y, fixed.classes)
     elsewhere = [
         np.array([target.codes.get(mark.tobytes(), NONE) for mark in persons.marks], dtype=np.int64)[of]
         for target in others
@@ -162,16 +176,33 @@ def _merge_labels(
     unlabelled[learnt] = merged == NONE
     gone = np.setdiff1d(codes[learnt], merged)  # classes that nobody learns
     unlabelled |= np.isin(codes, gone)
-    return table, unlabelled
+    if not numbers:
+        y = _cover(y, unlabelled & (codes != NONE), ~unlabelled & learnt)
+    return dataclasses.replace(table, y=y), unlabelled
 
 
-def _codes_of(y: Array | None, classes: Sequence[object] | None, unlabelled: Flags | None) -> I64:
+def _cover(y: Array, hidden: Flags, shown: Flags) -> Array:
+    """Return labels with the most frequent one that is shown, if any is, in place of hidden ones."""
+    if not hidden.any():
+        return y
+    names, counts = np.unique(y[shown] if shown.any() else y, return_counts=True)
+    covered = y.copy()
+    covered[hidden] = names[counts.argmax()]
+    return covered
+
+
+def _codes_of(y: Array, classes: Sequence[object] | None) -> I64:
     """Return labels as numbers from 0: of those that are declared, else of all; NONE of others."""
-    if y is None:
-        return np.empty(0, dtype=np.int64)
     if classes is None:
-        codes = classes_of(y, len(y))
-    else:
-        known = {name: k for k, name in enumerate(classes)}
-        codes = np.array([known.get(label, NONE) for label in y.tolist()], dtype=np.int64)
-    return codes if unlabelled is None else np.where(unlabelled, NONE, codes)
+        return np.unique(y, return_inverse=True)[1].astype(np.int64).reshape(-1)
+    known = {name: k for k, name in enumerate(classes)}
+    return np.array([known.get(label, NONE) for label in y.tolist()], dtype=np.int64)
+
+
+def _are_numbers(y: Array) -> bool:
+    """Return whether targets are numbers, unless their site declares classes: there are many of them."""
+    return y.dtype.kind in "iuf" and len(np.unique(y)) > 1 and not classes_of(y, len(y)).any()
+
+
+def _are_whole(y: Array) -> bool:
+    return bool((y == np.rint(y)).all())

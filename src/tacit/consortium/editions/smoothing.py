@@ -2,14 +2,16 @@
 
     a column whose values differ from its most frequent one at fewer than k persons is constant                    (1)
     no cell of the common refinement of all targets has 1 to k - 1 persons                                         (2)
+    numbers as targets are cut to what k persons or more reach, at either end                                      (3)
 
 (1) A column that one person has would make that person's record a part of every model. (2) Two targets of the same
 records, each with large classes, can have a small one together. Targets are taken in the order in which a site's
 datasets stand; a class with a small cell loses its label there, and if too few persons without a label would be left in
-a cell, as many others of its largest class lose theirs too. A cell that is small itself has no label at all.
-Numbers as targets are a column as any other, by (1).
+a cell, as many others of its largest class lose theirs too. A cell that is small itself has no label at all. Whatever
+asks for labels is given the most frequent one in place of a lost one, so that no protocol can forget the rule.
+(3) A target that is far from all others, such as the only one that is not 0, would make a model that person's record.
 
-Both are decided on the records to learn from, and then hold for those to judge by too.
+All are decided on the records to learn from, and then hold for those to judge by too.
 """
 
 from __future__ import annotations
@@ -46,6 +48,20 @@ def find_usual(column: F64, of: I64, least: int) -> float | None:
     usual = _mode(column[:: max(1, len(column) // (2 * records + 1))])
     differ = of[~_alike(column, usual)]
     return usual if 0 < len(np.unique(differ)) < least else None
+
+
+def find_ends(y: F64, of: I64, least: int) -> tuple[float, float]:
+    """Return between which values targets are cut by (3); one value if there are too few persons."""
+    if not len(y):
+        return -np.inf, np.inf
+    persons = int(of.max()) + 1
+    lows, highs = np.full(persons, np.inf), np.full(persons, -np.inf)
+    np.minimum.at(lows, of, y)
+    np.maximum.at(highs, of, y)
+    here = np.unique(of)
+    low, high = np.sort(lows[here])[:least][-1], np.sort(highs[here])[-least:][0]
+    middle = float(np.median(y))
+    return (float(low), float(high)) if low <= high and len(here) >= least else (middle, middle)
 
 
 def merge_small(targets: Sequence[I64], of: I64, least: int) -> list[I64]:

@@ -9,7 +9,8 @@ a horizontal split leave as one digest, salted with the job, to be compared for 
 
 No check compares values with numbers that a job chose: whoever may choose the bounds finds a party's largest value by
 halving. Ranges are declared by the party that has the data, and a job's `feature_range` is compared with that
-declaration.
+declaration. So is its `target_range`, but with noise of epsilon: targets are cut there, so that two studies with ranges
+of their own would differ by the records in between. The classes that steps name are compared in the same way.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from threadpoolctl import threadpool_info
 
 from tacit.arrays import Array
 from tacit.consortium.broker.clock import Reading
+from tacit.consortium.consent.budget import spends
 from tacit.consortium.consent.register_file import Head
 from tacit.consortium.consent.risks import exposures_of
 from tacit.consortium.jobs.job import Job, Moment, source_hash
@@ -72,8 +74,8 @@ CODES: dict[str, tuple[str, str]] = {
     ),
     "labels": ("declares no label column", "have that party name it, as label = ... in [datasets.NAME]"),
     "bounds": (
-        "does not declare values within feature_range",
-        "have it declare largest = ... for the dataset, or raise it",
+        "does not declare values within feature_range, or another target_range",
+        "leave them out, or have it declare largest = ..., and the label among ranges, for the dataset",
     ),
     "schema": (
         "declares its table otherwise",
@@ -336,21 +338,29 @@ def _classes(y: Array, classes: tuple[object, ...]) -> Iterator[tuple[str, str]]
 
 
 def _bounds(job: Job, declared: Dataset | None) -> Iterator[tuple[str, str]]:
-    """Compare a job's feature_range with the party's declaration, and never with its values."""
+    """Compare ranges that a job gives with the party's declaration, and never with its values."""
     wanted = job.params.get("feature_range")
-    if wanted is None:
-        return
     largest = None if declared is None else declared.largest
-    if largest is None or largest > wanted:
+    if wanted is not None and (largest is None or largest > wanted):
         here = "nothing" if largest is None else f"{largest:g}"
         yield "bounds", f"feature_range = {wanted:g} in the job, largest = {here} declared here"
+    own = None if declared is None or declared.label is None else declared.ranges.get(declared.label)
+    for asked in requests_of(job):
+        span = asked.params.get("target_range")
+        plain = kind_of(asked.protocol) == "records" and spends(asked) is None
+        if span is not None and plain and (own is None or tuple(span) != own):
+            yield "bounds", f"target_range = {span} in the job, {own or 'nothing'} declared here"
 
 
 def _declared(job: Job, part: Part, declared: Dataset | None) -> Iterator[tuple[str, str]]:
-    """Compare the party's own declaration with its table, and with the classes that the job names."""
+    """Compare the party's own declaration with its table, and with the classes that the job and its steps name."""
     if declared is None or kind_of(job.protocol) != "records":
         return
-    yield from (("schema", detail) for detail in compare_classes(declared, job.classes))
+    steps = (asked.params.get("classes") for asked in requests_of(job))
+    for named in dict.fromkeys([job.classes, *(tuple(each) for each in steps if each is not None)]):
+        yield from (("schema", detail) for detail in compare_classes(declared, named))
+        if named != job.classes and part.y is not None:
+            yield from _classes(part.y if part.unlabelled is None else part.y[~part.unlabelled], named or ())
     yield from ((CELLS, detail) for detail in check_table(part, declared))
 
 

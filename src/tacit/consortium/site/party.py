@@ -410,7 +410,8 @@ class Party(Site):
         if part is None or holdings is None:
             return None
         done = register.count_studies(holdings.edition)
-        return Brought(columns=part.features, rows=len(part.X), studies=done, most=self.policy.studies)
+        told = register.sum_told(holdings.edition)
+        return Brought(columns=part.features, rows=len(part.X), studies=done, most=self.policy.studies, told=told)
 
     def _take_back(self, job: Job, answer: Answer, now: datetime) -> Answer | None:
         """Return a refusal if people who said yes take that back before the run; None as long as they do not."""
@@ -427,6 +428,10 @@ class Party(Site):
         """Return how much the policy lets a model give away."""
         return msgspec.structs.asdict(self.policy.release)
 
+    def settle(self, job: Job, mu2: float) -> None:
+        """Write into the register how much the models of a job told."""
+        self.tables.register.settle(job, mu2)
+
     def admit(self, job: Job, casting: Casting = EVERYBODY) -> None:
         """Enter the job in the register, which refuses what would single somebody out."""
         now = datetime.now(UTC)
@@ -436,7 +441,7 @@ class Party(Site):
         holdings, register = self._holdings(job, grounds)
         if holdings is not None:
             own, question = named_columns(job, self.name, holdings), question_of(job, holdings, grounds, self.policy)
-            limits = Limits(self.policy.studies, self.policy.budget, self._keeps)
+            limits = Limits(self.policy.studies, self.policy.budget, self._keeps, self.policy.column_lists)
             apart = (casting.unopened, casting.left)
             try:
                 register.admit(job, own, self.name, holdings.edition, limits, now, question, *apart)

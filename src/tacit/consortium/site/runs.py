@@ -46,6 +46,7 @@ from tacit.crypto.pads.entropy import RootEntropy
 from tacit.crypto.pads.envelope import Sealer
 from tacit.errors import LocalError, TacitError, UndisclosedError, is_told
 from tacit.federation.part import Part
+from tacit.protocols.learners.rounding import TOLD
 from tacit.registry import PROTOCOLS, play
 from tacit.runtimes.apart import StoppedError
 from tacit.runtimes.nats.courier import NatsCourier
@@ -88,6 +89,9 @@ class Runs:
         """Raise if what the job builds on may no longer be used; a party also enters the job in its register."""
         del casting
         grounds_of(self.state, job, datetime.now(UTC))
+
+    def settle(self, job: Job, mu2: float) -> None:
+        """Write down how much the models of a job told; only a party has a register."""
 
     def rules(self) -> dict[str, Any]:
         """Return how much this site lets a model give away, where it is not as usual; only a party has a policy."""
@@ -274,6 +278,7 @@ class Runs:
                     kept_back = withhold(public)
                     sent = None if kept_back is None else PublicResult.of(kept_back)
                     folder.keep_result(own, PublicResult.of(public, run.history), used, sent)
+                    self.settle(job, sum(float(note[TOLD]) ** 2 for note in run.history if TOLD in note))
                 except InterruptedRunError:
                     raise
                 except BaseException as error:

@@ -2,9 +2,9 @@
 
     y_i -> (y_i - m) / h,        m, h: the middle and half the width of a range that no target leaves                (1)
 
-The range is declared. Without a declaration, the parties learn the smallest power of two that no target exceeds in
-size, and nothing else of the range (`secure_or`). C and tube are divided by h too, so the solution is that of the
-targets themselves: f = m + C (K beta + b / C).
+The range is declared, and targets beyond it are cut. Without a declaration, the parties learn the smallest power of
+two that no target exceeds in size, and nothing else of the range (`secure_or`). C and tube are divided by h too, so the
+solution is that of the targets themselves: f = m + C (K beta + b / C).
 
 Roles, threat: as `shares.dealing`. The holder of a target computes (1) before it shares the target. Source: ours.
 """
@@ -81,7 +81,7 @@ class Numbers(Goal):
 
     def follow(self, y: Array, plan: DualPlan) -> Sequence[I64]:
         """Return pull, l, k and -1 - k, (6) of `losses`."""
-        scaled = (y.astype(np.float64)[:, None] - middle_of(self.target_range)) / self.half  # (1)
+        scaled = (np.clip(y.astype(np.float64), *self.target_range)[:, None] - middle_of(self.target_range)) / self.half
         pull = _encode(scaled / (plan.rho * plan.C))
         one, k = (_encode(np.full_like(scaled, x)) for x in (1.0, self.tube / self.half / (plan.rho * plan.C)))
         return pull, -one, k, -one - k
@@ -91,7 +91,7 @@ class Numbers(Goal):
 def agree_on_numbers(run: Run, data: At[Held], partition: str, tube: float, declared: Span | None) -> Numbers:
     """Return the range of the targets, declared or found, and tube."""
     who = Holder if partition == "horizontal" else Labeller
-    run.local(who, check_targets, data, declared, run.who(who))
+    run.local(who, check_targets, data, run.who(who))
     if declared is not None:
         return Numbers(declared, tube)
     by, own = protect(run), run.local(Holder, mark_targets, data)
@@ -117,21 +117,15 @@ def half_of(span: Span | None) -> float:
 # Steps at the holders
 
 
-def check_targets(part: Held, declared: Span | None, me: str) -> None:
-    """Refuse records without targets, targets that are no numbers, and those outside the declared range."""
+def check_targets(part: Held, me: str) -> None:
+    """Refuse records without targets, and targets that are no numbers."""
     if part.y is None and len(part.X):
         raise LocalError(
             f"{me} holds no targets of its records: name the party that does (labeller=...), by rows give y at every"
             " party"
         )
-    y = _read(part)
-    if not np.isfinite(y).all():
+    if not np.isfinite(_read(part)).all():
         raise LocalError(f"a target of {me} is not a finite number: impute or remove it")
-    if declared is not None and ((y < declared[0]) | (y > declared[1])).any():
-        raise LocalError(
-            f"a target of {me} lies outside target_range=({declared[0]:g}, {declared[1]:g}): declare more, or leave the"
-            " record out"
-        )
 
 
 def mark_targets(part: Held) -> Flags:

@@ -47,7 +47,7 @@ from tacit.protocols.learners.hinge import (
 )
 from tacit.protocols.learners.hinge_search import COSTS, ITERATIONS, SUITED, Search, choose_cost, plan_search
 from tacit.protocols.learners.least_squares import RidgeShare, calibrate, solve_ridge
-from tacit.protocols.learners.rounding import reveal_weights
+from tacit.protocols.learners.rounding import bound_hinge, bound_squares, note_told, reveal_weights
 from tacit.protocols.learners.targets import Aim, OwnSums
 from tacit.protocols.part import Held, Names, Records
 from tacit.protocols.shares.dealing import Dealing
@@ -138,6 +138,7 @@ def learn_squares(run: Run, dealing: Dealing, task: Task, alphas: tuple[float, .
     solved = solve_ridge(run, dealing, sums, plan)
     sigmoids = calibrate(run, dealing, sums, solved, plan) if task.probability else None
     found, step = reveal_weights(run, dealing, solved.W, size=plan.size * plan.columns, bits=plan.bits)
+    note_told(run, bound_squares(found, solved.resolvent.alpha, plan.columns), step)
     return Learnt(found, step, solved.resolvent.alpha, own, sigmoids)
 
 
@@ -175,6 +176,7 @@ def learn_hinge(run: Run, dealing: Dealing, task: Task, C: float | None, unit: f
     w = train_hinge(run, dealing, table, plan)
     found, step = reveal_weights(run, dealing, w, size=plan.columns * problems, bits=plan.w_bits)
     kappa = float(plan.kappas[0])
+    note_told(run, bound_hinge(C * unit, rough.reach, problems), step * kappa)
     return Learnt(found * kappa, step * kappa, C=C)
 
 

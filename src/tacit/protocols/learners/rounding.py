@@ -8,7 +8,13 @@
 the noise of all holders but one has a deviation of one step, so that no holder knows weights better than that; all
 holders but one together know all but one holder's noise. Weights are revealed in one round, which begins when all
 holders have confirmed that they are there. Noise of one step costs some tenths of a point (docs/methods/svc.md). It is
-no differential privacy, and hides little from whoever knows all other records: that is what `epsilon` is for.
+no differential privacy, and hides little from whoever knows all other records: that is what `epsilon` is for. How
+little, is noted in each run as
+
+    mu = |w - w'| sqrt(M - 1) / step                                                                                (4)
+
+where w' are the weights without one record, |w - w'| is bounded by what is public of the model, and only the noise of
+that record's holder counts (docs/methods/svc.md, with proofs). Registers of sites add up mu^2.
 
 Roles, threat: as `shares.dealing`. Source: ours.
 """
@@ -35,6 +41,7 @@ COARSE = 14  # bits after the point with which sizes are compared
 LEAST, MOST = -12, 10  # powers of two between which weights of average size are told apart
 ROOM = 61  # bits of a limit
 COMPARED = Lean(F=0, I=64, q=0)
+TOLD = "mu"  # how (4) is called in the history of a run
 
 
 class Ready(
@@ -58,6 +65,21 @@ def reveal_weights(run: Run, dealing: Dealing, w: At[U64], *, size: int, bits: i
     short = truncate(run, dealing, noisy, cut, size=size) if cut else noisy
     run.publish_all(Ready, run.local(Holder, say_ready, short))
     return reveal(run, dealing, MODEL, short, size=size) * step, step
+
+
+def note_told(run: Run, moved: float, step: float) -> None:
+    """Note (4) of weights that a record moves by so much at most."""
+    run.note(**{TOLD: moved * math.sqrt(max(1, len(run.roster[Holder]) - 1)) / step})
+
+
+def bound_squares(w: F64, alpha: float, problems: int) -> float:
+    """Return how far a record moves the weights of least squares at most: |z| (sqrt(m) + |z| |w|) / a, |z|^2 = 2."""
+    return math.sqrt(2.0) * (math.sqrt(problems) + math.sqrt(2.0) * float(np.linalg.norm(w))) / alpha
+
+
+def bound_hinge(C: float, length: float, problems: int) -> float:
+    """Return how far a record moves the best weights of the hinge at most: C |z| sqrt(m)."""
+    return C * length * math.sqrt(problems)
 
 
 @choreography(opens={Everyone: MODEL})

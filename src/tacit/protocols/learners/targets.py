@@ -10,7 +10,14 @@ v is in a simulation given, or balanced. Balanced weights
 N / (K n_k) are taken to the next power of the square root of two, from 2^(-`STEPS`/2) to 2^(`STEPS`/2), by comparisons
 in shares of n_k, with noise of some records, with public limits, and these powers are revealed. A class of fewer than
 `LEAST_CLASS` records over all parties is none: its records, like those of classes that nobody declared, stay, with
-t = (2 - K) / K for each of K classes, which is what the targets of all others have on average.
+t = (2 - K) / K for each of K classes, which is what the targets of all others have on average. Which classes these are
+is one bit of each,
+
+    sum_p n_pk - u_pk >= LEAST_CLASS,    u_pk uniform on 0 .. `HIDDEN` - 1, drawn by party p                       (4)
+
+so that no class of fewer records is ever one, and a record more or less changes the bit with a chance of 1 / `HIDDEN`
+at most, for whoever knows all other records and all other draws. Of records that a site fixed u follows from their
+edition.
 
 Roles, threat: as `shares.dealing`. Source: ours.
 """
@@ -26,6 +33,7 @@ import numpy as np
 from tacit.arrays import F64, I64, U64, Flags
 from tacit.choreo import At, Everyone, Holder, Labeller, Message, Run, Site, State, choreography
 from tacit.choreo.declaration import ByKey, Either, Nothing, Number, OneOf, Settings, Switch, Text, parameter
+from tacit.crypto.pads.entropy import prf
 from tacit.errors import LocalError
 from tacit.numeric.shares.lean import Lean
 from tacit.protocols.features.landmarks import Level, ask_holders, find_scales, tie_noise
@@ -33,12 +41,13 @@ from tacit.protocols.labels import check_class_weight
 from tacit.protocols.learners.facts import BALANCE, CLASSES, SIZES
 from tacit.protocols.learners.noise import add_common_noise
 from tacit.protocols.learners.revealing import reveal
-from tacit.protocols.part import Held, Label, Names, Records, Table, hidden_of
+from tacit.protocols.part import Held, Label, Names, Records, Table, fix_key, hidden_of
 from tacit.protocols.shares.dealing import Dealing
 from tacit.protocols.shares.deposits import AUTO, COMMITTEE, gather
 from tacit.protocols.shares.lean_clip import reaches_one
 
 LEAST_CLASS = 10  # records; smaller classes are none
+HIDDEN = 5  # how many limits a party's draw makes equally likely for a class
 MOST_WEIGHT = 32.0  # of a record, where the mean of its site's is 1
 STEPS = 3  # half powers of two that a balanced weight is above or below 1, at most
 COUNTED = Lean(F=0, I=64, q=0)
@@ -207,6 +216,7 @@ def agree_on_names(run: Run, dealing: Dealing, data: At[Records], declared: Name
     check_number(names)
     if least > 1:
         counts = run.local(Site, compare_counts, data, names, (least,), dealing.first)
+        counts = run.local(Site, lower_counts, counts, data, names, run.random(Site))
         values = gather(run, dealing, counts, size=len(names))
         bits = reaches_one(run, dealing, values, COUNTED, size=len(names))
         enough = reveal(run, dealing, CLASSES, bits, size=len(names))
@@ -313,6 +323,13 @@ def compare_counts(part: Records, names: Names, limits: tuple[int, ...], first: 
     if first:
         found = found - np.tile(np.array(limits, dtype=np.uint64) - np.uint64(1), len(names))
     return found
+
+
+def lower_counts(counts: U64, part: Records, names: Names, drawn: bytes) -> U64:
+    """Return the share less this party's draw of (4) for each class, which follows from the name of the class alone."""
+    key = fix_key(part, drawn, b"classes")
+    draws = [int.from_bytes(prf(key, repr(name).encode())) % HIDDEN for name in names]
+    return counts - np.array(draws, dtype=np.uint64)
 
 
 def weigh_rows(part: Records, codes: I64, weights: F64 | None, cap: float) -> F64 | None:
