@@ -19,13 +19,7 @@ from tacit.numeric.privacy.features import R
 from tacit.numeric.privacy.newton import NUMBERS, PRODUCTS, STEPS, Frame
 from tacit.protocols.features.landmarks import standard_distribution
 from tacit.protocols.features.maps import PublicMap, map_layer
-from tacit.protocols.learners.private import (
-    Private,
-    frame_map,
-    map_rows,
-    multiply,
-    sum_slopes,
-)
+from tacit.protocols.learners.private import Private, frame_map, map_rows, multiply, sum_slopes
 from tacit.protocols.learners.svm import choose_map
 from tacit.protocols.noisy.noisy_sum import Budget, agree_on_budget
 from tacit.protocols.settings import AnyKernel

@@ -18,7 +18,7 @@ GROUP = "tacit.attacks"  # entry points by which other packages bring attacks
 MACHINES = ("SVC",)
 PUBLIC = ("SVC", "ELMClassifier")
 AREA = "area under the curve; 0.5 is a guess"
-_MODELS = ("core.model", "core.noisy_model")
+_MODELS = ("core.model", "noisy.model")
 OWN = (
     Attack(
         "membership_inference",

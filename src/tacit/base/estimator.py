@@ -34,7 +34,7 @@ from tacit.federation.plan import Partition
 from tacit.models.answers import Answers
 from tacit.models.handle import Handle
 from tacit.numeric.scores import folds
-from tacit.protocols.labels import check_class_weight
+from tacit.protocols.classes import check_class_weight
 from tacit.registry import Outcome, declared
 from tacit.request import Computed, Input, Left, Records, Request
 from tacit.sparse import is_sparse

@@ -31,11 +31,10 @@ Seen = Mapping[Pair, Frames]
 Along = Mapping[str, Sequence[str]]  # to whom each party sends
 
 
-class Present(
-    Message,
-    tells=Fact("run.answered", "holder", "membership", "party", "who answered in this round"),
-    of_records=False,
-):
+PRESENT = Fact("run.present", "holder", "membership", "party", "that a party is there and answers")
+
+
+class Present(Message, tells=PRESENT, of_records=False):
     """Who answered a `gather`, which its receiver publishes."""
 
     parties: tuple[str, ...]

@@ -7,27 +7,25 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from tacit.arrays import F64
-from tacit.choreo import At, Everyone, Fact, Holder, Message, Run, choreography
+from tacit.choreo import At, Everyone, Holder, Message, Run, choreography
 from tacit.choreo.protocol import LARGE, SMALL, Cost, Params, Planned
 from tacit.errors import LocalError
+from tacit.protocols.facts import SIZES
 from tacit.protocols.part import Table
-from tacit.protocols.table_facts import TABLE_SIZES
 
 BAND = 1 << 22  # numbers summed at once: 32 MiB
 
 Count = Callable[[int, Params], int]
 
 
-class Size(
-    Message, tells=Fact("tables.own_size", "holder", "size", "party", "how many records and columns the sender holds")
-):
+class Size(Message, tells=SIZES):
     """How many records and columns a holder has; public before anything else."""
 
     records: int
     columns: int
 
 
-@choreography(opens={Everyone: TABLE_SIZES})
+@choreography(opens={Everyone: SIZES})
 def sizes(run: Run, data: At[Table]) -> tuple[int, dict[str, int]]:
     """Return the common number of records, and the number of every holder's columns."""
     told = run.publish_all(Size, run.local(Holder, measure, data))

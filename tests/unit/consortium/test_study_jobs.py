@@ -237,10 +237,10 @@ def test_models_that_hardly_differ_are_on_no_menu_and_no_search_goes_around_it(j
 
 
 CORE = {f"core.{name}" for name in (
-    "balance", "calibration", "categories", "classes", "columns", "description", "judgement", "landmarks", "model",
-    "scores", "sizes", "unlike",
+    "balance", "classes", "columns", "description", "judgement", "landmarks", "model", "names", "scores", "sizes",
+    "unlike",
 )}  # fmt: skip
-OF_STUDIES = {"run.ready", "study.columns", "study.steps"}  # names, and who is there
+OF_STUDIES = {"run.present", "study.steps"}  # who is there, and what each step is
 
 
 @pytest.mark.parametrize("partition", ["horizontal", "vertical"])

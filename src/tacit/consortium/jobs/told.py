@@ -5,11 +5,11 @@ from __future__ import annotations
 from tacit.choreo.fact import Fact
 from tacit.choreo.ledger import read_template
 from tacit.choreo.role import Everyone
+from tacit.protocols.facts import DEALT
 
 SILENT = {"nothing", "key"}  # kinds of facts that tell nothing of anybody's data
 SINGLE = {"record", "cell"}  # granularities at which a fact is about one record
 OWNED = ("membership", "cell")  # who has which column or cell: of the table, and not of a record
-DEALT = "shares.dealt"  # the fact of a message whose sender, together with any receiver, can open what is in shares
 OF_OTHERS = {"holders", "holder", "labeller", "unknown"}  # subjects that are not the reader's own data
 Facts = dict[str, Fact]
 
@@ -37,4 +37,4 @@ def list_single(facts: Facts) -> tuple[str, ...]:
 
 def has_dealer(template: str) -> bool:
     """Return whether the coordinator deals the masks of shares, and so could open them together with any one holder."""
-    return any(fact.identifier == DEALT for line in read_template(template) for fact in line.facts)
+    return any(fact.identifier == DEALT.identifier for line in read_template(template) for fact in line.facts)

@@ -26,7 +26,7 @@ from tacit.numeric.ring.triangle import unpack
 from tacit.numeric.svm.kernels import Kernel, gamma_of
 from tacit.numeric.svm.problems import OVR, value_classes
 from tacit.papers.dual_svm import Solver, solve
-from tacit.protocols.labels import LabelledRows, Labels
+from tacit.papers.labels import LabelledRows, Labels
 from tacit.protocols.part import Names
 
 GRAM_MATRIX = Fact(

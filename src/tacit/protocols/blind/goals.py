@@ -22,9 +22,10 @@ from tacit.errors import LocalError
 from tacit.numeric.cells.ownership import Owners
 from tacit.numeric.shares.dual_plan import Q_BITS, DualPlan
 from tacit.numeric.shares.losses import Loss
+from tacit.protocols.facts import UNIFORM
 from tacit.protocols.part import Held, Names
 from tacit.protocols.shares.dealing import Dealing
-from tacit.protocols.shares.gates import OPENED, truncate
+from tacit.protocols.shares.gates import truncate
 
 ROOM = 61  # bits that a product may have
 
@@ -70,7 +71,7 @@ class Goal(ABC):
         """Return (1) of these labels or targets: pull, l and every e_j, each a matrix of records x problems."""
 
 
-@choreography(opens={Holder: OPENED})
+@choreography(opens={Holder: UNIFORM})
 def centre_pull(run: Run, dealing: Dealing, sides: At[SideShare], plan: DualPlan) -> At[SideShare]:
     """Return the sides with a pull whose mean is zero, up to rounding."""
     bits = ROOM + 1 - Q_BITS - plan.window.I  # no pull is larger than the window, 2^(I-2)

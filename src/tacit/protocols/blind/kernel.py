@@ -19,29 +19,26 @@ from __future__ import annotations
 import numpy as np
 
 from tacit.arrays import F64, U64
-from tacit.choreo import At, Everyone, Fact, Holder, Message, Run, choreography
+from tacit.choreo import At, Everyone, Holder, Message, Run, choreography
 from tacit.errors import LocalError
 from tacit.numeric.ring.fixed_point import FixedPoint
 from tacit.numeric.ring.words import Z64
 from tacit.numeric.shares.dual_plan import K_BITS
+from tacit.protocols.facts import MAGNITUDES, UNIFORM
 from tacit.protocols.part import Table
 from tacit.protocols.shares.dealing import Dealing
-from tacit.protocols.shares.gates import OPENED, multiply, truncate
+from tacit.protocols.shares.gates import multiply, truncate
 
 MEAN_BITS = 20  # after the point, of a mean of cells; twice as many of its square
 
-VARIANCE = Fact(
-    "blind.cell_variance", "holders", "aggregate", "all", "with gamma='scale' the variance of all cells, one number"
-)
 
-
-class VarianceShare(Message, tells=VARIANCE):
+class VarianceShare(Message, tells=MAGNITUDES):
     """A holder's share of (2), which all of them together open."""
 
     word: U64
 
 
-@choreography(opens={Everyone: VARIANCE})
+@choreography(opens={Everyone: MAGNITUDES})
 def scale_gamma(run: Run, dealing: Dealing, data: At[Table], cells: int, columns: int) -> float:
     """Return scikit-learn's gamma='scale', by (2)."""
     mean = run.local(Holder, own_mean, data, cells, run.who(Holder))
@@ -53,7 +50,7 @@ def scale_gamma(run: Run, dealing: Dealing, data: At[Table], cells: int, columns
     return 1.0 / (columns * variance) if variance > 0 else 1.0
 
 
-@choreography(opens={Holder: OPENED})
+@choreography(opens={Holder: UNIFORM})
 def multiply_factors(run: Run, dealing: Dealing, factors: At[U64], *, size: int, bits: int = K_BITS) -> At[U64]:
     """Return shares of (1) with `bits` after the point, from each holder's own factor with `K_BITS`."""
     M = len(run.roster[Holder])

@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass
 
 from tacit.arrays import U64
-from tacit.choreo import At, Fact, Holder, Run
+from tacit.choreo import At, Holder, Run
 from tacit.errors import LocalError
 from tacit.numeric.cells.ownership import Owners
 from tacit.numeric.shares.dual_plan import K_BITS, RBF, ROW_BITS, Spectrum, check_answers, describe_powers
@@ -27,15 +27,6 @@ from tacit.protocols.sums.secure_sum import protect
 
 KERNELS = RADIAL, LINEAR, POLYNOMIAL = "rbf", "linear", "poly"
 Between = tuple[Owners, Owners]
-
-CELL_RANGE = Fact(
-    "blind.cell_range",
-    "holders",
-    "aggregate",
-    "all",
-    "by rows or cells, or with another kernel than RBF, the smallest power of two that no cell exceeds, unless"
-    " feature_range was declared",
-)
 
 
 @dataclass(frozen=True)

@@ -16,29 +16,22 @@ from dataclasses import dataclass
 import numpy as np
 
 from tacit.arrays import F64, I64, U64, Array
-from tacit.choreo import At, Everyone, Fact, Holder, Message, Run, choreography
+from tacit.choreo import At, Everyone, Holder, Message, Run, choreography
 from tacit.errors import LocalError
 from tacit.numeric.ring.words import Z64
 from tacit.numeric.shares.dual_plan import Q_BITS, DualPlan
 from tacit.numeric.shares.losses import HINGE, WEIGHTED, Loss
 from tacit.protocols.blind.goals import Goal
-from tacit.protocols.labels import weigh_classes
+from tacit.protocols.classes import weigh_classes
+from tacit.protocols.facts import BALANCE
 from tacit.protocols.part import ClassWeight, Held, Names
 from tacit.protocols.shares.dealing import Dealing
 from tacit.protocols.shares.gates import share_anew
 
 MOST = 64  # of a weight: its bits are added to those of a bias
 
-BALANCED_SIZES = Fact(
-    "blind.class_sizes",
-    "holders",
-    "count",
-    "class",
-    "with class_weight='balanced' how many records each class has over all parties",
-)
 
-
-class SizesShare(Message, tells=BALANCED_SIZES):
+class SizesShare(Message, tells=BALANCE):
     """A holder's share of how many records each class has, which all of them together open."""
 
     words: U64
@@ -94,7 +87,7 @@ def weigh(run: Run, dealing: Dealing, data: At[Held], classes: Names, class_weig
     return Boxes(classes, tuple(np.ldexp(weights, -exponent).tolist()), exponent, weighted=True)
 
 
-@choreography(opens={Everyone: BALANCED_SIZES})
+@choreography(opens={Everyone: BALANCE})
 def open_sizes(run: Run, dealing: Dealing, data: At[Held], classes: Names) -> F64:
     """Return how many records each class has."""
     own = share_anew(run, dealing, run.local(Holder, count_own, data, classes), size=len(classes))

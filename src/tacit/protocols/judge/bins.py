@@ -32,7 +32,7 @@ from tacit.arrays import F64, I64, U64
 from tacit.choreo import At, Holder, Run, State
 from tacit.numeric.ring.words import Ring
 from tacit.numeric.scores.metrics import stretch
-from tacit.protocols.judge.facts import JudgedShare, JudgedWords
+from tacit.protocols.judge.messages import JudgedShare, JudgedWords
 from tacit.protocols.shares.comparing import compare_in_shares
 from tacit.protocols.shares.dealing import Dealing
 from tacit.protocols.shares.gates import reduce

@@ -23,7 +23,7 @@ import numpy as np
 from tacit.arrays import I64, U64, Flags
 from tacit.choreo import At, Holder, Run
 from tacit.numeric.ring.words import Ring
-from tacit.protocols.judge.facts import JudgedShare, JudgedWords
+from tacit.protocols.judge.messages import JudgedShare, JudgedWords
 from tacit.protocols.shares.comparing import compare_in_shares
 from tacit.protocols.shares.dealing import Dealing
 from tacit.protocols.shares.gates import multiply, reduce

@@ -18,7 +18,7 @@ import numpy as np
 from tacit.arrays import F64, I64, U64
 from tacit.choreo import At, Holder, Run
 from tacit.numeric.scores.metrics import stretch
-from tacit.protocols.judge.facts import JudgedShare, JudgedWords
+from tacit.protocols.judge.messages import JudgedShare, JudgedWords
 from tacit.protocols.judge.own import SUM_BITS, SUMS, Layout
 from tacit.protocols.shares.comparing import compare
 from tacit.protocols.shares.dealing import Dealing

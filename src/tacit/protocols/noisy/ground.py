@@ -15,21 +15,20 @@ from dataclasses import dataclass
 import numpy as np
 
 from tacit.arrays import F64, I64
-from tacit.choreo import At, Coordinator, Fact, Message, PeerError, Run
+from tacit.choreo import At, Coordinator, Message, PeerError, Run
 from tacit.errors import LocalError
 from tacit.numeric.privacy import scaling
 from tacit.numeric.privacy.scaling import Bounds
+from tacit.protocols.facts import NOISY_STATISTICS, SIZES
 from tacit.protocols.noisy.noisy_sum import Budget, agree_on_budget, noisy_sum
 from tacit.protocols.noisy.settings import Spending
 from tacit.protocols.part import ClassWeight, Label, Names, Records, Table
 from tacit.protocols.sums.secure_sum import Protection
 
-ROW_COUNTS = Fact("noisy.row_counts", "holder", "size", "party", "how many records each holder has, exactly")
-
 
 class Size(
     Message,
-    tells=Fact("noisy.rows", "holder", "size", "party", "how many records and columns the sender has, exactly"),
+    tells=SIZES,
 ):
     """How many records and columns a holder has: public where one record is blanked, not left out."""
 
@@ -39,13 +38,7 @@ class Size(
 
 class Magnitudes(
     Message,
-    tells=Fact(
-        "noisy.magnitudes",
-        "holders",
-        "aggregate",
-        "column",
-        "about how large the values of each column are, from noisy sums",
-    ),
+    tells=NOISY_STATISTICS,
 ):
     """The bound of every column's values, a power of two."""
 

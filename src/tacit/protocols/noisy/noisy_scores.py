@@ -23,44 +23,28 @@ from __future__ import annotations
 import numpy as np
 
 from tacit.arrays import F64, I64
-from tacit.choreo import At, Coordinator, Everyone, Fact, Holder, Message, Result, Run, choreography
+from tacit.choreo import At, Coordinator, Everyone, Holder, Message, Result, Run, choreography
 from tacit.choreo.protocol import Declaration
 from tacit.errors import LocalError
 from tacit.numeric.privacy import scores as maths
 from tacit.numeric.scores.metrics import average_precision, roc_auc
 from tacit.numeric.scores.platt import classes_of
 from tacit.protocols.column_parameters import OF_SCORES
-from tacit.protocols.noisy.ground import ROW_COUNTS, Size, agree_on_ground
+from tacit.protocols.facts import NOISY_JUDGEMENT, SIZES
+from tacit.protocols.noisy.ground import Size, agree_on_ground
 from tacit.protocols.noisy.noisy_sum import noisy_sum
 from tacit.protocols.noisy.settings import SPENDING, TARGETS, Spending
 from tacit.protocols.noisy.tallies import Answered, Counting, ErrorTally, Scored, Tally, curve
 from tacit.protocols.sums.secure_sum import protect
 
-SCORES = Fact(
-    "noisy.scores",
-    "holders",
-    "count",
-    "group",
-    "about how many records of each class were given each class, and how scores lie in bins: from a"
-    " noisy sum, so differentially private with the epsilon and delta of the parameters",
-)
-ERRORS = Fact(
-    "noisy.errors",
-    "holders",
-    "aggregate",
-    "group",
-    "about how large the model's errors are, and how they lie in bins: from a noisy sum, so"
-    " differentially private with the epsilon and delta of the parameters",
-)
 
-
-class NoisyCounts(Message, tells=SCORES):
+class NoisyCounts(Message, tells=NOISY_JUDGEMENT):
     """The tally (1)."""
 
     tally: Tally
 
 
-class NoisyErrors(Message, tells=ERRORS):
+class NoisyErrors(Message, tells=NOISY_JUDGEMENT):
     """The tally (2)."""
 
     tally: ErrorTally
@@ -82,7 +66,7 @@ class NoisyErrorSums(Result):
     spent: dict[str, float]
 
 
-@choreography(opens={Everyone: (ROW_COUNTS, SCORES)})
+@choreography(opens={Everyone: (SIZES, NOISY_JUDGEMENT)})
 def noisy_scores(run: Run, scored: At[Scored], *, counting: Counting, spending: Spending) -> NoisyScores:
     """Publish the tally of a classifier over all records."""
     by, classes, bins = protect(run), counting.n_classes, counting.bins
@@ -95,7 +79,7 @@ def noisy_scores(run: Run, scored: At[Scored], *, counting: Counting, spending: 
     return NoisyScores(tally=told.tally, honest=ground.budget.honest, spent={"evaluation": noise.cost})
 
 
-@choreography(opens={Everyone: (ROW_COUNTS, ERRORS)})
+@choreography(opens={Everyone: (SIZES, NOISY_JUDGEMENT)})
 def noisy_errors(
     run: Run,
     answered: At[Answered],

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from tacit.choreo.declaration import Either, Items, Nothing, Number, Parameter, Settings, Span, Text
 from tacit.errors import LocalError
-from tacit.protocols.labels import check_class_weight
+from tacit.protocols.classes import check_class_weight
 from tacit.protocols.part import ClassWeight, Names
 
 EPSILON = Number(0, 100, above=True)  # above, odds change by more than 10^43: that protects nobody

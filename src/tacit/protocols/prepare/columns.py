@@ -59,7 +59,7 @@ from tacit.numeric.features.column_terms import (
 )
 from tacit.numeric.ring.words import Ring
 from tacit.protocols.column_parameters import OF_COLUMNS, PERCENTS
-from tacit.protocols.learners.facts import SIZES
+from tacit.protocols.facts import COLUMNS, SIZES
 from tacit.protocols.learners.fitting import count_table
 from tacit.protocols.learners.targets import LEAST_CLASS, publish_sizes
 from tacit.protocols.prepare.cells import (
@@ -73,15 +73,7 @@ from tacit.protocols.prepare.cells import (
     count_values,
     make_ready,
 )
-from tacit.protocols.prepare.facts import (
-    CATEGORIES,
-    COLUMNS,
-    CategoryShare,
-    CategoryWords,
-    ColumnShare,
-    ColumnWords,
-    Dictionary,
-)
+from tacit.protocols.prepare.messages import ColumnShare, ColumnWords, Dictionary
 from tacit.protocols.shares.comparing import compare, compare_in_shares
 from tacit.protocols.shares.dealing import Dealing, agree_with_dealer, check_dealer
 from tacit.protocols.shares.gates import reduce
@@ -181,7 +173,7 @@ class Table:
         return compare(self.run, self.dealing, x, targets, ColumnShare, ColumnWords, largest=largest)
 
 
-@choreography(opens={Everyone: (SIZES, COLUMNS, CATEGORIES)})
+@choreography(opens={Everyone: (SIZES, COLUMNS)})
 def prepare_columns(run: Run, data: At[TextCells], *, partition: str, asked: Asked) -> PreparedColumns:
     """Tell everyone what columns are prepared by."""
     table = open_table(run, data, partition, asked.every, asked.fewest)
@@ -311,7 +303,7 @@ def keep_categories(table: Table, known: dict[str, Values]) -> dict[str, Values]
     counts = table.run.local(Holder, count_values, table.ready, which)
     sizes = [len(values) for _, _, values in which]
     targets = np.full(sum(sizes), table.least, dtype=np.int64)
-    bits = compare(table.run, table.dealing, counts, targets, CategoryShare, CategoryWords, largest=table.rows)
+    bits = compare(table.run, table.dealing, counts, targets, ColumnShare, ColumnWords, largest=table.rows)
     flags = np.split(bits, np.cumsum(sizes)[:-1])
     kept = {
         name: tuple(v for v, is_kept in zip(values, own.tolist(), strict=True) if is_kept)
@@ -333,7 +325,7 @@ def find_modes(table: Table, known: dict[str, Values]) -> dict[str, Values]:
     bits, ring = compare_in_shares(table.run, table.dealing, pairs, zeros, largest=largest)
     wins = table.run.local(Holder, count_wins, bits, sizes, table.dealing.first, ring)
     needed = np.concatenate([np.full(n, n - 1, dtype=np.int64) for n in sizes])
-    best = compare(table.run, table.dealing, wins, needed, CategoryShare, CategoryWords, largest=max(sizes))
+    best = compare(table.run, table.dealing, wins, needed, ColumnShare, ColumnWords, largest=max(sizes))
     flags = np.split(best, np.cumsum(sizes)[:-1])
     return {**found, **{name: (vs[int(np.argmax(b))],) for (_, name, vs), b in zip(which, flags, strict=True)}}
 

@@ -16,8 +16,9 @@ from tacit.choreo import At, Holder, Run, choreography
 from tacit.numeric.ring.triangle import pack
 from tacit.numeric.ring.words import Ring
 from tacit.numeric.shares.ring_product import ring_product
+from tacit.protocols.facts import UNIFORM
 from tacit.protocols.shares.dealing import Correlation, Dealing, Share, Sizes, Words, deal
-from tacit.protocols.shares.gates import OPENED, open_masked, reduce, triangle_size
+from tacit.protocols.shares.gates import open_masked, reduce, triangle_size
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ class Crossed(Correlation):
         return found
 
 
-@choreography(opens={Holder: OPENED})
+@choreography(opens={Holder: UNIFORM})
 def multiply_matrices(run: Run, dealing: Dealing, X: At[U64], Y: At[U64], of: Crossed) -> At[U64]:
     """Return shares of X Y', (1), row by row, or as a triangle."""
     dealt, _ = deal(run, dealing, of)

@@ -13,8 +13,9 @@ from tacit.arrays import U64
 from tacit.choreo import At, Holder, Run, choreography
 from tacit.numeric.ring.words import Ring
 from tacit.numeric.shares.ring_product import ring_symmetric
+from tacit.protocols.facts import UNIFORM
 from tacit.protocols.shares.dealing import Correlation, Dealing, Kept, Share, Sizes, Words, deal
-from tacit.protocols.shares.gates import OPENED, open_masked, subtract_mask, triangle_size
+from tacit.protocols.shares.gates import open_masked, subtract_mask, triangle_size
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,7 @@ class Opened:
     A: Kept
 
 
-@choreography(opens={Holder: OPENED})
+@choreography(opens={Holder: UNIFORM})
 def open_once(run: Run, dealing: Dealing, Z: At[U64], n: int) -> Opened:
     """Open Z - A, once for all products with Z."""
     dealt, A = deal(run, dealing, FixedMask(n))

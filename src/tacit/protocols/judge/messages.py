@@ -1,21 +1,11 @@
-"""What judging a model reveals, and the messages in which it does."""
+"""The messages in which judging a model reveals its facts."""
 
 from __future__ import annotations
 
 from tacit.arrays import F64, I64
-from tacit.choreo import Fact, Message
+from tacit.choreo import Message
+from tacit.protocols.facts import JUDGEMENT
 from tacit.protocols.shares.gates import Opening
-
-JUDGEMENT = Fact(
-    "core.judgement",
-    "holders",
-    "count",
-    "group",
-    "how many held-out records of each class were given each class, and of two classes have values in bins, each of"
-    " none or k records of a class; of numbers and probabilities rounded sums of errors; the same of groups of records,"
-    " and rounded figures of sites, where they and all others have none or k records of each class, else that they are"
-    " suppressed",
-)
 
 
 class JudgedShare(Opening, tells=JUDGEMENT):
