@@ -11,7 +11,7 @@ from functools import cache
 from importlib.metadata import entry_points
 
 from tacit.attacks import attribute_inference, lone_class, membership_inference, repeated_release
-from tacit.attacks.study import ERROR, Attack
+from tacit.attacks.learners import ERROR, Attack
 from tacit.errors import LocalError
 
 GROUP = "tacit.attacks"  # entry points by which other packages bring attacks

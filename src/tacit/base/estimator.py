@@ -26,13 +26,11 @@ from tacit.base.shared import Simulation, check_coordinator, fit_elsewhere, refu
 from tacit.choreo import Asker, Holder
 from tacit.errors import LocalError
 from tacit.federation import Federation, as_table
-from tacit.federation.abreast import map_parts
 from tacit.federation.columns import check_prepared
 from tacit.federation.frames import refuse_texts
-from tacit.federation.part import Part
+from tacit.federation.part import Part, map_parts
 from tacit.federation.plan import Partition
-from tacit.models.answers import Answers
-from tacit.models.handle import Handle
+from tacit.models.handle import Answers, Handle
 from tacit.numeric.scores import folds
 from tacit.protocols.classes import check_class_weight
 from tacit.registry import Outcome, declared

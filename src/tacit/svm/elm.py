@@ -11,7 +11,6 @@ import numpy as np
 from sklearn.utils.validation import validate_data
 
 from tacit.arrays import F64, I64
-from tacit.base.central import Comparison
 from tacit.base.estimator import FederatedRegressor, choose_classes
 from tacit.base.parameters import parameterized
 from tacit.base.probability import ProbabilityClassifier
@@ -20,6 +19,7 @@ from tacit.choreo.declaration import Kind, OneOf
 from tacit.errors import LocalError
 from tacit.federation import Federation
 from tacit.numeric.features.elm import ACTIVATIONS
+from tacit.papers.central import Comparison
 from tacit.protocols.features.maps import FOURIER, features_of
 from tacit.protocols.learners.elm import AUTO
 from tacit.protocols.learners.targets import OwnSums, signs_of

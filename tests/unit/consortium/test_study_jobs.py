@@ -23,9 +23,7 @@ from tacit.consortium.consent.register import Register
 from tacit.consortium.jobs import rehearsal, requests
 from tacit.consortium.jobs.preflight import concerns
 from tacit.consortium.jobs.proposal import propose
-from tacit.consortium.jobs.requests import protocols_of, requests_of
-from tacit.consortium.jobs.told import facts_by_role, list_told
-from tacit.consortium.jobs.values import values_of
+from tacit.consortium.jobs.requests import facts_by_role, list_told, protocols_of, requests_of, values_of
 from tacit.consortium.site.example_files import example_policy
 from tacit.errors import LocalError
 from tacit.request import Left, Records, Request

@@ -20,7 +20,7 @@ from tacit.consortium.jobs.public_result import PublicResult
 from tacit.consortium.jobs.record_answers import read_answers
 from tacit.consortium.site.fitted import fit_from
 from tacit.errors import LocalError, PeerError
-from tacit.models.answers import Answers
+from tacit.models.handle import Answers
 
 NAMES, COLUMNS, OLD = ("north", "south", "east"), ("age", "bmi", "dose", "days", "pain"), 300
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")

@@ -17,7 +17,7 @@ from tacit.attacks.twins import target_model, train_between, train_twins
 from tacit.base import release_between
 from tacit.base.release_between import promise_of
 from tacit.consortium.audit.chain import Reading
-from tacit.consortium.dossier.reporting import make_report
+from tacit.consortium.dossier.contents import make_report
 from tacit.consortium.jobs.folder import folder_of
 from tacit.consortium.jobs.proposal import job_of_file
 from tacit.consortium.site.fitted import fit_from

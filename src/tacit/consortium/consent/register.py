@@ -17,16 +17,16 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 
 from tacit.consortium.consent.budget import find_shortage, price
-from tacit.consortium.consent.policy import Allowance
+from tacit.consortium.consent.policy import Allowance, Policy
 from tacit.consortium.consent.register_file import Entry, Head, Heads, RegisterFile
 from tacit.consortium.editions.edition import Edition
 from tacit.consortium.editions.memory import Memory
@@ -35,7 +35,9 @@ from tacit.consortium.jobs.rehearsal import takes
 from tacit.consortium.jobs.requests import protocols_of, requests_of
 from tacit.errors import LocalError
 from tacit.federation.checks import FEWEST
+from tacit.numeric.privacy.accountant import epsilon_of
 from tacit.registry import kind_of
+from tacit.report.words import count, listing
 from tacit.study.names import SEED
 
 ASKED_SAME = "asked the same"
@@ -244,3 +246,50 @@ def _differ_by(parties: Collection[str]) -> Closeness:
     words = f"by {' and '.join(parties)} only, and fewer than {FEWEST} parties hide nobody"
     remedy = f"take the same parties, or others at {FEWEST} parties or more"
     return Closeness(words, of_records=False, remedy=remedy)
+
+
+# The register in words: what was revealed of each edition of a site's records, and what is left of what is allowed
+
+
+Lines = list[tuple[str, str]]
+
+
+def bill(register: Register, policy: Policy, now: datetime) -> Iterator[tuple[str, Lines]]:
+    """Yield a heading and lines for each edition, the latest first; then how far the register is."""
+    entries = register.entries()
+    for edition in dict.fromkeys(entry.edition for entry in reversed(entries)):
+        own = [entry for entry in entries if entry.edition == edition]
+        yield _name(own), list(_lines(own, policy, register, now))
+    head = register.head()
+    yield "register", [("entries", f"{head.lines}, the last one under {head.chain}")]
+
+
+def _name(own: list[Entry]) -> str:
+    names = listing(dict.fromkeys(entry.dataset for entry in own))
+    return f"{names}, {own[0].rows} records since {own[0].at:%Y-%m-%d}"
+
+
+def _lines(own: list[Entry], policy: Policy, register: Register, now: datetime) -> Iterator[tuple[str, str]]:
+    studies = [entry for entry in own if kind_of(entry.protocol) == "records"]
+    left = max(0, policy.studies - len(studies))
+    yield "studies", f"{len(studies)} of {policy.studies}: {left} left"
+    for entry in studies:
+        with_whom = f"{entry.at:%Y-%m-%d} job {entry.id[:8]} with {listing(entry.parties)}"
+        yield "", f"{with_whom}: {listing(entry.plays) or entry.protocol}"
+    weights, known = sum(entry.weights for entry in studies), own[-1].rows * _columns(own)
+    if weights:
+        more = ": fewer studies, or epsilon, would tell less" if weights > known else ""
+        yield "weights revealed", f"about {weights}, beside {count(known, 'cell')} of our records{more}"
+    for name in dict.fromkeys(entry.dataset for entry in own):
+        if (allowed := policy.budget.get(name)) is not None:
+            since = None if allowed.days is None else now - timedelta(days=allowed.days)
+            spent = sum(entry.cost for entry in own if since is None or entry.at >= since)
+            told = epsilon_of(allowed.records_per_person * spent**0.5, allowed.delta) if spent else 0.0
+            yield "epsilon spent", f"{told:.3g} of {allowed.epsilon:g} at delta {allowed.delta:g}"
+        asked = policy.predictions - register.count_left(Question(name, None, policy.predictions))
+        yield "new records asked about", f"{asked} of {policy.predictions}, under all models of {name}"
+
+
+def _columns(own: list[Entry]) -> int:
+    """Return how many columns this site brought at most."""
+    return max(len(names) for entry in own for names in entry.columns.values() if names != "all")

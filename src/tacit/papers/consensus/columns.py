@@ -52,12 +52,12 @@ from tacit.choreo import (
     choreography,
 )
 from tacit.choreo.protocol import WEAK, Declaration
-from tacit.numeric.svm.kernels import Kernel, gamma_of
-from tacit.numeric.svm.problems import OVR, problems, signs_of, value_classes
+from tacit.numeric.svm.kernels import OVR, Kernel, problems, signs_of
 from tacit.papers.columns import sizes
 from tacit.papers.consensus.rows import OF_CONSENSUS
 from tacit.papers.facts import DECISION_VALUES, EVERY_LABEL
 from tacit.papers.labels import Labels, send_labels
+from tacit.papers.machine import gamma_of, value_classes
 from tacit.papers.parameters import fixed_point
 from tacit.protocols.classes import Classes, name_classes
 from tacit.protocols.facts import CLASSES, SIZES

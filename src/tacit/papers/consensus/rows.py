@@ -51,14 +51,13 @@ from tacit.arrays import F64, I64
 from tacit.choreo import At, Coordinator, Everyone, Fact, Holder, Message, Result, Run, State, choreography
 from tacit.choreo.declaration import Number, Parameter
 from tacit.choreo.protocol import LARGE, TABLE, Cost, Declaration, Params, Planned, Rehearsal
-from tacit.crypto.pads.stream import words_of
+from tacit.crypto.pads.entropy import words_of
 from tacit.errors import LocalError
-from tacit.numeric.features.feature_map import basis_of
-from tacit.numeric.ring.draws import uniform
-from tacit.numeric.svm.kernels import Kernel, gamma_of
-from tacit.numeric.svm.problems import OVR, Pairs, problems, signs_of
+from tacit.numeric.ring.words import uniform
+from tacit.numeric.svm.kernels import OVR, Kernel, Pairs, basis_of, problems, signs_of
 from tacit.papers.facts import CLASS_SIZES
 from tacit.papers.labels import check_labels
+from tacit.papers.machine import gamma_of
 from tacit.papers.parameters import MAX_ROUNDS, MULTI_CLASS, TOL, fixed_point
 from tacit.protocols.classes import check_class_names, weigh_classes
 from tacit.protocols.facts import CLASSES

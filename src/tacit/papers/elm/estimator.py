@@ -13,7 +13,6 @@ from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.validation import check_is_fitted
 
 from tacit.arrays import F64, Array
-from tacit.base.central import Comparison
 from tacit.base.estimator import Federated, FederatedClassifier, FederatedRegressor
 from tacit.base.parameters import parameterized
 from tacit.base.shared import warn_of
@@ -22,6 +21,7 @@ from tacit.choreo.declaration import Kind, OneOf
 from tacit.errors import LocalError
 from tacit.federation import Federation
 from tacit.numeric.features.elm import ACTIVATIONS, hidden, moments, solve, targets_of
+from tacit.papers.central import Comparison
 from tacit.papers.elm.model import ElmShares, StoredElm
 from tacit.papers.elm.vertical import RIDGE, WEIGHTS, Master
 from tacit.papers.parameters import kinds_of

@@ -38,7 +38,7 @@ from tacit.arrays import F64
 from tacit.choreo import Asker, At, Coordinator, Each, Fact, Holder, Labeller, Message, Result, Run, State, choreography
 from tacit.choreo.declaration import OneOf, Parameter, Settings
 from tacit.choreo.protocol import TABLE, Declaration, Params, Rehearsal
-from tacit.crypto.pads.stream import words_of
+from tacit.crypto.pads.entropy import words_of
 from tacit.errors import LocalError
 from tacit.numeric.features.elm import (
     ACTIVATIONS,

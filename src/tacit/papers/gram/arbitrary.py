@@ -42,15 +42,16 @@ import numpy as np
 from tacit.arrays import F64, I64, U64
 from tacit.choreo import Asker, At, Coordinator, Each, Fact, Holder, Labeller, Run, choreography
 from tacit.numeric.cells.integers import Cells
-from tacit.numeric.cells.ownership import Owners, dots_crossing, gram_crossing
-from tacit.numeric.ring.triangle import bands, pack
+from tacit.numeric.cells.ownership import Owners
+from tacit.numeric.ring.triangle import pack
 from tacit.numeric.ring.words import Ring
-from tacit.papers.columns import BAND, append
+from tacit.papers.columns import BAND, append, bands
 from tacit.papers.dual_svm import Solver
 from tacit.papers.facts import DECISION_VALUES, EVERY_LABEL
 from tacit.papers.gram.algorithm1 import GRAM_OF_CELLS, check_size, gram_algorithm1
 from tacit.papers.gram.cell_products import Scheme, cell_products
 from tacit.papers.gram.cells import ANSWERS_OF_OWN, Multiply, check_cells, check_declared_records, check_way, integers
+from tacit.papers.gram.crossing import dots_crossing, gram_crossing
 from tacit.papers.gram.intersection import gram_intersection
 from tacit.papers.gram.train import (
     CELL_SUM,

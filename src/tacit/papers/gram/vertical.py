@@ -35,8 +35,8 @@ import numpy as np
 from tacit.arrays import F64, I64
 from tacit.choreo import Asker, At, Coordinator, Holder, Labeller, Run, choreography
 from tacit.numeric.ring.fixed_point import FixedPoint
-from tacit.numeric.ring.triangle import bands, pack
-from tacit.papers.columns import BAND, append, sizes, stack
+from tacit.numeric.ring.triangle import pack
+from tacit.papers.columns import BAND, append, bands, sizes, stack
 from tacit.papers.dual_svm import Solver
 from tacit.papers.facts import DECISION_VALUES, EVERY_LABEL
 from tacit.papers.gram.train import (

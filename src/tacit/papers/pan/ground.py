@@ -15,10 +15,10 @@ from tacit.arrays import F64, I8, I64
 from tacit.choreo import At, Coordinator, Everyone, Fact, Holder, Message, Run, State, choreography
 from tacit.errors import LocalError
 from tacit.numeric.ring.fixed_point import FixedPoint
-from tacit.numeric.svm.kernels import Kernel, gamma_of
-from tacit.numeric.svm.problems import Pairs, problems, signs_of
+from tacit.numeric.svm.kernels import Kernel, Pairs, problems, signs_of
 from tacit.papers.facts import CLASS_SIZES
 from tacit.papers.labels import check_labels
+from tacit.papers.machine import gamma_of
 from tacit.papers.pan.cutting_plane import SignedRows, Solver
 from tacit.papers.parameters import LANDMARKS, MAX_ROUNDS, MULTI_CLASS, TOL, fixed_point
 from tacit.protocols.classes import check_class_names, weigh_classes

@@ -32,8 +32,7 @@ import numpy as np
 from tacit.arrays import F64, U64
 from tacit.choreo import At, Coordinator, Each, Fact, Holder, Message, Pads, PeerError, Run, choreography
 from tacit.choreo.protocol import WEAK, Declaration
-from tacit.crypto.pads.entropy import prf
-from tacit.crypto.pads.stream import words_of
+from tacit.crypto.pads.entropy import prf, words_of
 from tacit.errors import LocalError
 from tacit.numeric.ring.words import Z64
 from tacit.papers.dual_svm import Solver

@@ -30,7 +30,7 @@ import numpy as np
 from tacit.arrays import F64
 from tacit.choreo import Asker, At, Coordinator, Fact, Holder, Labeller, Message, Role, Run, choreography
 from tacit.choreo.protocol import WEAK, Declaration
-from tacit.crypto.pads.stream import words_of
+from tacit.crypto.pads.entropy import words_of
 from tacit.papers.columns import sizes
 from tacit.papers.dual_svm import Solver
 from tacit.papers.facts import DECISION_VALUES, EVERY_LABEL

@@ -23,7 +23,7 @@ from tacit.protocols.facts import UNIFORM
 from tacit.protocols.shares.dealing import Dealing, Share, deal
 from tacit.protocols.shares.gates import open_masked, subtract_mask, truncate
 from tacit.protocols.shares.lean_clip import clip_and_cut
-from tacit.protocols.shares.opened import Applied, Opened
+from tacit.protocols.shares.matrices import Applied, Opened
 
 
 @choreography(opens={Holder: UNIFORM})

@@ -35,8 +35,7 @@ from tacit.protocols.facts import UNIFORM
 from tacit.protocols.part import Table
 from tacit.protocols.shares.dealing import Dealing, deal
 from tacit.protocols.shares.gates import multiply, open_masked, subtract_mask, triangle_size, truncate
-from tacit.protocols.shares.matrices import Crossed, multiply_matrices
-from tacit.protocols.shares.opened import open_once
+from tacit.protocols.shares.matrices import Crossed, multiply_matrices, open_once
 from tacit.protocols.sums.secure_sum import protect
 
 

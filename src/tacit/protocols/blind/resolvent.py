@@ -19,7 +19,7 @@ from tacit.numeric.shares.squares import BITS
 from tacit.protocols.facts import UNIFORM
 from tacit.protocols.shares.dealing import Dealing
 from tacit.protocols.shares.gates import triangle_size, truncate
-from tacit.protocols.shares.opened import Opened
+from tacit.protocols.shares.matrices import Opened
 from tacit.protocols.shares.squarings import open_all, open_quotient, open_square
 
 

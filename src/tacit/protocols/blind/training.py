@@ -3,7 +3,7 @@
 The problem is that of `gram.vertical` and `gram.arbitrary`. There the coordinator learns the gram
 matrix; here it deals correlated randomness and learns nothing of the records (`shares.dealing`):
 
-    1. kernel       K in shares, from each holder's own factor, or from products      `blind.kernel`, `blind.cells`
+    1. kernel       K in shares, from each holder's own factor, or from products      `blind.kernels`, `blind.cells`
     2. resolvent    Z = rho (PKP + rho I)^-1 in shares, from squares                  `blind.resolvent`
     3. iteration    beta in shares, in a number of rounds that is public before       `blind.iterate`
     4. bias         b / C = rho mean(q) - mean(K beta)                                                               (1)
@@ -42,7 +42,7 @@ from tacit.numeric.ring.triangle import unpack
 from tacit.numeric.ring.words import Z64
 from tacit.numeric.shares.dual_plan import K_BITS, Q_BITS, ROW_BITS, DualPlan, plan_dual
 from tacit.numeric.shares.losses import Loss
-from tacit.protocols.blind.goals import Goal, SideShare, centre_pull, check_unweighted, own_sides
+from tacit.protocols.blind.goals import Goal, SideShare, centre_pull, check_unweighted, own_sides, weigh
 from tacit.protocols.blind.iterate import apply_fixed, iterate, repeat, subtract_means
 from tacit.protocols.blind.kernels import (
     LINEAR,
@@ -58,7 +58,6 @@ from tacit.protocols.blind.linear import Centred, centre_table, new_cells, solve
 from tacit.protocols.blind.numbers import Span, agree_on_numbers, half_of, middle_of
 from tacit.protocols.blind.owners import check_declared, ownership, publish_classes
 from tacit.protocols.blind.resolvent import resolve
-from tacit.protocols.blind.weights import weigh
 from tacit.protocols.classes import Classes, check_class_weight, name_classes
 from tacit.protocols.facts import ANSWERS, BALANCE, CLASSES, MAGNITUDES, SIZES, UNIFORM
 from tacit.protocols.part import ClassWeight, Held, Names

@@ -17,10 +17,9 @@ import numpy as np
 from tacit.arrays import I64, U64, Flags
 from tacit.choreo import At, Everyone, Message, Run, choreography
 from tacit.protocols.facts import LANDMARKS
-from tacit.protocols.shares.comparing import compare_in_shares
 from tacit.protocols.shares.dealing import Dealing
 from tacit.protocols.shares.gates import Opening
-from tacit.protocols.shares.revealing import reveal
+from tacit.protocols.shares.revealing import compare_in_shares, reveal
 
 
 class ResultShare(Opening, tells=LANDMARKS):

@@ -30,7 +30,7 @@ from tacit.protocols.learners.least_squares import join_masks, make_powers, open
 from tacit.protocols.shares.cut_each import Part, cut_each
 from tacit.protocols.shares.dealing import Correlation, Dealing, Share, Sizes, Words, deal
 from tacit.protocols.shares.gates import multiply, open_masked, subtract_mask, truncate
-from tacit.protocols.shares.opened import Opened
+from tacit.protocols.shares.matrices import Opened
 from tacit.protocols.shares.squarings import open_all
 
 PASSES = 10

@@ -47,7 +47,7 @@ from tacit.protocols.shares.deposits import collect
 from tacit.protocols.shares.gates import open_masked, subtract_mask
 from tacit.protocols.shares.held_rows import multiply_itself, open_given
 from tacit.protocols.shares.lean_clip import lean_clip
-from tacit.protocols.shares.opened import Applied, Opened, open_once
+from tacit.protocols.shares.matrices import Applied, Opened, open_once
 from tacit.protocols.shares.owned import I16, Batch, Matrix, Shape, align, forward, open_rows, prepare, transpose_times
 
 GRAM_ROWS = 1 << 12  # rows that are multiplied as doubles at a time
@@ -439,7 +439,7 @@ def newest(past: tuple[U64, ...]) -> U64:
 
 
 def apply_opened(D: U64, own: U64, e: U64, dealt: Share, n: int, first: bool) -> U64:  # noqa: FBT001 - a step
-    """Return the share of a matrix times x, which were both opened under masks: (1) of `shares.opened`, x = e + b."""
+    """Return the share of a matrix times x, which were both opened under masks: (1) of `shares.matrices`, x = e + b."""
     e, b = e.reshape(n, -1), dealt.masks[0].reshape(n, -1)
     public = ring_symmetric(align(D), b + e if first else b)
     return (public + ring_symmetric(align(own), e)).ravel() + dealt.made[0]

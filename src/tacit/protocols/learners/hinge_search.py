@@ -25,8 +25,7 @@ import numpy as np
 
 from tacit.arrays import I64, U64
 from tacit.choreo import At, Everyone, Giver, Holder, Run, Site, choreography
-from tacit.numeric.ring.draws import public_words
-from tacit.numeric.ring.words import Z64, Ring
+from tacit.numeric.ring.words import Z64, Ring, public_words
 from tacit.numeric.shares.hinge_plan import HingePlan
 from tacit.numeric.shares.lean import Lean
 from tacit.protocols.facts import MODEL

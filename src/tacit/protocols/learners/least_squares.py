@@ -48,7 +48,7 @@ from tacit.protocols.shares.cut_each import Part, Parts, cut_each
 from tacit.protocols.shares.dealing import Correlation, Dealing, Share, Sizes, Words, deal
 from tacit.protocols.shares.gates import multiply, open_masked, subtract_mask, truncate
 from tacit.protocols.shares.lean_clip import reaches_one
-from tacit.protocols.shares.opened import Opened
+from tacit.protocols.shares.matrices import Opened
 from tacit.protocols.shares.squarings import open_all, open_quotient, open_square
 
 TRACE_BITS, TRACE_CUT = 12, P_BITS - 12  # after the point, of a trace

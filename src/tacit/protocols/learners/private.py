@@ -51,9 +51,8 @@ from tacit.errors import LocalError
 from tacit.numeric.features.normal_points import draw_normals
 from tacit.numeric.privacy import newton
 from tacit.numeric.privacy.descent import KEPT, MOST, ONE, TWO, S, find_diagonal, loss_of
-from tacit.numeric.privacy.features import R
 from tacit.numeric.privacy.newton import NUMBERS, STEPS, Frame
-from tacit.numeric.privacy.scaling import mark_finite
+from tacit.numeric.privacy.scaling import R, mark_finite
 from tacit.protocols.facts import NOISY_MODEL, SIZES
 from tacit.protocols.features.coin import seed_of, toss_coin
 from tacit.protocols.features.landmarks import standard_distribution
@@ -62,9 +61,18 @@ from tacit.protocols.invented import by_rows
 from tacit.protocols.learners.elm import AUTO, choose_activation, choose_nodes
 from tacit.protocols.learners.fitting import TrainedMachine
 from tacit.protocols.learners.svm import Learner, choose_map, choose_size
-from tacit.protocols.noisy.ground import Ground, agree_on_ground, codes_of, measure, own_weights, weigh
+from tacit.protocols.noisy.ground import (
+    SPENDING,
+    Ground,
+    Spending,
+    agree_on_ground,
+    check_classes,
+    codes_of,
+    measure,
+    own_weights,
+    weigh,
+)
 from tacit.protocols.noisy.noisy_sum import noisy_sum
-from tacit.protocols.noisy.settings import SPENDING, Spending, check_classes
 from tacit.protocols.part import ClassWeight, Names, Records
 from tacit.protocols.settings import AnyKernel
 from tacit.protocols.sums.secure_sum import protect

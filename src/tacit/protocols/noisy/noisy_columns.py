@@ -38,9 +38,17 @@ from tacit.numeric.privacy.columns import Moments
 from tacit.numeric.privacy.scaling import Bounds, bounds_of
 from tacit.protocols.column_parameters import BINS, OF_COLUMNS
 from tacit.protocols.facts import NOISY_STATISTICS, SIZES
-from tacit.protocols.noisy.ground import Ground, agree_on_ground, check_bounds, find_bounds, measure
+from tacit.protocols.noisy.ground import (
+    HISTOGRAMS,
+    SPENDING,
+    Ground,
+    Spending,
+    agree_on_ground,
+    check_bounds,
+    find_bounds,
+    measure,
+)
 from tacit.protocols.noisy.noisy_sum import Noise, noisy_sum
-from tacit.protocols.noisy.settings import HISTOGRAMS, SPENDING, Spending
 from tacit.protocols.prepare.cells import Cells, Names, all_values
 from tacit.protocols.sums.secure_sum import protect
 

@@ -1,7 +1,7 @@
 """What a table is prepared by: a centre, a scale and quantiles of columns, rounded, and the categories that are kept.
 
 The problem. Nobody shall see more of a column than a model needs to treat a new record as those it was trained on. So
-nothing is added up in the open: each step asks whether sums reach public numbers, (1) of `shares.comparing`, and each
+nothing is added up in the open: each step asks whether sums reach public numbers, (1) of `shares.revealing`, and each
 bit that is opened is a digit of a rounded answer. n is the number of values that are present, k that of records that
 everything is of, at least.
 
@@ -64,6 +64,9 @@ from tacit.protocols.learners.fitting import count_table
 from tacit.protocols.learners.targets import LEAST_CLASS, publish_sizes
 from tacit.protocols.prepare.cells import (
     ENOUGH,
+    ColumnShare,
+    ColumnWords,
+    Dictionary,
     Names,
     Ready,
     TextCells,
@@ -73,10 +76,9 @@ from tacit.protocols.prepare.cells import (
     count_values,
     make_ready,
 )
-from tacit.protocols.prepare.messages import ColumnShare, ColumnWords, Dictionary
-from tacit.protocols.shares.comparing import compare, compare_in_shares
 from tacit.protocols.shares.dealing import Dealing, agree_with_dealer, check_dealer
 from tacit.protocols.shares.gates import reduce
+from tacit.protocols.shares.revealing import compare, compare_in_shares
 
 FINE = Grid(mantissa=16, base=16, digits=6, widest=60)
 MOST = 1000  # categories of a column

@@ -37,10 +37,20 @@ from tacit.protocols.column_parameters import MENU, OF_COLUMNS
 from tacit.protocols.facts import COLUMNS, DESCRIPTION, SIZES, UNLIKE
 from tacit.protocols.learners.targets import LEAST_CLASS
 from tacit.protocols.part import Records, hidden_of
-from tacit.protocols.prepare.cells import ENOUGH, Names, Ready, TextCells, Values, count_present, count_values
+from tacit.protocols.prepare.cells import (
+    ENOUGH,
+    DescriptionShare,
+    DescriptionWords,
+    Names,
+    Ready,
+    TextCells,
+    Unlike,
+    Values,
+    count_present,
+    count_values,
+)
 from tacit.protocols.prepare.columns import Table, collect_categories, find_marks, measure, open_table, place_categories
-from tacit.protocols.prepare.messages import DescriptionShare, DescriptionWords, Unlike
-from tacit.protocols.shares.comparing import compare
+from tacit.protocols.shares.revealing import compare
 
 LABELS = "(labels)"  # how the labels are called among the columns
 FEW, NEARLY_ALL = -1, -2  # stand for a count that is suppressed: fewer than k, or all but fewer than k

@@ -29,7 +29,7 @@ from tacit.numeric.shares.ring_product import ring_both_ways, ring_square
 from tacit.protocols.facts import UNIFORM
 from tacit.protocols.shares.dealing import Correlation, Dealing, Kept, Share, Sizes, Words, deal
 from tacit.protocols.shares.gates import bits_of, open_masked, reduce, triangle_size
-from tacit.protocols.shares.opened import Opened
+from tacit.protocols.shares.matrices import Opened
 
 SPARE = 7  # bits of c below the point of y / 2^s
 
