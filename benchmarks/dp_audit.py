@@ -22,8 +22,8 @@ from tacit.federation.part import Part
 from tacit.numeric.privacy import columns, scaling, scores
 from tacit.numeric.privacy.accountant import cost_of, variance_for
 from tacit.protocols.noisy import noisy_columns, noisy_scores
+from tacit.protocols.noisy.noisy_scores import Answered, Scored
 from tacit.protocols.noisy.noisy_sum import add_noise
-from tacit.protocols.noisy.tallies import Answered, Scored
 
 NAMES, BINS = ("a", "b", "c"), 8
 ODD = ((1e300, -1e300, 1e-300), (0.0, 0.0, 0.0), (4.0, -4.0, 4.0), (np.inf, 0.0, 0.0), (-0.1, 77.0, 1e9))

@@ -21,12 +21,12 @@ from figures import Figure, Step, Table, dataset
 from tacit.choreo import Holder
 from tacit.crypto.pads.entropy import RootEntropy
 from tacit.federation import Federation
-from tacit.numeric.cells.ownership import gram_crossing
 from tacit.numeric.ring.words import Ring
 from tacit.papers.gram import GramSVC
 from tacit.papers.gram.arbitrary import gram_products, sum_bands
 from tacit.papers.gram.cell_products import Scheme, encrypt_own, plan_of
 from tacit.papers.gram.cells import Multiply, integers
+from tacit.papers.gram.crossing import gram_crossing
 from tacit.protocols.blind.owners import ownership
 from tacit.protocols.sums.secure_sum import protect
 from tacit.runtimes.together import Together

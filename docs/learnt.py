@@ -18,10 +18,9 @@ import tacit
 from tacit.base.by_name import estimators
 from tacit.choreo.fact import KINDS, Fact
 from tacit.consortium.advice import Advised, advise
-from tacit.consortium.advice.advising import GRAVITY, list_methods
-from tacit.consortium.advice.federations import invent
+from tacit.consortium.advice.advising import GRAVITY, invent, list_methods
 from tacit.consortium.jobs.attacked import find_attacks
-from tacit.consortium.jobs.told import facts_by_role
+from tacit.consortium.jobs.requests import facts_by_role
 from tacit.federation.plan import Partition
 
 PARTIES, RECORDS, COLUMNS = 4, 2000, 20

@@ -7,8 +7,7 @@ from typing import get_args
 
 import tacit
 from tacit.consortium.advice import Advised, advise
-from tacit.consortium.advice.advising import GRAVITY
-from tacit.consortium.advice.federations import invent
+from tacit.consortium.advice.advising import GRAVITY, invent
 from tacit.federation.plan import Partition
 from tacit.report.words import human_bytes, listing
 

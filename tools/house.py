@@ -6,6 +6,7 @@ import ast
 from collections import Counter
 from pathlib import Path
 
+from tacit.choreo.fact import known_facts
 from tacit.registry import declared, job_protocols
 
 SOURCE, TESTS, PAPERS = Path("src/tacit"), Path("tests"), "papers"
@@ -29,6 +30,8 @@ def main() -> None:
     print(f"tests    {_lines(tests):>6} lines in {len(tests)} files")
     jobs = sum(1 for protocol in job_protocols() if declared(protocol).play.__module__.split(".")[1] != PAPERS)
     print(f"jobs     {jobs:>6} protocols of the core that a job may name")
+    revealed = [fact for fact in known_facts("tacit") if fact.identifier.startswith("core.")]
+    print(f"reveals  {len(revealed):>6} facts of the core that a study can reveal")
     print(f"imports  {100 * _imports(core) / _lines(core):>6.1f} % of the core's lines")
     print(f"names    {sum(n > 1 for n in names.values()):>6} of {len(names)} at the top of modules stand in several")
 

@@ -25,9 +25,8 @@ from tacit.federation.part import Part
 from tacit.numeric.privacy.accountant import epsilon_of
 from tacit.progress import watching
 from tacit.protocols.learners.targets import LEAST_CLASS
-from tacit.protocols.noisy.noisy_scores import check_targets
-from tacit.protocols.noisy.settings import DELTA, EPSILON, HONEST
-from tacit.protocols.noisy.tallies import Answered, Scored
+from tacit.protocols.noisy.ground import DELTA, EPSILON, HONEST
+from tacit.protocols.noisy.noisy_scores import Answered, Scored, check_targets
 from tacit.registry import Outcome
 from tacit.report.evaluation import Evaluation, evaluation_of, evaluation_of_errors
 from tacit.report.outcome import add_outcome
@@ -36,7 +35,6 @@ from tacit.request import Computed, Records
 Decide = Callable[[F64], F64]
 Find = Callable[[Any, str, Part], Any]  # the labels of a party's records, as the model knows them
 Judge = Callable[[Any, Any, F64], Any]  # what labels and decision values tell of a model
-PerSite = bool | Sequence[str] | Mapping[str, int]
 BINS, NOISY_BINS = 256, 16
 NOISY = "counted at every site, and summed under masks with noise of every site: differentially private"
 

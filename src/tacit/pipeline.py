@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn import pipeline as sklearn_pipeline
 from sklearn.compose import ColumnTransformer
 from sklearn.feature_selection import SelectorMixin
@@ -15,15 +16,14 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from tacit.arrays import Array
-from tacit.base.plain import federate_frame
+from tacit.base.private import divide_budget, write_total
 from tacit.base.release import Releasable
 from tacit.base.saved import SavedPipeline, check_steps, save
-from tacit.base.shares import divide_budget, write_total
 from tacit.errors import LocalError
 from tacit.federation import Federation
-from tacit.models.answers import Answers
+from tacit.federation.frames import is_frame
 from tacit.models.export import export
-from tacit.models.handle import Handle
+from tacit.models.handle import Answers, Handle
 from tacit.models.prepared import Kept
 from tacit.progress import begin_step, watching
 from tacit.report import Report
@@ -271,3 +271,33 @@ def _model_of(name: str, step: Any) -> Any:
 
 def _refuse(name: str, step: Any, why: str) -> LocalError:
     return LocalError(f"step '{name}' is a {type(step).__name__}, which {why}")
+
+
+# Plain frames as one federation for all steps of a pipeline.
+#
+# Each step alone makes numbers of a frame, without the names of its columns and without what texts and dates mean. A
+# federation carries these from step to step.
+
+
+def federate_frame(steps: Sequence[Any], X: Any, y: Any, sample_weight: Any) -> Federation | None:
+    """Return a frame, or sparse records, split once, as the last step splits plain records; None of all others.
+
+    Others are arrays, and records for steps of other packages, or for a learner of single cells.
+    """
+    if not (is_frame(X) or issparse(X)) or not steps or not all(hasattr(step, "splitter") for step in steps):
+        return None
+    splitters = [step.splitter() for step in steps]
+    if None in splitters:
+        return None
+    last = splitters[-1]
+    partition = last.partition or last.SPLITS[0]
+    if partition == "arbitrary":
+        return None
+    if issparse(X):
+        made: Federation = last.imagine(X, y, partition=partition, sample_weight=sample_weight)
+        return made
+    declared = steps[0].texts_of(X) if hasattr(steps[0], "texts_of") else {}
+    columns = X.column_names if hasattr(X, "column_names") else X.columns
+    texts = {name: known for name, known in declared.items() if name in columns}  # its step refuses others
+    frame: Federation = last.imagine(X, y, partition=partition, sample_weight=sample_weight, raw=True, categories=texts)
+    return frame

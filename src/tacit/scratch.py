@@ -16,7 +16,6 @@ from __future__ import annotations
 import dataclasses
 import mmap
 import os
-import shutil
 import tempfile
 import weakref
 from collections.abc import Callable, Iterator, Sequence
@@ -65,11 +64,6 @@ def _reserve(file: IO[bytes], size: int) -> None:
         return
     while size:  # macOS and Windows
         size -= file.write(ZEROS[:size])
-
-
-def free_space() -> int:
-    """Return how many bytes scratch files may still take."""
-    return shutil.disk_usage(tempfile.gettempdir()).free
 
 
 def is_on_disk(value: object) -> bool:
@@ -127,12 +121,6 @@ def fill(make: Callable[..., Any], *arrays: Array, dtype: Any, width: int | None
     return made
 
 
-def are_equal(one: Array, other: Array) -> bool:
-    """Return whether two arrays of a line for every row are equal."""
-    alike = one is other or len(one) == len(other)
-    return alike and (one is other or all(bool((a == b).all()) for _, (a, b) in side_by_side(one, other)))
-
-
 def distinct(array: Array) -> Array:
     """Return what occurs in a column, in its order, each once."""
     found = np.unique(array[:0])
@@ -163,31 +151,6 @@ def zeros_like(X: object, shape: tuple[int, ...], dtype: Any) -> Array:
     return make_array(shape, dtype) if is_on_disk(X) else np.zeros(shape, dtype)
 
 
-def along_lines(*arrays: Array) -> Iterator[tuple[slice, tuple[Any, ...]]]:
-    """Yield the same rows of several arrays that have rows along their last axis; release those that lie on disk."""
-    for i in range(0, arrays[0].shape[-1], LINES):
-        at = slice(i, min(i + LINES, arrays[0].shape[-1]))
-        some = tuple(array[..., at] for array in arrays)
-        yield at, some
-        release(some)
-
-
-def make_column(X: object, rows: int, value: Any, dtype: Any) -> Array:
-    """Return a column of so many equal values that belongs to these records, on disk if they are."""
-    made = empty_like(X, (rows,), dtype)
-    for at, _ in side_by_side(made):
-        made[at] = value
-    return made
-
-
-def number_rows(X: object, rows: int) -> Array:
-    """Return the numbers of so many rows, on disk if these records are."""
-    made = empty_like(X, (rows,), np.int64)
-    for at, _ in side_by_side(made):
-        made[at] = np.arange(at.start, at.stop)
-    return made
-
-
 def map_blocks(X: Array, rows: int, make: Callable[[Any], Array], width: int, dtype: Any = np.float64) -> Array:
     """Return what `make` makes of all rows, block by block, on disk if they are."""
     made = empty_like(X, (X.shape[0], width), dtype)
@@ -205,40 +168,6 @@ def gather(X: Array, rows: Array) -> Array:
     for i in range(0, len(rows), ROWS):
         made[i : i + ROWS] = X[rows[i : i + ROWS]]
         release(X)
-    return made
-
-
-def gather_blocks(X: Array, rows: Array) -> Iterator[Array]:
-    """Yield copies of these rows, block by block."""
-    for _, (some,) in side_by_side(rows, rows=rows_at_once(X, ROWS)):
-        yield gather(X, some)
-
-
-def select_rows(X: Array, chosen: Array) -> Array:
-    """Return the chosen rows, on disk if all are; all of them as they are."""
-    count = sum(int(some.sum()) for _, (some,) in side_by_side(chosen))
-    if count == len(X):
-        return X
-    if not is_on_disk(X):
-        return X[chosen]
-    made, start = empty_like(X, (count, *X.shape[1:]), X.dtype), 0
-    for _, (rows, use) in side_by_side(X, chosen, rows=ROWS):
-        own = rows[use]
-        made[start : start + len(own)] = own
-        start += len(own)
-        release(made)
-    return made
-
-
-def spread_rows(values: Array, chosen: Array, other: Any) -> Array:
-    """Return a column with these values where rows are chosen, and another one elsewhere."""
-    made, start = empty_like((values, chosen), chosen.shape, values.dtype), 0
-    for at, (use,) in side_by_side(chosen):
-        own = values[start : start + int(use.sum())]
-        made[at] = other
-        made[at][use] = own
-        start += len(own)
-        release((made[at], own))
     return made
 
 

@@ -173,19 +173,6 @@ class Sparse:
         found: F64 = self.csr.max(axis=axis).toarray().reshape(-1)
         return np.maximum(found if self.shift is None else found - self.shift, initial)
 
-    def sum_by(self, label: Array, count: int, weight: F64 | None = None) -> F64:
-        """Return the sum of the rows under each of so many labels, each row times its weight."""
-        times = np.ones(len(self)) if weight is None else weight
-        found: F64 = (_members(label, count, times) @ self.csr).toarray()
-        if self.shift is not None:
-            found -= np.bincount(label, weights=times, minlength=count)[:, None] * self.shift
-        return found
-
-    def mean_by(self, label: Array, count: int) -> Self:
-        """Return the mean of the rows under each of so many labels, as sparse rows; each label has rows."""
-        share = 1.0 / np.bincount(label, minlength=count)
-        return self._of(_members(label, count, share[label]) @ self.csr, self.shift)
-
     def astype(self, dtype: Any, *, copy: bool = False) -> Self:
         """Return the rows as they are: what is read of them is few cells, which stay in double precision."""
         del dtype, copy

@@ -13,9 +13,8 @@ from tacit.base.estimator import choose_classes
 from tacit.choreo import At, Coordinator, Holder, Roster, Run, State
 from tacit.federation.part import Part
 from tacit.protocols.noisy.noisy_columns import noisy_columns
-from tacit.protocols.noisy.noisy_scores import noisy_errors, noisy_scores
+from tacit.protocols.noisy.noisy_scores import Answered, Scored, noisy_errors, noisy_scores
 from tacit.protocols.noisy.noisy_sum import Noise, noisy_sum
-from tacit.protocols.noisy.tallies import Answered, Scored
 from tacit.protocols.sums.secure_sum import protect
 
 LOUD = 1e15  # an epsilon by which noise is a few units of the grid

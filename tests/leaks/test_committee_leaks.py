@@ -16,7 +16,7 @@ from tiny import Views
 
 from tacit.choreo import Holder, PeerError, Site
 from tacit.numeric.ring.words import Ring
-from tacit.protocols.learners.facts import MODEL
+from tacit.protocols.facts import MODEL
 from tacit.protocols.learners.revealing import reveal
 from tacit.protocols.shares import deposits, held_rows
 from tacit.protocols.shares.deposits import Deposit, choose_committee, collect, gather, read_given
@@ -173,7 +173,7 @@ def test_givers_send_to_members_only_and_hear_what_everybody_is_told(chosen, mon
     assert {row.type for row in first.rows if row.receiver in (*givers, DEALER)} <= told
     assert {row.type for row in first.rows if row.sender in givers} <= {"PublicKey", "Size", "OwnClasses", *given}
     facts = {f.identifier for row in first.rows for f in row.tells if f.kind not in {"nothing", "key"}}
-    assert facts <= {"core.sizes", "core.classes", "core.landmarks", "core.model", "run.ready"}
+    assert facts <= {"core.sizes", "core.classes", "core.landmarks", "core.model", "run.present"}
     sizes = [[(row.place, row.sender, row.receiver, row.bytes) for row in each.rows] for each in (first, other)]
     assert sizes[0] == sizes[1], "sizes follow from data"
 

@@ -16,8 +16,8 @@ import pytest
 from tiny import DEALER, Views
 
 from tacit.choreo import Holder
+from tacit.protocols.facts import MODEL
 from tacit.protocols.learners import least_squares
-from tacit.protocols.learners.facts import MODEL
 from tacit.protocols.learners.least_squares import AppliedEach, apply_each
 from tacit.protocols.learners.revealing import ModelShare, ModelWords, reveal
 from tacit.protocols.shares import factors, gates, revealing, squarings

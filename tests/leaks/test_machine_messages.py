@@ -18,10 +18,10 @@ from machines import DEALER, edition, names_of, play
 from tacit.federation.part import part_of
 from tacit.federation.plan import by_cells
 from tacit.federation.table import as_table
-from tacit.protocols.learners import facts, rounding
+from tacit.protocols.learners import rounding
 
 ROWS, COLUMNS, HOLDERS = 240, 6, 3
-CORE = {f"core.{name}" for name in ("sizes", "classes", "balance", "calibration", "model", "landmarks")}
+CORE = {f"core.{name}" for name in ("sizes", "classes", "balance", "model", "landmarks")}
 RNG = np.random.default_rng(3)
 PLAIN = RNG.normal(size=(ROWS, COLUMNS))
 WILD = RNG.standard_cauchy((ROWS, COLUMNS)) * 10.0 ** np.arange(-9, 9, 3)
@@ -128,14 +128,9 @@ def name_facts(told: Iterable[Any]) -> set[str]:
 def test_the_facts_of_the_core_are_all_that_is_told(partition, name):
     chosen = CHOSEN.get(name, {"kernel": name} if name != "coin" else {"repeat": None})
     ledger = rows_of("plain", partition, **chosen)
-    of_data = name_facts(fact for row in ledger.rows for fact in row.tells) - {"run.ready"}
+    of_data = name_facts(fact for row in ledger.rows for fact in row.tells) - {"run.present"}
     assert {"core.sizes", "core.model", "core.landmarks"} <= of_data <= CORE
     assert name_facts(fact for opened in ledger.opens for fact in opened.facts) <= CORE
-
-
-def test_every_fact_of_the_core_is_known_here():
-    known = {fact.identifier for name, fact in vars(facts).items() if name.isupper()}
-    assert known - CORE == {"core.answers", "core.scores"}
 
 
 @pytest.mark.parametrize("partition", SPLITS)

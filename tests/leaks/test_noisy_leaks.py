@@ -12,12 +12,11 @@ from tacit.choreo import Coordinator, Holder, Roster
 from tacit.crypto.pads.entropy import RootEntropy
 from tacit.federation.part import Part
 from tacit.numeric.privacy import columns, scaling, scores
+from tacit.protocols.noisy.ground import Spending
 from tacit.protocols.noisy.noisy_columns import Asked, count_bins, count_values, noisy_columns, sum_present
 from tacit.protocols.noisy.noisy_columns import count_magnitudes as magnitudes_in
-from tacit.protocols.noisy.noisy_scores import count_scored, sum_errors
+from tacit.protocols.noisy.noisy_scores import Answered, Scored, count_scored, sum_errors
 from tacit.protocols.noisy.noisy_sum import agree_on_budget
-from tacit.protocols.noisy.settings import Spending
-from tacit.protocols.noisy.tallies import Answered, Scored
 from tacit.runtimes.together import Together
 
 COLUMNS, CLASSES = 3, ("a", "b", "c")

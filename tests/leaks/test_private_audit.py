@@ -15,17 +15,11 @@ from tacit.federation.part import Part
 from tacit.numeric.privacy import newton
 from tacit.numeric.privacy.accountant import epsilon_of, most_found
 from tacit.numeric.privacy.descent import S, find_diagonal
-from tacit.numeric.privacy.features import R
 from tacit.numeric.privacy.newton import NUMBERS, PRODUCTS, STEPS, Frame
+from tacit.numeric.privacy.scaling import R
 from tacit.protocols.features.landmarks import standard_distribution
 from tacit.protocols.features.maps import PublicMap, map_layer
-from tacit.protocols.learners.private import (
-    Private,
-    frame_map,
-    map_rows,
-    multiply,
-    sum_slopes,
-)
+from tacit.protocols.learners.private import Private, frame_map, map_rows, multiply, sum_slopes
 from tacit.protocols.learners.svm import choose_map
 from tacit.protocols.noisy.noisy_sum import Budget, agree_on_budget
 from tacit.protocols.settings import AnyKernel

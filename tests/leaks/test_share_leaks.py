@@ -21,8 +21,7 @@ from tacit.protocols.blind.iterate import apply_fixed
 from tacit.protocols.shares import gates, matrices
 from tacit.protocols.shares.dealing import Dealt, agree_with_dealer
 from tacit.protocols.shares.gates import OpenedBits, Opening, multiply, share_anew, square_each, truncate
-from tacit.protocols.shares.matrices import Crossed, multiply_matrices
-from tacit.protocols.shares.opened import open_once
+from tacit.protocols.shares.matrices import Crossed, multiply_matrices, open_once
 from tacit.runtimes.together import Together
 
 Q, CUT = 16, 1

@@ -9,15 +9,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
-from tacit import (
-    SVC,
-    ELMClassifier,
-    ELMRegressor,
-    FederatedScaler,
-    Federation,
-    LocalError,
-    Pipeline,
-)
+from tacit import SVC, ELMClassifier, ELMRegressor, FederatedScaler, Federation, LocalError, Pipeline
 
 SITES = np.array(["east", "north", "west"])
 

@@ -13,7 +13,7 @@ import pytest
 import tacit
 from tacit.base.parameters import rules_of
 from tacit.choreo.declaration import Either, Number
-from tacit.consortium.jobs.told import facts_by_role, list_told
+from tacit.consortium.jobs.requests import facts_by_role, list_told
 from tacit.errors import TacitError
 
 DOCS = Path(__file__).parents[2] / "docs"

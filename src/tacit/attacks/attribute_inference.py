@@ -21,9 +21,8 @@ from typing import Any
 import numpy as np
 
 from tacit.arrays import F64, I64, Array
-from tacit.attacks.learners import list_learners
+from tacit.attacks.learners import Point, Points, list_learners
 from tacit.attacks.membership_inference import COUNTS, expect
-from tacit.attacks.study import Point, Points
 from tacit.attacks.twins import Target, measure_sureness, target_twins, train_twins
 
 COLUMNS, VALUES, RECORDS, TARGETS = 8, 5, 80, 16  # that are tried: more of them change no figure by much

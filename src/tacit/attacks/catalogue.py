@@ -11,14 +11,14 @@ from functools import cache
 from importlib.metadata import entry_points
 
 from tacit.attacks import attribute_inference, lone_class, membership_inference, repeated_release
-from tacit.attacks.study import ERROR, Attack
+from tacit.attacks.learners import ERROR, Attack
 from tacit.errors import LocalError
 
 GROUP = "tacit.attacks"  # entry points by which other packages bring attacks
 MACHINES = ("SVC",)
 PUBLIC = ("SVC", "ELMClassifier")
 AREA = "area under the curve; 0.5 is a guess"
-_MODELS = ("core.model", "core.noisy_model")
+_MODELS = ("core.model", "noisy.model")
 OWN = (
     Attack(
         "membership_inference",

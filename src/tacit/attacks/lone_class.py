@@ -21,7 +21,7 @@ from typing import Protocol
 import numpy as np
 
 from tacit.arrays import F64, I64
-from tacit.attacks.study import Point, Points
+from tacit.attacks.learners import Point, Points
 from tacit.attacks.twins import train_between
 from tacit.protocols.features.maps import PublicMap
 from tacit.protocols.learners.targets import LEAST_CLASS

@@ -21,8 +21,7 @@ import numpy as np
 from sklearn.metrics import roc_auc_score
 
 from tacit.arrays import F64, I64
-from tacit.attacks.learners import Learner, list_learners
-from tacit.attacks.study import Point, Points
+from tacit.attacks.learners import Learner, Point, Points, list_learners
 from tacit.attacks.twins import Bools, Target, Twins, target_twins, train_twins
 
 PRIOR = 8  # as many twins more, which have the variance of all records

@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 
 from tacit.arrays import F64, I64, Array
-from tacit.attacks.learners import list_learners
-from tacit.attacks.study import Point, Points
+from tacit.attacks.learners import Point, Points, list_learners
 from tacit.attacks.twins import Train, measure_sureness
 
 TRIALS = 12

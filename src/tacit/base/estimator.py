@@ -26,21 +26,20 @@ from tacit.base.shared import Simulation, check_coordinator, fit_elsewhere, refu
 from tacit.choreo import Asker, Holder
 from tacit.errors import LocalError
 from tacit.federation import Federation, as_table
-from tacit.federation.abreast import map_parts
 from tacit.federation.columns import check_prepared
 from tacit.federation.frames import refuse_texts
-from tacit.federation.part import Part
+from tacit.federation.part import Part, map_parts
 from tacit.federation.plan import Partition
-from tacit.models.answers import Answers
-from tacit.models.handle import Handle
+from tacit.models.handle import Answers, Handle
 from tacit.numeric.scores import folds
-from tacit.protocols.labels import check_class_weight
+from tacit.protocols.classes import check_class_weight
 from tacit.registry import Outcome, declared
 from tacit.request import Computed, Input, Left, Records, Request
 from tacit.sparse import is_sparse
 
 choose_classes = folds.choose_class  # of decision values
 
+Comparison = dict[str, float | int | str]  # with the centralised learner
 SUMS = "the sums, from which it can subtract its own rows"
 
 
@@ -80,7 +79,7 @@ class Federated(Simulation, Savable, Public, BaseEstimator):  # type: ignore[mis
         """Refuse targets of the wrong kind."""
 
     @abstractmethod
-    def _gap(self, federation: Federation) -> dict[str, float | int | str]:
+    def _gap(self, federation: Federation) -> Comparison:
         """Return how far the model is from the centralised learner's."""
 
     def check_parameters(self) -> None:

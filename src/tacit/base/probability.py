@@ -10,7 +10,7 @@ from sklearn.utils.metaestimators import available_if
 
 from tacit.arrays import F64
 from tacit.base.estimator import FederatedClassifier
-from tacit.models.answers import Answers
+from tacit.models.handle import Answers
 from tacit.numeric.scores.platt import probabilities
 
 

@@ -1,6 +1,6 @@
 """The language: roles, messages, places, the run and its ledger."""
 
-from tacit.choreo.at import At, Carry, entries_of
+from tacit.choreo.at import At, Carry, entries_of, once
 from tacit.choreo.choreography import choreography
 from tacit.choreo.codec import Frames, decode, decode_as, encode
 from tacit.choreo.fact import Fact, Facts
@@ -10,7 +10,6 @@ from tacit.choreo.randomness import Entropy, Pads
 from tacit.choreo.result import Result
 from tacit.choreo.role import Asker, Channel, Coordinator, Everyone, Giver, Holder, Labeller, Role, Roster, Site
 from tacit.choreo.run import Run
-from tacit.choreo.step import once
 from tacit.errors import ChoreographyError, LocalError, PeerError
 
 __all__ = [

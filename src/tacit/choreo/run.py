@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from tacit.choreo.at import PLAIN, At, Carry, Scope, carried_values, entries_of, find_held, lift
+from tacit.choreo.at import PLAIN, At, Carry, Scope, Work, carried_values, entries_of, find_held, lift
 from tacit.choreo.codec import Frames, decode_as, encode
 from tacit.choreo.fact import Fact, prose_of
 from tacit.choreo.ledger import Ledger, Opened, Row, line_of_message, line_of_opened
@@ -20,7 +20,6 @@ from tacit.choreo.message import Each, Message, check_message, for_receiver, sha
 from tacit.choreo.progress import Listener, Meter
 from tacit.choreo.randomness import Entropy, Pads
 from tacit.choreo.role import Channel, Everyone, Role, Roster
-from tacit.choreo.step import Work
 from tacit.crypto.pads.entropy import Seeds
 from tacit.errors import ChoreographyError, PeerError, UndisclosedError
 
@@ -31,11 +30,10 @@ Seen = Mapping[Pair, Frames]
 Along = Mapping[str, Sequence[str]]  # to whom each party sends
 
 
-class Present(
-    Message,
-    tells=Fact("run.answered", "holder", "membership", "party", "who answered in this round"),
-    of_records=False,
-):
+PRESENT = Fact("run.present", "holder", "membership", "party", "that a party is there and answers")
+
+
+class Present(Message, tells=PRESENT, of_records=False):
     """Who answered a `gather`, which its receiver publishes."""
 
     parties: tuple[str, ...]
@@ -183,24 +181,6 @@ class Run(ABC):
     def publish_all(self, kind: type[M], value: At[Any]) -> dict[str, M]:
         """Tell everyone one message of each owner; return them by author."""
         return self._tell_everyone(kind, value)
-
-    def publish_some(self, kind: type[M], value: At[Any], *, to: Role, at_least: int) -> dict[str, M]:
-        """Tell everyone one message of each owner that `to` hears in time; return them by author.
-
-        Who was heard is published. A message goes from its author to everyone, so that `to` cannot change it.
-        """
-        place = self._next_place(kind.__name__)
-        authors, receiver = self._senders(value, None, f"publish {kind.__name__}"), self.roster[to][0]
-        pairs = [(a, p) for a in authors for p in self.roster.parties]
-        first = [(a, p) for a, p in pairs if receiver in (a, p)]  # the others' come once it is known whose
-        missing = len(authors) - at_least if receiver in self.present else None
-        seen = self._move(kind, place, self._bring(kind, value), pairs, None, missing, first)
-        heard = {r: {s: frames for (s, to_), frames in seen.items() if to_ == r} for r in self._here(to)}
-        before = len(self.ledger)
-        present = self._call_roll(place, to, self._at(to, heard), authors, at_least)
-        late = [(a, p) for a in present for p in self.present if (a, p) not in seen]
-        seen = {**seen, **(self._exchange(place, {}, late, None) if late else {})}
-        return self._read_published(kind, place, [a for a in authors if a in present], seen, at=before)
 
     @contextmanager
     def seat(self, members: Sequence[str]) -> Iterator[None]:

@@ -11,10 +11,9 @@ import numpy as np
 
 from tacit.arrays import F64, I64, Flags
 from tacit.errors import LocalError
-from tacit.federation.abreast import map_parts
 from tacit.federation.federation import Federation
 from tacit.federation.frames import Texts
-from tacit.federation.part import Part, freeze, with_columns
+from tacit.federation.part import Part, freeze, map_parts, with_columns
 from tacit.scratch import ROWS, blocks, is_on_disk, map_blocks
 from tacit.sparse import is_sparse
 

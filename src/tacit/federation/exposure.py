@@ -69,20 +69,6 @@ class Exposure:
     text: str
 
 
-def describe_exposure(federation: Federation) -> list[str]:
-    """Return what the report of a gram matrix has to warn of.
-
-    Where parties are elsewhere, their job tells (`preflight.concerns`).
-    """
-    if not federation.holds_records:
-        return []
-    counts = {}
-    for party, part in federation.parts.items():
-        own = np.full(part.X.shape[1], len(part.X)) if part.owned is None else part.owned.sum(axis=0)
-        counts[party] = np.bincount(federation.columns[party], own, federation.n_features).astype(np.int64)
-    return [found.text for found in exposures(counts, federation.n_rows, federation.coordinator)]
-
-
 def describe_dealing(federation: Federation) -> list[str]:
     """Return what the report of a run in shares has to warn of, wherever the records are: names say it all."""
     return [exposed_by_dealer(tuple(federation.parts), federation.coordinator).text]

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from tacit.arrays import F64, Array
 from tacit.choreo import encode
-from tacit.choreo.step import Work
+from tacit.choreo.at import Work
 from tacit.federation.frames import arrow_columns, stack, values
 from tacit.federation.part import Part, kinds_of, part_of
 from tacit.runtimes.spark.partition import pack, unpack

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tacit.choreo import Holder, State
 from tacit.models.shapes import Shapes
-from tacit.numeric.svm.problems import OVR
+from tacit.numeric.svm.kernels import OVR
 from tacit.protocols.blind.training import BlindShare
 from tacit.request import Input, Left, Values
 

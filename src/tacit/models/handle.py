@@ -21,3 +21,17 @@ class Handle:
         end = f", at least until {self.until}" if self.until else ""
         held = f"{', '.join(self.parties)} each keep a share of it under job {self.job[:8]}{end}"
         return f"a {self.estimator} in shares: {held}"
+
+
+# Answers of a model that do not come back to who asked for them
+
+
+@dataclass(frozen=True)
+class Answers:
+    """Answers about records between organisations: with who is told, under the job's id, and nowhere else."""
+
+    job: str
+    at: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"the answers are at {', '.join(self.at)} only, and read there: tacit party answers {self.job[:8]}"

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 
 from tacit.arrays import Array
 from tacit.errors import LocalError
-from tacit.numeric.svm.problems import OVO, OVR, count_problems
+from tacit.numeric.svm.kernels import OVO, OVR, count_problems
 
 NEVER_NONE = frozenset({"columns", "decisions", "problems", "size", "nodes"})
 TWO = 2  # classes that one decision value tells apart

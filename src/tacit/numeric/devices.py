@@ -126,11 +126,6 @@ def _as_writeable(x: Array) -> Array:
     return np.require(x, requirements=("C", "W"))
 
 
-def is_on_processor(X: Held) -> bool:
-    """Return whether rows are on the processor itself, sparse or not."""
-    return isinstance(X, np.ndarray) or is_sparse(X)
-
-
 def square_rows(X: Held, xp: Any) -> Held:
     """Return |x_i|^2 of every row."""
     if is_sparse(X):

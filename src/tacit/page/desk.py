@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Mapping
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import cached_property
-from typing import Any, Literal
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
 
 from tacit.consortium.consent.approvers import Approvers
 from tacit.consortium.consent.people import Consent
 from tacit.consortium.consent.policy import Policy
 from tacit.consortium.jobs.folder import Folder, folder_of
 from tacit.consortium.jobs.job import is_id
+from tacit.consortium.jobs.standing import standing
+from tacit.consortium.jobs.states import CONSENT_NEEDED
 from tacit.consortium.membership.members import Members
 from tacit.consortium.site.analyst import Analyst
 from tacit.consortium.site.common import Site
@@ -20,10 +28,8 @@ from tacit.consortium.site.coordinator import News
 from tacit.consortium.site.health import Health
 from tacit.consortium.site.settings import AnalystSettings, CoordinatorSettings, PartySettings, Settings
 from tacit.consortium.site.telling import describe_progress
-from tacit.consortium.site.watched import Watched
-from tacit.errors import LocalError, PeerError
-from tacit.page.job_list import JobLine, JobList
-from tacit.page.recent import Recent
+from tacit.consortium.site.watched import SETTLED, Watched
+from tacit.errors import LocalError, PeerError, TacitError
 from tacit.runtimes.nats.dialling import UnreachableError
 
 RESULTS = 4  # fitted models that stay in memory
@@ -132,3 +138,104 @@ class Desk:
         with contextlib.suppress(UnreachableError, PeerError):
             return next(iter(self.analyst.ask(folder.job.roles.coordinator, folder.id, patience=2.0)), None)
         return None
+
+
+# The last few things that took long to make
+
+
+class SupersededError(Exception):
+    """Nobody waits for this any more."""
+
+
+class Recent:
+    """So many things by name; one is made at a time, and one that two ask for at once is made once."""
+
+    def __init__(self, most: int) -> None:
+        self._most, self._kept, self._lock = most, OrderedDict[str, Any](), threading.Lock()
+
+    def get(self, name: str, make: Callable[[], Any], wanted: Callable[[], bool] = lambda: True) -> Any:
+        """Return the thing of that name, made now if it is not here and still `wanted` when its turn comes."""
+        with self._lock:
+            if name not in self._kept:
+                if not wanted():
+                    raise SupersededError
+                self._kept[name] = make()
+                while len(self._kept) > self._most:
+                    self._kept.popitem(last=False)
+            self._kept.move_to_end(name)
+            return self._kept[name]
+
+
+# The jobs of a site as a list that is quick to make: a folder that has not changed is not read again
+
+
+WITHIN = ("closed",)  # folders within a job's whose files change its state
+
+
+@dataclass(frozen=True)
+class JobLine:
+    """A job in a list."""
+
+    id: str
+    submitter: str
+    purpose: str
+    protocol: str
+    dataset: str
+    state: str
+    why: str
+    since: datetime
+    expires: datetime
+
+
+class Kept(NamedTuple):
+    """A line, and the stamp that the folder had when it was made."""
+
+    stamp: tuple[int, ...]
+    line: JobLine
+
+
+class JobList:
+    """All jobs in the state folder of a site."""
+
+    def __init__(self, state: Path, *, own: bool) -> None:
+        self._jobs, self._own = state / "jobs", own  # own: at an analyst, who has proposals only
+        self._kept: dict[str, Kept] = {}
+        self._lock = threading.Lock()
+
+    def lines(self) -> list[JobLine]:
+        """Return a line for each job that can be read, the newest first."""
+        with self._lock:
+            found = {name: kept for name in self._names() if (kept := self._line(name)) is not None}
+            self._kept = {name: kept for name, kept in found.items() if time.time_ns() - kept.stamp[0] > SETTLED}
+            return sorted((kept.line for kept in found.values()), key=lambda line: line.since, reverse=True)
+
+    def _names(self) -> list[str]:
+        return [path.name for path in self._jobs.iterdir() if is_id(path.name)] if self._jobs.is_dir() else []
+
+    def _line(self, name: str) -> Kept | None:
+        folder = self._jobs / name
+        stamp, kept = _stamp(folder), self._kept.get(name)
+        if kept is not None and kept.stamp == stamp and not _lapsed(kept.line):
+            return kept
+        try:
+            found = standing(Folder(folder), own=self._own)
+        except (TacitError, OSError):  # the command line says what is wrong with it; other jobs are shown all the same
+            return None
+        job, since = found.job, found.folder.since
+        about = (job.submitter, job.purpose, job.protocol, job.dataset)
+        return Kept(stamp, JobLine(job.id, *about, found.state, found.why, since, job.expires))
+
+
+def _stamp(folder: Path) -> tuple[int, ...]:
+    """Return what changes with the files of a job, the newest time first."""
+    times = []
+    for path in (folder, *(folder / name for name in WITHIN)):
+        try:
+            times.append(path.stat().st_mtime_ns)
+        except OSError:
+            times.append(0)
+    return (max(times), *times)
+
+
+def _lapsed(line: JobLine) -> bool:
+    return line.state in CONSENT_NEEDED and datetime.now(UTC) >= line.expires

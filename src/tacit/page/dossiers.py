@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from tacit.consortium.dossier.bag import make_dossier
 from tacit.consortium.dossier.contents import Case
-from tacit.consortium.membership.entrance import identity_of
+from tacit.consortium.membership.members import identity_of
 from tacit.page.visit import Views, Visit
 
 

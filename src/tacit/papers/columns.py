@@ -2,32 +2,57 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 
 import numpy as np
 
 from tacit.arrays import F64
-from tacit.choreo import At, Everyone, Fact, Holder, Message, Run, choreography
+from tacit.choreo import At, Everyone, Holder, Message, Run, choreography
 from tacit.choreo.protocol import LARGE, SMALL, Cost, Params, Planned
 from tacit.errors import LocalError
+from tacit.protocols.facts import SIZES
 from tacit.protocols.part import Table
-from tacit.protocols.table_facts import TABLE_SIZES
+
+EXACT = 4096  # bands that are counted one by one
+
+
+def bands(n: int, entries: int) -> tuple[tuple[int, int], ...]:
+    """Return the rows of an n x n triangle in bands of at most `entries` packed entries (at least one row)."""
+    cuts, start = [], 0
+    while start < n:
+        stop = start + 1
+        while stop < n and (stop + 1) * (stop + 2) // 2 - start * (start + 1) // 2 <= entries:
+            stop += 1
+        cuts.append((start, stop))
+        start = stop
+    return tuple(cuts)
+
+
+def count_bands(n: int, entries: int) -> int:
+    """Return how many bands there are, in time that does not grow with n: exact up to `EXACT`, then about."""
+    count, start = 0, 0
+    while start < n and count < EXACT:
+        room = entries + start * (start + 1) // 2
+        start, count = max(start + 1, (math.isqrt(8 * room + 1) - 1) // 2), count + 1
+    long = max(start, min(n, entries))  # from here on every row is a band of its own
+    between = long * (long + 1) // 2 - start * (start + 1) // 2
+    return count + (n - long + between // entries if start < n else 0)
+
 
 BAND = 1 << 22  # numbers summed at once: 32 MiB
 
 Count = Callable[[int, Params], int]
 
 
-class Size(
-    Message, tells=Fact("tables.own_size", "holder", "size", "party", "how many records and columns the sender holds")
-):
+class Size(Message, tells=SIZES):
     """How many records and columns a holder has; public before anything else."""
 
     records: int
     columns: int
 
 
-@choreography(opens={Everyone: TABLE_SIZES})
+@choreography(opens={Everyone: SIZES})
 def sizes(run: Run, data: At[Table]) -> tuple[int, dict[str, int]]:
     """Return the common number of records, and the number of every holder's columns."""
     told = run.publish_all(Size, run.local(Holder, measure, data))

@@ -4,13 +4,13 @@
     f(x) = sum_i a_i d_i K(x_i, x) + b
 
 Solved by LIBSVM through scikit-learn, so that the answer is the centralised learner's to the last step. Which problems
-several classes are says `numeric.svm.problems`; all are on the one kernel matrix.
+several classes are says `numeric.svm.kernels`; all are on the one kernel matrix.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Unpack
+from typing import TypedDict, Unpack
 
 import numpy as np
 
@@ -18,9 +18,19 @@ from tacit.arrays import F64, I8, I64
 from tacit.choreo.declaration import Settings
 from tacit.counted import counted
 from tacit.errors import LocalError
-from tacit.numeric.svm.problems import OVR, Way, problems, signs_of
+from tacit.numeric.svm.kernels import OVR, problems, signs_of
 from tacit.papers.parameters import MAX_ITER, MULTI_CLASS, TOL
 from tacit.protocols.part import ClassWeight
+
+
+class Way(TypedDict):
+    """How classes are told apart: what an error costs, which problems they are, and when LIBSVM stops."""
+
+    C: float
+    multi_class: str
+    tol: float
+    max_iter: int
+
 
 CACHE_MB = 500
 OF_SOLVER = (MULTI_CLASS, TOL, MAX_ITER)

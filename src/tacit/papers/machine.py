@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from math import isqrt
+
 from tacit.arrays import F64
 from tacit.choreo import State
 from tacit.models.mapped import MappedModel
 from tacit.models.shapes import Shapes
-from tacit.numeric.svm.problems import value_classes
+from tacit.numeric.scores.folds import votes
+from tacit.numeric.svm.kernels import OVO, problems
 
 
 class PublicMachine(State):
@@ -33,3 +36,23 @@ class PublicMachine(State):
     def records_of(self) -> dict[str, str]:
         """Return whose records a file contains: nobody's, unless landmarks are records."""
         return {}
+
+
+def gamma_of(gamma: float | str, columns: int, cells: int, total: float, squares: float) -> float:
+    """Return scikit-learn's 'scale' or 'auto' as a number, from the number, sum and sum of squares of all cells."""
+    if gamma == "auto":
+        return 1.0 / columns
+    if gamma != "scale":
+        return float(gamma)
+    variance = squares / cells - (total / cells) ** 2 if cells else 0.0
+    # a constant table has a variance of nothing but rounding
+    return 1.0 / (columns * variance) if variance > 1e-12 * (squares / max(cells, 1)) else 1.0
+
+
+def value_classes(values: F64, multi_class: str) -> F64:
+    """Return a column of values per class, or one for two classes, from a column per problem."""
+    found = values.shape[1]
+    if found == 1 or multi_class != OVO:
+        return values
+    classes = (1 + isqrt(1 + 8 * found)) // 2  # of which there are so many pairs
+    return votes(values, problems(classes, OVO), classes)

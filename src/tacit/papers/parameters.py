@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from tacit.choreo import Holder, Run
 from tacit.choreo.declaration import Kind, Number, OneOf, Parameter
 from tacit.numeric.ring.fixed_point import FixedPoint
-from tacit.numeric.svm.problems import OVO, OVR
+from tacit.numeric.svm.kernels import OVO, OVR
 from tacit.protocols.parameters import number_or
 
 FRACTION_BITS = 32  # binary digits after the point, of reals in sums

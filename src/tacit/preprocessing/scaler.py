@@ -18,12 +18,7 @@ from tacit.errors import LocalError
 from tacit.federation import Federation
 from tacit.models.prepared import Scaled
 from tacit.numeric.privacy.columns import find_quantiles
-from tacit.preprocessing.transformer import (
-    PrivateTransformer,
-    check_columns_of,
-    check_percents,
-    read_columns,
-)
+from tacit.preprocessing.transformer import PrivateTransformer, check_columns_of, check_percents, read_columns
 from tacit.protocols.noisy.noisy_columns import Binned, NoisyColumns
 from tacit.request import Request
 

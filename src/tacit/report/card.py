@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 from tacit.cards import fold_away, list_lines, list_warnings, make_card, make_table
 from tacit.choreo.ledger import Opened
 from tacit.registry import PROTOCOLS
-from tacit.report.candidates import list_candidates
 from tacit.report.disclosures import BESIDES, by_site
-from tacit.report.words import figure, listing, summary
+from tacit.report.words import figure, list_candidates, listing, summary
 
 if TYPE_CHECKING:
     from tacit.report.report import Report

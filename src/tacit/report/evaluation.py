@@ -8,10 +8,21 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from tacit.arrays import F64, I64, Array
-from tacit.numeric.scores.intervals import LEVEL, NONE, Interval, interval_of_share
-from tacit.numeric.scores.metrics import accuracy, f1_scores, macro, precisions, rates, recalls, specificities
+from tacit.numeric.scores.metrics import (
+    LEVEL,
+    NONE,
+    Interval,
+    accuracy,
+    f1_scores,
+    interval_of_share,
+    macro,
+    precisions,
+    rates,
+    recalls,
+    specificities,
+)
 from tacit.numeric.scores.platt import classes_of
-from tacit.protocols.noisy.tallies import ErrorTally, ScoreCurve, Tally
+from tacit.protocols.noisy.noisy_scores import ErrorTally, ScoreCurve, Tally
 from tacit.report.words import area, figure
 
 Label = bool | int | float | str

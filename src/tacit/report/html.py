@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from tacit.cards import Made
 from tacit.report import plots, score_plots, search_plot
-from tacit.report.candidates import list_candidates
 from tacit.report.description import HEADS, Description, rows_of, say_rule
 from tacit.report.disclosures import Disclosure, by_site
 from tacit.report.evaluation import Evaluation, figures_beside, figures_of, heads_beside
 from tacit.report.flow import flow
 from tacit.report.release import HEADS as HEADS_OF_RELEASE
 from tacit.report.release import SEEN, Release, list_lines
-from tacit.report.words import clean, figure, human_bytes, human_seconds, listing, seen_bytes, summary
+from tacit.report.words import clean, figure, human_bytes, human_seconds, list_candidates, listing, seen_bytes, summary
 
 if TYPE_CHECKING:
     from tacit.report.report import Report

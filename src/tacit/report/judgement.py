@@ -12,8 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tacit.arrays import F64, I64
-from tacit.numeric.scores.intervals import interval_of_area
-from tacit.numeric.scores.metrics import average_precision, merge_bins, roc_auc
+from tacit.numeric.scores.metrics import average_precision, interval_of_area, merge_bins, roc_auc
 from tacit.protocols.judge.bins import Bins
 from tacit.protocols.judge.model import Judgement, step_of
 from tacit.protocols.judge.sums import OFF

@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from tacit.report.candidates import Candidate, word
 from tacit.report.canvas import INK, axes, draw
 from tacit.report.plots import WIDTH
 from tacit.report.score_plots import SHADES
-from tacit.report.words import clean
+from tacit.report.words import Candidate, clean, word
 
 MIDDLE = 0.55  # of the colour scale: above it text is white
 

@@ -11,11 +11,20 @@ from rich.table import Table
 from rich.text import Text
 
 from tacit.report import release
-from tacit.report.candidates import list_candidates
 from tacit.report.description import HEADS, Description, rows_of, say_rule
 from tacit.report.disclosures import by_site
 from tacit.report.evaluation import Evaluation, figures_beside, figures_of, heads_beside
-from tacit.report.words import clean, count, figure, human_bytes, human_seconds, listing, seen_bytes, summary
+from tacit.report.words import (
+    clean,
+    count,
+    figure,
+    human_bytes,
+    human_seconds,
+    list_candidates,
+    listing,
+    seen_bytes,
+    summary,
+)
 
 if TYPE_CHECKING:
     from tacit.report.release import Release

@@ -27,6 +27,7 @@ from tacit.federation.part import Part
 from tacit.federation.plan import Partition
 from tacit.metrics import evaluate as judge_model
 from tacit.pipeline import Pipeline
+from tacit.protocols.facts import ANSWERS
 from tacit.study.inside import InRun, Played, Prepare, play_as_asked
 from tacit.study.replay import Known, refit_steps
 from tacit.study.steps import Step
@@ -44,13 +45,6 @@ from tacit.study.study import (
 )
 
 RECALLED = Fact("study.recalled", "nobody", "model", "all", "what everybody knows of an earlier study, once more")
-ANSWERS = Fact(
-    "study.answers",
-    "reader",
-    "answer",
-    "record",
-    "what the model answers: by rows to each holder about its own records, else to the asker about all",
-)
 EARLIER = "earlier"  # what the study is called in a run that asks it
 
 Label = bool | int | float | str

@@ -21,13 +21,14 @@ from tacit.federation.part import Part, part_of
 from tacit.models.prepared import is_text
 from tacit.preprocessing.transformer import FederatedTransformer
 from tacit.progress import watching
+from tacit.protocols.facts import COLUMN_NAMES
 from tacit.protocols.parameters import CLASSES, LABEL
 from tacit.registry import PROTOCOLS, Outcome, execute_together
 from tacit.report.evaluation import SITE
 from tacit.request import Left, Request
 from tacit.study.inside import Played
 from tacit.study.steps import PlainTable, Step, StepsKind, read_pipeline
-from tacit.study.study import NAMES, STEPS, conduct, study
+from tacit.study.study import STEPS, conduct, study
 
 ROWS = 40  # invented records of a holder
 Span = tuple[float, float]
@@ -62,7 +63,7 @@ def rehearse_study(
     """Play a study between these parties on invented tables; return what it asked for, and what it left."""
     played: list[Played] = []
 
-    @choreography(opens={Everyone: (NAMES, STEPS)})
+    @choreography(opens={Everyone: (COLUMN_NAMES, STEPS)})
     def study(run: Run, /, data: At[Part], judge: At[Part], rules: At[Any], **asked: Any) -> Any:  # as the real one
         return conduct(run, data, judge, rules, prepare=shrink, played=played, **asked)
 

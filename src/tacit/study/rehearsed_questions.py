@@ -11,8 +11,8 @@ from typing import Any
 from tacit.choreo import Asker, At, Coordinator, Everyone, Holder, Labeller, Roster, Run, choreography
 from tacit.choreo.protocol import TABLE, Brought, Cost, Declaration, Inputs, Planned, Rehearsal, Stage
 from tacit.federation.part import Part, part_of
+from tacit.protocols import facts
 from tacit.registry import execute_together
-from tacit.study.asking import ANSWERS as TOLD
 from tacit.study.asking import RECALLED, EarlierStudy, answer, judge, recall, study_answers, study_scores
 from tacit.study.gate import GATE
 from tacit.study.inside import Played
@@ -36,7 +36,7 @@ def plan_answers(roster: Roster, params: Mapping[str, Any]) -> Plan:
     """Rehearse a question for answers, and return what it asks for."""
     played: list[Played] = []
 
-    @choreography(opens={Everyone: (RECALLED, STEPS), Holder: TOLD})
+    @choreography(opens={Everyone: (RECALLED, STEPS), Holder: facts.ANSWERS})
     def study_answers(run: Run, /, data: At[Part], own: At[Any], site: At[Any], **asked: Any) -> Any:
         return answer(recall(run, data, own, site, prepare=shrink, played=played, **asked))
 

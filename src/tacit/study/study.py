@@ -51,14 +51,13 @@ from tacit.inspect.describe import describe as look_at_table
 from tacit.metrics import evaluate as judge_model
 from tacit.pipeline import Pipeline
 from tacit.progress import begin_step, watching
-from tacit.protocols.class_names import check_class_names, frequent_classes
-from tacit.protocols.learners.facts import CLASSES
+from tacit.protocols.classes import check_class_names, frequent_classes
+from tacit.protocols.facts import CLASSES, COLUMN_NAMES
 from tacit.protocols.part import Label, Names, hidden_of
 from tacit.study.gate import GATE, Gate, check_gate
 from tacit.study.inside import InRun, Played, Prepare, play_as_asked
 from tacit.study.steps import Step, learns_classes, read_pipeline
 
-NAMES = Fact("study.columns", "holder", "size", "column", "the names and kinds of each holder's columns")
 STEPS = Fact("study.steps", "holders", "model", "all", "what the steps of the study open, each by lines of its own")
 HELD_OUT = "held-out records"  # how an evaluation calls them
 LOOKING = "description"  # how the first step is called, by which the table is described
@@ -69,7 +68,7 @@ NUMBER, EMPTY = "number", "empty"  # kinds of columns beside "text" and "date"
 Schema = dict[str, tuple[str, ...]]  # names, or kinds, of the columns of each holder
 
 
-class Columns(Message, tells=NAMES, ragged=True, of_records=False):
+class Columns(Message, tells=COLUMN_NAMES, ragged=True, of_records=False):
     """The names of a holder's columns, and what each of them holds."""
 
     names: tuple[str, ...]
@@ -101,7 +100,7 @@ class Ended(State):
     notes: int
 
 
-@choreography(opens={Everyone: (NAMES, STEPS)})
+@choreography(opens={Everyone: (COLUMN_NAMES, STEPS)})
 def study(
     run: Run,
     data: At[Part],

@@ -11,8 +11,7 @@ import numpy as np
 from sklearn.utils.validation import validate_data
 
 from tacit.arrays import F64, I64
-from tacit.base.central import Comparison
-from tacit.base.estimator import FederatedRegressor, choose_classes
+from tacit.base.estimator import Comparison, FederatedRegressor, choose_classes
 from tacit.base.parameters import parameterized
 from tacit.base.probability import ProbabilityClassifier
 from tacit.choreo import Holder

@@ -22,7 +22,7 @@ from tacit.errors import LocalError
 from tacit.federation import Federation
 from tacit.federation.part import Part
 from tacit.models.mapped import MappedModel
-from tacit.protocols.class_names import check_class_names
+from tacit.protocols.classes import check_class_names
 from tacit.protocols.features.maps import LAYER, LINEAR, PublicMap
 from tacit.protocols.learners.answers import KnownModel
 from tacit.protocols.learners.svm import HINGE

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, field
 from typing import Any, ClassVar
@@ -11,23 +12,25 @@ import numpy as np
 from sklearn import svm as central
 
 from tacit.arrays import F64
-from tacit.base.central import Comparison
-from tacit.base.estimator import FederatedRegressor, choose_classes
+from tacit.base.estimator import Comparison, FederatedRegressor, choose_classes
 from tacit.base.parameters import parameterized
 from tacit.base.probability import ProbabilityClassifier
 from tacit.choreo import Asker, Holder
 from tacit.choreo.declaration import Either, Kind, Number, OneOf
 from tacit.errors import LocalError
 from tacit.federation import Federation
+from tacit.federation.exposure import describe_dealing
 from tacit.models.blind import BlindModel, StoredBlind
 from tacit.models.mapped import MappedModel
 from tacit.numeric.shares.ridge_plan import MOST_FEATURES
+from tacit.numeric.svm.kernels import OVR, count_problems
+from tacit.protocols.blind.size import describe_size
 from tacit.protocols.learners.menu import KERNELS
 from tacit.protocols.learners.svm import HINGE, LEAST_SQUARES, LOSSES
 from tacit.protocols.shares.deposits import AUTO as COMPUTING
 from tacit.registry import Outcome
-from tacit.request import Input, Left, Request
-from tacit.svm.blind import ask_blind, ask_training, receive_blind
+from tacit.report.outcome import report_on
+from tacit.request import Input, Left, Records, Request
 from tacit.svm.machine import Machine
 
 AUTO, EXACT = "auto", "exact"
@@ -257,3 +260,69 @@ class SVR(KernelMachine, FederatedRegressor):
             "R^2 on the training records": float(self.score(X, y, weight)),
             "R^2 of the reference on them": float(reference.score(X, y, weight)),
         }
+
+
+# SVMs with `features="exact"`: their requests, and the models that come back; nobody sees the gram matrix
+
+
+SPARK = "spark"
+PROTECTION = "shares: while the coordinator, which deals the random numbers, works together with nobody"
+NOT_PROTECTED = (
+    (
+        "Everything, from the coordinator together with any one party: its random numbers take the masks off what"
+        " parties open to each other."
+    ),
+    "What decision values tell: whoever asks about many records learns much about those of the training.",
+)
+
+
+def check_runtime(federation: Federation) -> None:
+    """Refuse Spark, where no share of a model outlives its run."""
+    if federation.runtime == SPARK:
+        raise LocalError(
+            "features='exact' leaves a model in shares, which would be lost when the run on Spark ends: use landmarks,"
+            " runtime='together', or sites of their own"
+        )
+
+
+def ask_training(estimator: Any, federation: Federation) -> Request:
+    """Return the request of a training."""
+    check_runtime(federation)
+    asked = Request("gram_blind", {"data": Records()}, estimator._arguments("gram_blind"))  # noqa: SLF001 - as below
+    if federation.holds_records:
+        told = describe_size(federation.n_rows, len(federation.parts), asked.params)
+        if told is not None:
+            warnings.warn(told, UserWarning, stacklevel=4)
+    return asked
+
+
+def ask_blind(estimator: Any, federation: Federation) -> tuple[Request, ...]:
+    """Return the question about new records."""
+    check_runtime(federation)
+    model, classes = estimator.model_, getattr(estimator, "classes_", None)
+    known = {
+        "problems": 1 if classes is None else count_problems(len(classes), OVR),
+        "trained_on": model.records,
+        "gamma": model.gamma,
+        "divisor": model.divisor,
+        "target_range": model.target_range,
+    }
+    asked = estimator._arguments("blind_predict", **known)  # noqa: SLF001 - of an estimator that is in two files
+    return (Request("blind_predict", {"data": Records(), **model.shares(federation.coordinator)}, asked),)
+
+
+def receive_blind(estimator: Any, federation: Federation, outcome: Outcome) -> None:
+    """Take the model: all shares where parties are simulated, else where they are kept."""
+    result = outcome.result
+    known = {"divisor": result.divisor, "target_range": result.target_range}
+    if federation.backend.returns_shares:
+        estimator.model_ = BlindModel(result.share, result.gamma, result.records, **known)
+    else:
+        parties = (*federation.parts, federation.coordinator)
+        estimator.model_ = StoredBlind(outcome.job, parties, result.gamma, result.records, **known)
+    estimator.n_iter_ = result.iterations
+    estimator.support_ = np.empty(0, dtype=np.int64)  # nobody knows which records support the model
+    estimator.report_ = report_on(
+        estimator, federation, outcome, not_protected=list(NOT_PROTECTED), protection=PROTECTION
+    )
+    estimator.report_.warnings += describe_dealing(federation)

@@ -11,7 +11,7 @@ from papers.elm import reference
 from papers.elm.cases import CASES
 from tacit.crypto.pads.entropy import RootEntropy
 from tacit.numeric.features.elm import activate, layer_of, reach, words_needed
-from tacit.numeric.ring.draws import public_words
+from tacit.numeric.ring.words import public_words
 from tacit.papers.elm import attacks, vertical
 from tacit.papers.elm.attacks.known_records import elm_known_records
 from tacit.papers.elm.attacks.layer_inversion import elm_inversion

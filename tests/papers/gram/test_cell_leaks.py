@@ -18,10 +18,11 @@ import pytest
 from tacit.choreo import Coordinator, Holder, Roster, decode_as
 from tacit.crypto.pads.entropy import RootEntropy
 from tacit.numeric.cells.integers import Cells
-from tacit.numeric.cells.ownership import gram_crossing, owners_of
+from tacit.numeric.cells.ownership import owners_of
 from tacit.numeric.ring.words import Ring
 from tacit.papers.gram.arbitrary import sum_bands
 from tacit.papers.gram.cell_products import Scheme, cell_products
+from tacit.papers.gram.crossing import gram_crossing
 from tacit.papers.gram.secure_product import Reply
 from tacit.protocols.sums.secure_sum import Masked, protect
 from tacit.runtimes.together import Together

@@ -9,8 +9,9 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.svm import SVC
 
 from tacit.errors import LocalError
-from tacit.numeric.svm.problems import count_problems, problems, value_classes
+from tacit.numeric.svm.kernels import count_problems, problems
 from tacit.papers.dual_svm import dual_objective, solve
+from tacit.papers.machine import value_classes
 
 RNG = np.random.default_rng(11)
 X = RNG.normal(size=(90, 4))

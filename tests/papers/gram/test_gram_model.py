@@ -10,12 +10,8 @@ from tacit.numeric.ring.fixed_point import FixedPoint
 from tacit.numeric.ring.triangle import pack
 from tacit.numeric.svm.kernels import Kernel
 from tacit.papers.dual_svm import Solver
-from tacit.papers.gram.train import (
-    Extent,
-    fit,
-    kernel_matrix,
-)
-from tacit.protocols.labels import LabelledRows
+from tacit.papers.gram.train import Extent, fit, kernel_matrix
+from tacit.papers.labels import LabelledRows
 
 RNG = np.random.default_rng(0)
 

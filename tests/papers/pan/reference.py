@@ -11,7 +11,7 @@ from sklearn.feature_selection import RFE
 from sklearn.svm import SVC
 
 from tacit.numeric.scores.folds import deal_folds
-from tacit.numeric.svm.problems import problems, signs_of
+from tacit.numeric.svm.kernels import problems, signs_of
 
 N, COLUMNS = 60, 4
 

@@ -9,8 +9,7 @@ from sklearn.feature_selection import f_classif
 from sklearn.svm import SVC
 
 from papers.pan import reference
-from tacit.numeric.svm.kernels import Kernel
-from tacit.numeric.svm.problems import problems, signs_of
+from tacit.numeric.svm.kernels import Kernel, problems, signs_of
 from tacit.papers.pan import relevance as scores
 from tacit.papers.pan.elimination import Eliminated, Elimination, finish, list_subsets, rank_features
 

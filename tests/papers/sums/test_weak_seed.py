@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 from tacit.choreo import Coordinator, Holder, Roster
-from tacit.crypto.pads.entropy import RootEntropy
-from tacit.crypto.pads.stream import stream
+from tacit.crypto.pads.entropy import RootEntropy, stream
 from tacit.numeric.ring.fixed_point import FixedPoint
 from tacit.numeric.ring.words import Z64
 from tacit.papers.sums.attacks.weak_seed import SYSTEM, numpy_pad, weak_seed

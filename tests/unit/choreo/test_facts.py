@@ -13,6 +13,7 @@ from tacit.choreo import Fact, Ledger, Opened, Row
 from tacit.choreo.fact import GRANULARITIES, KINDS, fact_called, known_facts, read_names, write_names
 from tacit.choreo.ledger import read_opened, read_template
 from tacit.errors import LocalError
+from tacit.protocols import facts
 
 PACKAGE = Path(tacit.__file__).parent
 SUM = Fact("tests.sum", "holders", "aggregate", "all", "the sum: over all")
@@ -42,6 +43,13 @@ def test_every_fact_of_a_protocol_is_known_by_name_once_the_registry_is_there():
     assert unknown <= {"audit.unconfirmed"}  # which the comparison of audits declares
 
 
+def test_a_study_of_the_core_can_reveal_fifteen_facts_and_all_facts_of_the_core_stand_in_one_place():
+    core = [name for name in vars(facts) if name.isupper() and vars(facts)[name].identifier.startswith("core.")]
+    assert len(core) == 15
+    elsewhere = [fact for fact in known_facts("tacit") if fact.identifier.startswith("core.")]
+    assert {fact.identifier for fact in elsewhere} == {vars(facts)[name].identifier for name in core}
+
+
 def test_no_two_facts_of_the_package_say_the_same():
     prose = Counter(fact.prose for fact in known_facts("tacit"))
     assert [text for text, times in prose.items() if times > 1] == []
@@ -63,26 +71,26 @@ def test_no_identifier_can_be_taken_for_a_kind():
 
 
 def test_names_are_read_back_and_an_unknown_one_is_shown_as_it_is():
-    facts = known_facts("tacit")[:3]
-    assert read_names(write_names(facts)) == facts
+    some = known_facts("tacit")[:3]
+    assert read_names(write_names(some)) == some
     assert fact_called("later.fact") == Fact("later.fact", "unknown", "unknown", "unknown", "later.fact")
 
 
 def test_a_row_is_read_back_from_the_values_that_a_journal_keeps():
-    facts = known_facts("tacit")[:2]
-    row = Row("/a/M", "ann", "hub", "holder", "coordinator", "M", facts, ((2, 3),), 80, "ab")
-    assert write_names(facts) in row.plain()
+    some = known_facts("tacit")[:2]
+    row = Row("/a/M", "ann", "hub", "holder", "coordinator", "M", some, ((2, 3),), 80, "ab")
+    assert write_names(some) in row.plain()
     assert Row.from_plain(row.plain()) == row
 
 
 def test_a_template_is_read_back_line_by_line():
-    facts = known_facts("tacit")[:2]
+    some = known_facts("tacit")[:2]
     ledger = Ledger(
-        [Row("/a/M", "ann", "hub", "holder", "coordinator", "M", facts, (), 8)], [Opened("a", "everyone", facts[:1])]
+        [Row("/a/M", "ann", "hub", "holder", "coordinator", "M", some, (), 8)], [Opened("a", "everyone", some[:1])]
     )
     opened, message = read_template(ledger.template())
-    assert (opened.opens, opened.where, opened.reader, opened.facts) == (True, "a", "everyone", facts[:1])
-    assert (message.opens, message.where, message.reader, message.facts) == (False, "/a/M", "coordinator", facts)
+    assert (opened.opens, opened.where, opened.reader, opened.facts) == (True, "a", "everyone", some[:1])
+    assert (message.opens, message.where, message.reader, message.facts) == (False, "/a/M", "coordinator", some)
     assert read_opened(ledger.template()) == ledger.opens
 
 

@@ -13,9 +13,7 @@ from typer.testing import CliRunner
 import tacit
 from tacit.cli.app import app
 from tacit.consortium.advice import advise
-from tacit.consortium.advice.accuracy import POOLED, points_below
-from tacit.consortium.advice.advising import GRAVITY, as_in_a_job, list_methods
-from tacit.consortium.advice.federations import invent
+from tacit.consortium.advice.advising import GRAVITY, POOLED, as_in_a_job, invent, list_methods, points_below
 from tacit.errors import LocalError
 
 ROOT = Path(__file__).parents[3]

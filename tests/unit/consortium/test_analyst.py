@@ -23,7 +23,7 @@ from tacit.consortium.site.coordinator import Clearing, News
 from tacit.consortium.site.example_files import example_analyst, example_coordinator
 from tacit.consortium.site.settings import AnalystSettings, CoordinatorSettings
 from tacit.errors import LocalError, PeerError
-from tacit.protocols.learners.facts import MODEL
+from tacit.protocols.facts import MODEL
 from tacit.request import Records
 from tacit.runtimes.nats.network import Broker
 

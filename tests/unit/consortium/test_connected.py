@@ -20,7 +20,7 @@ from tacit.consortium.site.analyst import Fetched, outcome_of
 from tacit.consortium.site.coordinator import News
 from tacit.errors import LocalError
 from tacit.federation.backend import Described
-from tacit.models.answers import Answers
+from tacit.models.handle import Answers
 from tacit.papers.gram import GramSVC
 from tacit.papers.gram.model import StoredModel
 from tacit.registry import Outcome

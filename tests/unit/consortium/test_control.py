@@ -15,8 +15,7 @@ import pytest
 from tacit.consortium.broker import control
 from tacit.consortium.broker.control import Control
 from tacit.consortium.broker.control_stream import CONTROL_BYTES, per_subject
-from tacit.consortium.broker.letters import cut
-from tacit.consortium.broker.notices import Notices
+from tacit.consortium.broker.letters import Notices, cut
 from tacit.consortium.broker.server import find_server
 from tacit.consortium.membership.members import Members
 from tacit.consortium.membership.names import CONTROL_STREAM, control_subject

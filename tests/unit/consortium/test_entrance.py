@@ -5,7 +5,7 @@ import shutil
 import pytest
 from consortium_sites import Consortium
 
-from tacit.consortium.membership.entrance import FILE, identity_of, remember
+from tacit.consortium.membership.members import FILE, identity_of, remember
 from tacit.consortium.site.analyst import Analyst
 from tacit.consortium.site.example_files import example_analyst
 from tacit.consortium.site.settings import AnalystSettings

@@ -11,8 +11,18 @@ from hypothesis import HealthCheck, given, settings
 
 from tacit.consortium.broker import letters
 from tacit.consortium.broker.control import LARGEST, Control
-from tacit.consortium.broker.letters import FORGET, UNFINISHED, Desk, chunks_of, cut
-from tacit.consortium.broker.notices import LINES, LONGEST_LINE, PERIOD, SHOWN, Notices
+from tacit.consortium.broker.letters import (
+    FORGET,
+    LINES,
+    LONGEST_LINE,
+    PERIOD,
+    SHOWN,
+    UNFINISHED,
+    Desk,
+    Notices,
+    chunks_of,
+    cut,
+)
 from tacit.consortium.membership.names import control_subject, question_subject
 from tacit.errors import PeerError
 from tacit.runtimes.nats.framing import CHUNK, frame

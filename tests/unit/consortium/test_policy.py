@@ -15,7 +15,7 @@ from tacit.consortium.consent.register import Limits, Register
 from tacit.consortium.jobs.proposal import propose
 from tacit.consortium.site.example_files import example_policy
 from tacit.errors import LocalError
-from tacit.protocols.learners.facts import CLASSES, MODEL, SIZES
+from tacit.protocols.facts import CLASSES, MODEL, SIZES
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 KERNEL = {"kernel": "linear", "gamma": 1.0, "degree": 3, "coef0": 0.0, "alpha": 0.1, "features": 50}

@@ -68,7 +68,7 @@ def clinics(tmp_path_factory):
 def test_the_same_patients_in_the_same_order_are_found_out_blindly_and_train(clinics):
     job, news = clinics.end()
     assert (news.state, news.reasons) == ("finished", ())
-    assert "/compare_records/Differs: holder > everyone: same_records.differs" in job.disclosure
+    assert "/compare_records/Differs: holder > everyone: align.differs" in job.disclosure
 
 
 def test_other_patients_end_the_run_before_anything_is_opened_and_the_analyst_reads_why(clinics):

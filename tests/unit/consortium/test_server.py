@@ -17,12 +17,7 @@ from tacit.consortium.broker.server import Server, find_server, start_server
 from tacit.consortium.broker.server_config import ServerSettings, configuration
 from tacit.consortium.membership.certificate_request import Request
 from tacit.consortium.membership.identity import Identity, key_digest
-from tacit.consortium.membership.names import (
-    CONTROL_STREAM,
-    control_subject,
-    inbox,
-    question_subject,
-)
+from tacit.consortium.membership.names import CONTROL_STREAM, control_subject, inbox, question_subject
 from tacit.errors import LocalError, MissingExtraError, TacitError, install_command
 
 nats = pytest.importorskip("nats", reason="needs the extra 'nats'")

@@ -23,9 +23,7 @@ from tacit.consortium.consent.register import Register
 from tacit.consortium.jobs import rehearsal, requests
 from tacit.consortium.jobs.preflight import concerns
 from tacit.consortium.jobs.proposal import propose
-from tacit.consortium.jobs.requests import protocols_of, requests_of
-from tacit.consortium.jobs.told import facts_by_role, list_told
-from tacit.consortium.jobs.values import values_of
+from tacit.consortium.jobs.requests import facts_by_role, list_told, protocols_of, requests_of, values_of
 from tacit.consortium.site.example_files import example_policy
 from tacit.errors import LocalError
 from tacit.request import Left, Records, Request
@@ -237,10 +235,10 @@ def test_models_that_hardly_differ_are_on_no_menu_and_no_search_goes_around_it(j
 
 
 CORE = {f"core.{name}" for name in (
-    "balance", "calibration", "categories", "classes", "columns", "description", "judgement", "landmarks", "model",
-    "scores", "sizes", "unlike",
+    "balance", "classes", "columns", "description", "judgement", "landmarks", "model", "names", "scores", "sizes",
+    "unlike",
 )}  # fmt: skip
-OF_STUDIES = {"run.ready", "study.columns", "study.steps"}  # names, and who is there
+OF_STUDIES = {"run.present", "study.steps"}  # who is there, and what each step is
 
 
 @pytest.mark.parametrize("partition", ["horizontal", "vertical"])

@@ -8,8 +8,7 @@ import threading
 import numpy as np
 import pytest
 
-from tacit.crypto.pads.entropy import RootEntropy, prf
-from tacit.crypto.pads.stream import stream
+from tacit.crypto.pads.entropy import RootEntropy, prf, stream
 from tacit.errors import LocalError
 
 ROOTS = {"ann": b"a" * 32, "ben": b"b" * 32}

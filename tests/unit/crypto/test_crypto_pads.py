@@ -8,7 +8,7 @@ from cryptography.hazmat.primitives.ciphers import Cipher
 from cryptography.hazmat.primitives.ciphers.algorithms import AES
 from cryptography.hazmat.primitives.ciphers.modes import CTR, ECB
 
-from tacit.crypto.pads.stream import WORDS, stream
+from tacit.crypto.pads.entropy import WORDS, stream
 
 KEY = bytes(range(32))
 # AES-256 under the zero key of the blocks 0, 1 and 2, as NIST's GCM test cases 13 and 14 print them (H, E(K, Y0) and

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from tacit import Federation
-from tacit.federation.exposure import describe_exposure, exposures, work_out
+from tacit.federation.exposure import exposures, work_out
+from tacit.papers.gram.estimator import describe_exposure
 
 M, N = 40, 5
 

@@ -11,8 +11,7 @@ import pytest
 from tacit.errors import LocalError, MissingExtraError
 from tacit.federation.databases.connection import DATABASES, Connection
 from tacit.federation.databases.database import QueryError
-from tacit.federation.databases.query import read_query
-from tacit.federation.databases.statement import check_query
+from tacit.federation.databases.query import check_query, read_query
 from tacit.federation.frames import arrow_columns
 from tacit.federation.limit import Limit
 from tacit.federation.readers import from_loaded

@@ -83,7 +83,6 @@ def test_sparse_rows_do_what_arrays_do(shift):
     rows = SparseRows.from_scipy(csr_array(DENSE))
     rows, cells = (rows, DENSE) if shift is None else (rows - shift, DENSE - shift)
     some, W = np.array([5, 2, 9]), np.random.default_rng(1).normal(size=(WIDTH, 4))
-    label = np.arange(len(DENSE)) % 7
     pairs = [
         (rows[some].toarray(), cells[some]),
         (rows[cells[:, 0] > 0].toarray(), cells[cells[:, 0] > 0]),
@@ -102,8 +101,6 @@ def test_sparse_rows_do_what_arrays_do(shift):
         (rows.sum(axis=0), cells.sum(axis=0)),
         (rows.sum(axis=1), cells.sum(axis=1)),
         (rows.max(axis=0, initial=0.1), cells.max(axis=0, initial=0.1)),
-        (rows.sum_by(label, 7), np.stack([cells[label == k].sum(axis=0) for k in range(7)])),
-        (rows.mean_by(label, 7).toarray(), np.stack([cells[label == k].mean(axis=0) for k in range(7)])),
     ]
     for sparse, dense in pairs:
         assert np.allclose(sparse, dense, rtol=0, atol=1e-12)

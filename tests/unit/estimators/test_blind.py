@@ -50,12 +50,12 @@ def test_one_number_of_gamma_stands_in_the_ledger_and_on_the_card(fitted):
     federation = Federation.simulate(X, Y, parties=3, partition="vertical")
     outcome = federation.run(tacit.SVC(features="exact", loss="hinge").request(federation))
     (row, *others) = (row for row in outcome.ledger if row.type == "VarianceShare")
-    assert [fact.identifier for fact in row.tells] == ["blind.cell_variance"]
+    assert [fact.identifier for fact in row.tells] == ["core.magnitudes"]
     assert {each.bytes for each in others} == {row.bytes}
     by_number = federation.run(tacit.SVC(features="exact", loss="hinge", gamma=0.2).request(federation))
     assert "VarianceShare" not in {row.type for row in by_number.ledger}
     shown = {fact.identifier for each in outermost(fitted.report_.opens) for fact in each.facts}
-    assert "blind.cell_variance" in shown
+    assert "core.magnitudes" in shown
 
 
 def test_the_report_says_that_nobody_sees_the_gram_matrix(fitted):

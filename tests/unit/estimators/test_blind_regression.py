@@ -59,7 +59,7 @@ def test_it_is_saved_asked_again_and_compared(fitted, tmp_path):
 
 def test_of_targets_nothing_is_opened_but_their_range_and_with_a_declared_one_not_even_that(fitted):
     told = {each.identifier for line in fitted.report_.opens for each in line.facts}
-    assert "blind.target_range" in told
+    assert "core.magnitudes" in told
     assert not told & {"gram.matrix", "gram.numbers_in_clear", "gram.support"}
     declared = split().run(
         tacit.SVR(C=10.0, features="exact", loss="hinge", target_range=(0.0, 40.0), gamma=0.2).request(split())

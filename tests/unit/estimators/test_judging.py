@@ -14,7 +14,7 @@ from sklearn.metrics import confusion_matrix, mean_absolute_error, mean_squared_
 
 import tacit
 from tacit import LocalError, Report
-from tacit.numeric.scores.intervals import interval_of_area, interval_of_share
+from tacit.numeric.scores.metrics import interval_of_area, interval_of_share
 
 SPLITS = ("horizontal", "vertical", "arbitrary")
 

@@ -6,16 +6,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer
 
-from tacit import (
-    SVC,
-    ELMClassifier,
-    FederatedEncoder,
-    FederatedImputer,
-    FederatedScaler,
-    Federation,
-    Pipeline,
-    load,
-)
+from tacit import SVC, ELMClassifier, FederatedEncoder, FederatedImputer, FederatedScaler, Federation, Pipeline, load
 from tacit.errors import LocalError
 from tacit.numeric.privacy.accountant import mu_of
 

@@ -7,16 +7,7 @@ import pytest
 from sklearn.datasets import load_breast_cancer
 from sklearn.preprocessing import StandardScaler
 
-from tacit import (
-    SVC,
-    ELMClassifier,
-    ELMRegressor,
-    FederatedScaler,
-    Federation,
-    Pipeline,
-    Report,
-    load,
-)
+from tacit import SVC, ELMClassifier, ELMRegressor, FederatedScaler, Federation, Pipeline, Report, load
 from tacit.consortium.consent.policy import Policy
 from tacit.errors import LocalError
 from tacit.report.release import Limits

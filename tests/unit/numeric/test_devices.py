@@ -14,7 +14,6 @@ from tacit.errors import install_command
 from tacit.numeric import devices
 from tacit.numeric.devices import CPU, Device, device_of
 from tacit.numeric.features.elm import ACTIVATIONS
-from tacit.numeric.features.feature_map import basis_of, nystroem
 from tacit.numeric.svm.kernels import Kernel
 from tacit.protocols.features.landmarks import draw_landmarks, standard_distribution
 from tacit.protocols.features.local import add_rows
@@ -40,16 +39,6 @@ WITHOUT_GPU = {"cupy": None, "torch": None}
 def gpu(monkeypatch):
     """Stand in for a GPU with a module that has the array API standard and nothing beside it."""
     monkeypatch.setattr(devices, "find_gpu", lambda: STRICT)
-
-
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("kernel", [Kernel("rbf", 0.1), Kernel("poly", 0.1, 3, 1.0), Kernel("sigmoid", 0.01)])
-def test_features_by_landmarks_are_those_of_the_processor(kernel, dtype):
-    X, L = RNG.normal(size=(150, 10)), RNG.normal(size=(20, 10))
-    basis = basis_of(L, kernel)
-    there = nystroem(X, L, basis, kernel, dtype, device=STRICT)
-    assert isinstance(there, type(array_api_strict.asarray([1.0])))
-    np.testing.assert_allclose(STRICT.get(there), nystroem(X, L, basis, kernel, dtype), atol=1e-5)
 
 
 @pytest.mark.usefixtures("gpu")

@@ -9,8 +9,8 @@ import pytest
 
 from tacit.numeric.privacy import newton
 from tacit.numeric.privacy.descent import MOST, ONE, S, values_of
-from tacit.numeric.privacy.features import R
 from tacit.numeric.privacy.newton import NUMBERS, STEPS, frame_of
+from tacit.numeric.privacy.scaling import R
 
 
 def features(rows: int, seed: int) -> np.ndarray:

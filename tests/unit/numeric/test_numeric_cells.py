@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from tacit.errors import LocalError
-from tacit.numeric.cells.integers import EXPONENTS, Cells, exponent_over, mark_exceeded, most_bits
+from tacit.numeric.cells.integers import EXPONENTS, Cells, exponent_over, mark_exceeded
+from tacit.papers.gram.cells import most_bits
 
 RNG = np.random.default_rng(0)
 

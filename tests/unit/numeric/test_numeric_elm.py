@@ -10,7 +10,6 @@ from tacit.numeric.features.elm import (
     CUTOFF,
     RIDGES,
     activate,
-    blockwise,
     hidden,
     layer_of,
     moments,
@@ -20,7 +19,7 @@ from tacit.numeric.features.elm import (
     targets_of,
     words_needed,
 )
-from tacit.numeric.ring.draws import public_words, uniform
+from tacit.numeric.ring.words import public_words, uniform
 
 
 @pytest.fixture
@@ -69,19 +68,6 @@ def test_rbf_nodes_are_gaussians_of_squared_distances(rng):
 def test_targets_are_signs_by_class_and_two_classes_share_a_column():
     assert targets_of(np.array([0, 2, 1]), 3).tolist() == [[1, -1, -1], [-1, -1, 1], [-1, 1, -1]]
     assert targets_of(np.array([0, 1]), 2).tolist() == [[-1], [1]]
-
-
-@pytest.mark.parametrize("weighted", [False, True])
-def test_sums_of_blocks_are_those_of_all_rows_and_weights_stand_for_repeats(rng, weighted, monkeypatch):
-    monkeypatch.setattr("tacit.numeric.features.elm.BLOCK", 40)
-    X, T = rng.normal(size=(30, 4)), rng.normal(size=(30, 2))
-    weight = rng.integers(0, 3, size=30).astype(float) if weighted else None
-    W, b = layer(8, 4)
-    repeats = np.ones(30, int) if weight is None else weight.astype(int)
-    H, R = hidden(np.repeat(X, repeats, axis=0), W, b, "sigmoid"), np.repeat(T, repeats, axis=0)
-    found = blockwise(X, T, weight, lambda rows: hidden(rows, W, b, "sigmoid"), 8)
-    assert found.size == size_of(8, 2)
-    np.testing.assert_allclose(found, moments(H, R, None), atol=1e-10)
 
 
 @pytest.mark.parametrize("ridge", [0.0, 0.3])

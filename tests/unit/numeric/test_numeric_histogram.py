@@ -11,18 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from tacit.numeric.scores.histogram import cells_of, counts_of, join_cells, middles, ranks_of, reach
+from tacit.numeric.scores.metrics import cells_of, counts_of, join_cells, ranks_of, reach
 
 COLUMN = arrays(np.float64, st.integers(1, 40), elements=st.floats(-1e6, 1e6))
 
 
 def test_every_present_value_is_counted_in_the_cell_it_is_in():
     X = np.array([[0.0, 5.0], [0.24, np.nan], [0.25, 5.0], [1.0, -3.0], [7.0, np.nan]])
-    low, high = np.array([0.0, -5.0]), np.array([1.0, 5.0])
-    cells = cells_of(X, low, high, 4)
+    cells = cells_of(X, np.array([0.0, -5.0]), np.array([1.0, 5.0]), 4)
     assert cells.T.tolist() == [[0, 0, 1, 3, 3], [3, -1, 3, 0, -1]]
     assert counts_of(cells, 4).tolist() == [[2, 1, 0, 2], [1, 0, 0, 2]]
-    assert middles(low, high, 2).tolist() == [[0.25, 0.75], [-2.5, 2.5]]
 
 
 def test_a_range_without_extent_has_one_cell_that_counts():

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from tacit.numeric.ring.triangle import bands, pack, unpack
+from tacit.numeric.ring.triangle import pack, unpack
+from tacit.papers.columns import bands
 
 SIZES = [*range(1, 13), 40, 511, 512, 513, 1025]
 

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from tacit.errors import LocalError
-from tacit.numeric.cells.ownership import Crossing, Owners, dots_crossing, gram_crossing, groups, owners_of
+from tacit.numeric.cells.ownership import Owners, owners_of
+from tacit.papers.gram.crossing import Crossing, dots_crossing, gram_crossing, groups
 
 M, N = 9, 5
 

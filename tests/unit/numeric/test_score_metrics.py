@@ -16,14 +16,11 @@ from sklearn.metrics import (
     roc_curve,
 )
 
-from tacit.numeric.scores.folds import votes
 from tacit.numeric.scores.metrics import (
     accuracy,
     average_precision,
-    choose_shown,
     exact_areas,
     f1_scores,
-    gather_votes,
     histograms,
     macro,
     merge_bins,
@@ -32,11 +29,9 @@ from tacit.numeric.scores.metrics import (
     recalls,
     roc_auc,
     specificities,
-    spread_votes,
     squash,
     stretch,
 )
-from tacit.numeric.svm.problems import problems
 
 
 def drawn(seed):
@@ -113,25 +108,8 @@ def test_a_class_without_a_record_is_no_figure():
     assert np.isnan(average_precision(np.zeros(3), np.ones(3))).all()
 
 
-def test_bins_that_are_not_shown_are_together_of_none_or_of_enough():
-    np.testing.assert_array_equal(choose_shown(np.array([9.0, 2.0, 7.0, 0.0]), 5), [True, False, False, False])
-    np.testing.assert_array_equal(choose_shown(np.array([9.0, 3.0, 2.0, 6.0]), 5), [True, False, False, True])
-    np.testing.assert_array_equal(choose_shown(np.array([9.0, 0.0, 7.0]), 5), [True, False, True])
-
-
 def test_scores_between_0_and_1_keep_the_order_and_can_be_read_back():
     v = np.sort(np.random.default_rng(0).normal(scale=5, size=200))
     s = squash(v)
     assert np.all(np.diff(s) > 0)
     np.testing.assert_allclose(stretch(s), v, rtol=1e-9)
-
-
-def test_values_of_pairs_are_spread_in_their_order_and_gathered_again():
-    duels = np.random.default_rng(0).normal(size=(500, 6))
-    values = votes(duels, problems(4, "ovo"), 4)
-    spread = spread_votes(values)
-    for column in range(4):
-        np.testing.assert_array_equal(np.argsort(spread[:, column]), np.argsort(values[:, column]))
-        np.testing.assert_allclose(gather_votes(spread[:, column], 4), values[:, column], atol=1e-9)
-    apart = [len(np.unique((256 * squash(each[:, 0])).astype(int))) for each in (values, spread)]
-    assert apart[1] > 2 * apart[0]

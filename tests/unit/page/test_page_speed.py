@@ -14,8 +14,7 @@ from tacit.choreo.fact import Fact
 from tacit.choreo.ledger import Ledger, Row
 from tacit.consortium.jobs.answers import Ended, Proposal
 from tacit.consortium.jobs.folder import folder_of
-from tacit.page.events import EVERY
-from tacit.page.live import SoFar, describe_live
+from tacit.page.events import EVERY, SoFar, describe_live
 from unit.page.page_sites import proposed
 
 JOBS = 1000

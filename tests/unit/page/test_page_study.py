@@ -9,12 +9,11 @@ import pytest
 
 from tacit import SVC
 from tacit.consortium.advice import advise
-from tacit.consortium.advice.advising import GRAVITY, list_methods
-from tacit.consortium.advice.federations import invent
+from tacit.consortium.advice.advising import GRAVITY, invent, list_methods
 from tacit.consortium.jobs.proposal import job_of_file
 from tacit.errors import LocalError
-from tacit.page.rendering import make_environment
-from tacit.page.study_form import Chosen, check_file_name, describe_split, list_estimators, write_params, write_study
+from tacit.page.studies import Chosen, check_file_name, describe_split, list_estimators, write_params, write_study
+from tacit.page.visit import make_environment
 
 CHOSEN = Chosen(
     name="study", dataset="cohort", purpose='who "falls" ill', legal_basis="consent", parties=("a", "b", "c"),

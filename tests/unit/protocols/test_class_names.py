@@ -6,7 +6,7 @@ import pytest
 import tacit
 from tacit.choreo import Holder
 from tacit.errors import LocalError
-from tacit.protocols.class_names import check_class_names, frequent_classes
+from tacit.protocols.classes import check_class_names, frequent_classes
 from tacit.registry import execute_together
 from tacit.study import inside
 

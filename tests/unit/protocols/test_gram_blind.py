@@ -154,9 +154,9 @@ def test_a_job_tells_before_it_runs_what_it_opens(partition):
     asked = {"partition": partition, "kernel": "rbf", "degree": 3, "coef0": 0.0, "C": 1.0}
     told = disclosure_of("gram_blind", {**asked, "gamma": "scale"}, Roster(roles))
     assert "gram.matrix" not in told
-    assert "shares.masked" in told
+    assert "shares.uniform" in told
     answers = disclosure_of("blind_predict", {**asked, "gamma": 0.1, "problems": 1, "trained_on": 500}, Roster(roles))
-    assert "answers.values" in answers
+    assert "core.answers" in answers
 
 
 def test_a_dealer_that_holds_data_and_other_kernels_are_refused():

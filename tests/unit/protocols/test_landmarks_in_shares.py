@@ -10,14 +10,7 @@ from tacit import LocalError, PeerError
 from tacit.choreo import Coordinator, Holder, Roster
 from tacit.crypto.pads.entropy import RootEntropy
 from tacit.federation.part import part_of
-from tacit.numeric.features.column_digits import (
-    COARSE,
-    Brackets,
-    Crowd,
-    next_brackets,
-    scales_of,
-    start_brackets,
-)
+from tacit.numeric.features.column_digits import COARSE, Brackets, Crowd, next_brackets, scales_of, start_brackets
 from tacit.protocols.features.coin import CoinPart, commit, join_parts, seed_of, toss_coin
 from tacit.protocols.features.landmarks import (
     WIDEST,

@@ -13,12 +13,7 @@ from tacit.choreo import Coordinator, Holder, LocalError, PeerError, Role, Roste
 from tacit.crypto.pads.entropy import RootEntropy
 from tacit.numeric.ring.fixed_point import FixedPoint
 from tacit.numeric.ring.words import Z64
-from tacit.protocols.sums.secure_sum import (
-    mask,
-    pair_seeds,
-    protect,
-    secure_sum,
-)
+from tacit.protocols.sums.secure_sum import mask, pair_seeds, protect, secure_sum
 from tacit.runtimes.together import Together
 
 

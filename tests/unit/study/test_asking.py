@@ -20,7 +20,7 @@ from tacit.consortium.jobs.public_result import PublicResult
 from tacit.consortium.jobs.record_answers import read_answers
 from tacit.consortium.site.fitted import fit_from
 from tacit.errors import LocalError, PeerError
-from tacit.models.answers import Answers
+from tacit.models.handle import Answers
 
 NAMES, COLUMNS, OLD = ("north", "south", "east"), ("age", "bmi", "dose", "days", "pain"), 300
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
@@ -123,7 +123,7 @@ def test_an_estimator_alone_is_a_study_of_one_step_that_knows_its_columns_and_is
     assert sites.jobs[-1].protocol == "study"
     assert there.feature_names_in_.tolist() == list(COLUMNS)
     assert there.report_.figures.keys() == alone.report_.figures.keys()
-    assert "study.columns" in {told.fact.identifier for told in there.report_.facts}
+    assert "core.names" in {told.fact.identifier for told in there.report_.facts}
     new = here(data, "new", gaps=False)
     for name, told in values_at(sites, there.predict_proba(sites.connect().on("new"))).items():
         np.testing.assert_array_equal(told, there.decision_function(new)[new.rows[name]])
@@ -331,4 +331,4 @@ def test_people_read_which_steps_are_asked_and_what_a_public_model_opens(house):
     assert shown["parameters"]["asked step 3"].startswith("ELMClassifier")
     assert "held out" not in shown["parameters"]
     assert shown["who, what and why"]["builds on"] == f"job {sites.jobs[0].id}"
-    assert "to each holder about its own records" in shown["what is opened"]["to holder"]
+    assert "to each holder about its own" in shown["what is opened"]["to holder"]

@@ -16,7 +16,7 @@ from tacit.cli.options import AsJson
 from tacit.cli.output import print_json
 from tacit.consortium.advice import Advised
 from tacit.consortium.advice import advise as ask_advisor
-from tacit.consortium.advice.federations import invent
+from tacit.consortium.advice.advising import invent
 from tacit.federation.plan import Partition
 
 

@@ -19,7 +19,7 @@ from typer import Argument, Option
 
 from tacit.arrays import F64, I64
 from tacit.attacks.catalogue import attack_of, list_attacks
-from tacit.attacks.study import Attack, Point
+from tacit.attacks.learners import Attack, Point
 from tacit.cli.options import AsJson
 from tacit.cli.output import check_targets, console, print_json, steps, table
 from tacit.errors import LocalError

@@ -15,8 +15,7 @@ from typer import Argument, Option
 
 import tacit
 from tacit.cli.options import AsJson, Config, Drop
-from tacit.cli.output import check_targets, console, print_json, table
-from tacit.cli.summary import figures, summarise_known
+from tacit.cli.output import check_targets, console, figures, print_json, summarise_known, table
 from tacit.errors import LocalError
 
 PARTIES = 3  # the fewest whose sums hide the single parts

@@ -10,13 +10,16 @@ Example: tacit predict model.tacit new.csv --id patient --out predictions.csv
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
+import pyarrow as pa
 import typer
+from pyarrow import parquet
 from sklearn.metrics import r2_score
 from typer import Argument, Option
 
@@ -24,13 +27,13 @@ from tacit.arrays import Array
 from tacit.base.predictions import Columns, Predictions, predict_records
 from tacit.base.saved import load
 from tacit.cli.options import AsJson, Config, Drop, ModelFile
-from tacit.cli.output import check_targets, print_json, steps
-from tacit.cli.predictions import check_suffix, text_of, write_predictions
+from tacit.cli.output import check_targets, csv_of, print_json, steps
 from tacit.cli.preparing import steps_of
 from tacit.errors import LocalError
 from tacit.federation import Federation, Table, read
 from tacit.federation.ids import align_tables
 from tacit.federation.readers import LIBSVM, read_frame
+from tacit.files import write_whole
 from tacit.report.words import count, listing
 
 FEW = 5  # names that an error lists before it only counts
@@ -290,3 +293,38 @@ def _tell_json(columns: Columns, quality: dict[str, float], out: Path | None) ->
     answer = "label" if "label" in said else "value"
     where = {"path": str(out)} if out else {"predictions": said[answer], "columns": said}
     print_json(records=len(said[answer]), accuracy=quality.get("accuracy"), R2=quality.get("R2"), **where)
+
+
+# Files of predictions: CSV or Parquet, told apart by their suffix, whole or not there
+
+
+def text_of(columns: Columns) -> str:
+    """Return the text of a CSV file of these columns."""
+    return csv_of([columns, *zip(*(np.asarray(each).tolist() for each in columns.values()), strict=True)])
+
+
+def _parquet(columns: Columns) -> bytes:
+    file = BytesIO()
+    parquet.write_table(pa.table({name: pa.array(np.asarray(each).tolist()) for name, each in columns.items()}), file)
+    return file.getvalue()
+
+
+WRITERS: dict[str, Callable[[Columns], bytes]] = {
+    ".csv": lambda columns: text_of(columns).encode(),
+    ".parquet": _parquet,
+    ".pq": _parquet,
+}
+
+
+def check_suffix(path: Path | None) -> None:
+    """Refuse, before any work, a file of a kind that cannot be written."""
+    if path is not None and path.suffix.lower() not in WRITERS:
+        known = ", ".join(WRITERS)
+        raise LocalError(
+            f"--out {path} has the unknown suffix '{path.suffix}': name a file that ends in one of {known}"
+        )
+
+
+def write_predictions(path: Path, columns: Columns) -> None:
+    """Write a line for each record."""
+    write_whole(path, WRITERS[path.suffix.lower()](columns), "the predictions")

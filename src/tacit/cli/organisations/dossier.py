@@ -49,7 +49,7 @@ def write(
     from tacit.consortium.dossier.bag import write_dossier
     from tacit.consortium.dossier.contents import Case
     from tacit.consortium.jobs.questions import known_job
-    from tacit.consortium.membership.entrance import identity_of
+    from tacit.consortium.membership.members import identity_of
 
     check_targets({"--out": out}, [])
     settings = any_settings(config)

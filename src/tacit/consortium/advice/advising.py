@@ -7,25 +7,31 @@ could work out records follows from the attacks that read those facts; accuracy 
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
+from importlib import resources
+from statistics import mean
 from typing import Any, Literal
 
-from tacit.attacks.study import Attack
+import numpy as np
+
+from tacit.attacks.learners import Attack
 from tacit.base.by_name import estimators
 from tacit.base.estimator import Federated
 from tacit.cards import make_card, make_table
 from tacit.choreo.declaration import plain
 from tacit.choreo.fact import Fact, fault_of_word, prose_of
 from tacit.choreo.protocol import Cost
-from tacit.consortium.advice.accuracy import points_below
 from tacit.consortium.jobs.attacked import find_attacks
 from tacit.consortium.jobs.job import restore
 from tacit.consortium.jobs.preview import ask_for, make_preview
 from tacit.consortium.jobs.rehearsal import USUALLY, takes
-from tacit.consortium.jobs.told import facts_by_role, has_dealer, list_single, list_told
+from tacit.consortium.jobs.requests import facts_by_role, has_dealer, list_single, list_told
 from tacit.errors import LocalError, TacitError
 from tacit.federation import Federation
+from tacit.federation.plan import Partition
 from tacit.registry import PROTOCOLS, is_declared, parameter_of
 from tacit.report.words import count, human_bytes, listing
 
@@ -238,3 +244,56 @@ def _rank(found: Advised) -> tuple[bool, int, float, int]:
         unknown if found.below is None else found.below,
         max(found.cost.bytes.values(), default=0),
     )
+
+
+# How far methods are below the pooled learner, as `benchmarks/run.py --only defaults` measured (docs/defaults.md)
+
+
+POOLED, SMALL = "pooled", 1000  # scikit-learn's SVC on all records; tables of fewer rows are told apart from others
+OTHERS = ("dataset", "rows", "columns", "classes")
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One dataset: how many rows it has, and the accuracy of each learner on it, in percent."""
+
+    dataset: str
+    rows: int
+    accuracy: dict[str, float]
+
+
+@cache
+def read_accuracy() -> tuple[Measured, ...]:
+    """Return what was measured."""
+    text = resources.files("tacit.consortium.advice").joinpath("accuracy.csv").read_text(encoding="utf-8")
+    lines = csv.DictReader(text.splitlines())
+    return tuple(Measured(each["dataset"], int(each["rows"]), _scores(each)) for each in lines)
+
+
+def points_below(learner: str, records: int) -> float | None:
+    """Return by how many points a learner is below the pooled one on tables of about so many records; None if unknown.
+
+    Of those measured, the small ones stand for small tables and the others for larger ones.
+    """
+    alike = [each for each in read_accuracy() if (each.rows < SMALL) == (records < SMALL)]
+    lost = [each.accuracy[POOLED] - each.accuracy[learner] for each in alike if learner in each.accuracy]
+    return mean(lost) if lost else None
+
+
+def _scores(line: dict[str, str]) -> dict[str, float]:
+    return {name: float(value) for name, value in line.items() if name not in OTHERS}
+
+
+# A federation of parties that nobody has named yet, with invented records, to be advised about
+
+
+ROWS = 20  # invented records for each party: methods are asked whether they fit, and none is trained
+
+
+def invent(partition: Partition, parties: int, columns: int) -> Federation:
+    """Return so many parties that split invented records of so many columns."""
+    if partition == "vertical" and columns < parties:
+        raise LocalError(f"{parties} parties cannot split {columns} columns: name as many columns as parties at least")
+    records = ROWS * parties
+    cells = np.random.default_rng(0).normal(size=(records, columns))
+    return Federation.simulate(cells, np.arange(records) % 2, parties=parties, partition=partition, seed=0)

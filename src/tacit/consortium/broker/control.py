@@ -21,8 +21,7 @@ from typing import TYPE_CHECKING, Self
 import msgspec
 
 from tacit.consortium.broker import control_stream
-from tacit.consortium.broker.letters import Desk, cut
-from tacit.consortium.broker.notices import Notices
+from tacit.consortium.broker.letters import Desk, Notices, cut
 from tacit.consortium.membership import names
 from tacit.consortium.membership.identity import Identity
 from tacit.consortium.membership.members import Members

@@ -27,8 +27,7 @@ from tacit.consortium.editions.edition import Edition
 from tacit.consortium.jobs.comparing import compares_records, disclose
 from tacit.consortium.jobs.grounds import Grounds
 from tacit.consortium.jobs.job import Job
-from tacit.consortium.jobs.requests import Asked, protocols_of, requests_of
-from tacit.consortium.jobs.values import chosen_values, is_default
+from tacit.consortium.jobs.requests import Asked, chosen_values, is_default, protocols_of, requests_of
 from tacit.errors import LocalError, TacitError
 from tacit.registry import declared, keeps_shares, kind_of, parameter_of
 from tacit.study.names import STUDY

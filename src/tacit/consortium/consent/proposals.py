@@ -16,9 +16,7 @@ from tacit.consortium.consent.unusual import show_value, unusual
 from tacit.consortium.jobs.comparing import compares_records
 from tacit.consortium.jobs.job import Job
 from tacit.consortium.jobs.preflight import concerns
-from tacit.consortium.jobs.requests import Asked, is_dealt, requests_of
-from tacit.consortium.jobs.told import facts_by_role, list_told
-from tacit.consortium.jobs.values import is_default, values_of
+from tacit.consortium.jobs.requests import Asked, facts_by_role, is_dealt, is_default, list_told, requests_of, values_of
 from tacit.registry import parameter_of
 from tacit.report.disclosures import list_known
 from tacit.report.words import human_bytes, listing

@@ -35,11 +35,10 @@ from tacit.consortium.editions.edition import Edition
 from tacit.consortium.editions.memory import Memory
 from tacit.consortium.jobs.job import Columns, Job
 from tacit.consortium.jobs.rehearsal import takes
-from tacit.consortium.jobs.requests import protocols_of, requests_of
-from tacit.consortium.jobs.told import facts_by_role
+from tacit.consortium.jobs.requests import facts_by_role, protocols_of, requests_of
 from tacit.errors import LocalError
 from tacit.federation.checks import FEWEST
-from tacit.protocols.features.openings import LANDMARKS
+from tacit.protocols.facts import LANDMARKS
 from tacit.registry import kind_of
 from tacit.study.names import SEED
 

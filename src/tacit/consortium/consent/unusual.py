@@ -10,8 +10,7 @@ from typing import Any
 
 from tacit.consortium.consent.risks import exposures_of
 from tacit.consortium.jobs.job import Job
-from tacit.consortium.jobs.requests import requests_of, tells_of_all
-from tacit.consortium.jobs.values import default_of, is_default, values_of
+from tacit.consortium.jobs.requests import default_of, is_default, requests_of, tells_of_all, values_of
 from tacit.federation.checks import FEWEST
 from tacit.registry import parameter_of
 

@@ -13,27 +13,34 @@ sbom.cdx.json           the software of this site
 from __future__ import annotations
 
 import hashlib
+import platform
+import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cache, cached_property
+from importlib.metadata import PackageNotFoundError, distribution
 from typing import Any
 
 import msgspec
 
 from tacit.choreo.fact import fact_called, read_names
+from tacit.choreo.ledger import Ledger, Row, read_opened
 from tacit.consortium.audit.chain import Reading
-from tacit.consortium.dossier.annex import write_annex
-from tacit.consortium.dossier.recipients import Recipient, find_recipients
-from tacit.consortium.dossier.reporting import make_report
-from tacit.consortium.dossier.software import list_software
+from tacit.consortium.dossier.recipients import Recipient, find_recipients, write_annex
 from tacit.consortium.jobs.answers import Answer, Finished, Start
 from tacit.consortium.jobs.folder import PUBLIC, Folder, state_of
 from tacit.consortium.jobs.job import Job
+from tacit.consortium.jobs.preflight import concerns
 from tacit.consortium.membership.identity import Identity
 from tacit.consortium.membership.members import Members
-from tacit.errors import LocalError
+from tacit.consortium.site.analyst import Fetched, outcome_of
+from tacit.consortium.site.coordinator import News
+from tacit.consortium.site.fitted import fit_from
+from tacit.errors import LocalError, TacitError
 from tacit.report import Report
+from tacit.report.disclosures import traffic
 from tacit.report.html import render
+from tacit.study.gate import GATE, is_withheld
 
 Files = dict[str, bytes]
 LEDGER, MEMBERS, PROPOSAL, START = "ledger.json", "members.json", "job/proposal.json", "job/start.json"
@@ -171,3 +178,134 @@ def write_card(case: Case) -> dict[str, Any]:
 
 def _describe_quality(report: dict[str, Any]) -> dict[str, Any]:
     return {name: report[name] for name in ("evaluations", "comparison", "scores") if report.get(name)}
+
+
+# The report of a run from the files of one site: that of the model which it made, as its analyst reads it
+
+
+def make_report(job: Job, folder: Folder, chain: Reading, ended: Finished | None) -> Report:
+    """Return the report of the model that a job made; of a job that made none, what its ledger says."""
+    rows = tuple(Row.from_plain(msgspec.structs.astuple(entry)) for entry in chain.entries)
+    found = _of_model(job, folder, rows, ended) or _of_run(job, rows, ended)
+    told = {} if folder.public is None else vars(folder.public)["values"]
+    if found.release is None and is_withheld(told):  # an analyst has no model, and knows why
+        found.release = told[GATE].release
+    return found
+
+
+def _of_model(job: Job, folder: Folder, rows: tuple[Row, ...], ended: Finished | None) -> Report | None:
+    public = folder.public
+    if public is None or ended is None or not ended.ok:
+        return None
+    news = News(job=job.id, state="finished", rounds=ended.rounds, bytes=ended.bytes, seconds=ended.seconds)
+    try:
+        fitted = fit_from(job, outcome_of(job, news, Fetched(public, rows, folder.since)))
+    except TacitError:  # an alignment, answers, or a job that no estimator asks for
+        return None
+    found = getattr(fitted, "report_", None)
+    return found if isinstance(found, Report) else None
+
+
+def _of_run(job: Job, rows: tuple[Row, ...], ended: Finished | None) -> Report:
+    ledger = Ledger(list(rows), read_opened(job.disclosure))
+    return Report(
+        title=f"{job.protocol} between {len(job.parties)} parties",
+        estimator=job.protocol,
+        params=job.arguments,
+        partition=job.partition,
+        runtime="nats",
+        protection="as the facts below say",
+        parties={
+            site: "its own data" if site in job.parties else "no data; coordinates" for site in job.roster.parties
+        },
+        rounds=ledger.rounds,
+        seconds=0.0 if ended is None else ended.seconds,
+        cpu={},
+        bytes=ledger.bytes,
+        traffic=traffic(ledger),
+        opens=ledger.opens,
+        learnt=ledger.learnt(),
+        warnings=concerns(job),
+    )
+
+
+# The software of a site as a bill of materials (CycloneDX 1.6, JSON), from what is installed
+
+OURS = "tacit"
+
+
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")  # how a requirement begins
+
+
+@dataclass(frozen=True)
+class Package:
+    """An installed distribution: what it is called, its version, licence, and what it names as needed."""
+
+    name: str
+    version: str
+    licence: str
+    needs: frozenset[str]
+
+    @property
+    def reference(self) -> str:
+        """The package URL; tacit has none on an index, where another project has its name."""
+        return f"pkg:{'generic' if self.name == OURS else 'pypi'}/{_normal_name(self.name)}@{self.version}"
+
+
+def list_software() -> dict[str, Any]:
+    """Return the bill of materials: tacit, Python, and every package that tacit needs, directly or through others."""
+    found = _closure()
+    parts = [_component(each) for name, each in sorted(found.items()) if name != OURS]
+    links = [{"ref": each.reference, "dependsOn": _refer(each, found)} for _, each in sorted(found.items())]
+    return {
+        "bomFormat": "CycloneDX",
+        "specVersion": "1.6",
+        "version": 1,
+        "metadata": {"component": {**_component(found[OURS]), "type": "application"}},
+        "components": [_python(), *parts],
+        "dependencies": links,
+    }
+
+
+@cache
+def _closure() -> dict[str, Package]:
+    """Return every installed package that tacit, or something that it needs, names; of tacit also those of extras."""
+    found: dict[str, Package] = {}
+    waiting = [OURS]
+    while waiting:
+        name = waiting.pop()
+        if name not in found and (package := _read(name)) is not None:
+            found[name] = package
+            waiting += package.needs
+    return found
+
+
+def _read(name: str) -> Package | None:
+    try:
+        of = distribution(name)
+    except PackageNotFoundError:  # an extra that this site does without
+        return None
+    said = of.metadata
+    named = (NAME.match(text) for text in of.requires or () if name == OURS or "extra ==" not in text)
+    needs = frozenset(_normal_name(match.group()) for match in named if match)
+    licence = (said.get_all("License-Expression") or [""])[0]
+    return Package(said["Name"], said["Version"], licence, needs - {OURS})
+
+
+def _refer(of: Package, found: dict[str, Package]) -> list[str]:
+    return sorted(found[name].reference for name in of.needs if name in found)
+
+
+def _component(of: Package) -> dict[str, Any]:
+    licences = {"licenses": [{"expression": of.licence}]} if of.licence else {}
+    known = {"type": "library", "bom-ref": of.reference, "name": of.name, "version": of.version}
+    return {**known, "purl": of.reference, **licences}
+
+
+def _python() -> dict[str, Any]:
+    name, version = platform.python_implementation(), platform.python_version()
+    return {"type": "platform", "bom-ref": f"python@{version}", "name": name, "version": version}
+
+
+def _normal_name(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()

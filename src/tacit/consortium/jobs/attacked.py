@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tacit.attacks.catalogue import list_attacks
-from tacit.attacks.study import Attack
+from tacit.attacks.learners import Attack
 
 
 def find_attacks(read: Iterable[str], *, stopped: bool, accepted: bool = False) -> list[Attack]:

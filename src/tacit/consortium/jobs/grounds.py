@@ -23,7 +23,7 @@ from tacit.consortium.jobs.folder import Folder, folder_of, state_of
 from tacit.consortium.jobs.job import Job
 from tacit.consortium.jobs.rehearsal import defaults_of, takes
 from tacit.errors import LocalError
-from tacit.numeric.svm.problems import OVR, count_problems
+from tacit.numeric.svm.kernels import OVR, count_problems
 from tacit.protocols.learners.answers import KnownModel
 from tacit.registry import PROTOCOLS, kind_of, makers_of
 from tacit.study.asking import EarlierStudy

@@ -29,7 +29,7 @@ import numpy as np
 from threadpoolctl import threadpool_info
 
 from tacit.arrays import Array
-from tacit.consortium.broker.clock import Reading
+from tacit.consortium.broker.asking import Reading
 from tacit.consortium.consent.budget import spends
 from tacit.consortium.consent.register_file import Head
 from tacit.consortium.consent.risks import exposures_of

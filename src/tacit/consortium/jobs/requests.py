@@ -6,15 +6,19 @@ not ask for by themselves.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from tacit.choreo import Holder
 from tacit.choreo.declaration import plain
+from tacit.choreo.fact import Fact
+from tacit.choreo.ledger import read_template
+from tacit.choreo.role import Everyone
 from tacit.consortium.jobs.job import Job
 from tacit.consortium.jobs.rehearsal import plan_of, takes
-from tacit.consortium.jobs.told import facts_by_role
+from tacit.protocols.facts import DEALT
 from tacit.protocols.shares.deposits import AUTO, choose_committee
-from tacit.registry import PROTOCOLS, is_declared
+from tacit.registry import PROTOCOLS, is_declared, parameter_of
 from tacit.request import Left
 
 MODEL = "model"  # a kind of facts
@@ -73,3 +77,75 @@ def committees_of(job: Job) -> list[tuple[str, ...]]:
     asked = [each.params.get("committee", AUTO) for each in requests_of(job) if "committee" in takes(each.protocol)]
     chosen = dict.fromkeys(choose_committee(each, job.parties, job.partition) for each in asked)
     return [members for members in chosen if len(members) < len(job.parties)]
+
+
+# What each role is told, by the facts of a ledger's template, before anything is run
+
+
+SILENT = {"nothing", "key"}  # kinds of facts that tell nothing of anybody's data
+SINGLE = {"record", "cell"}  # granularities at which a fact is about one record
+OWNED = ("membership", "cell")  # who has which column or cell: of the table, and not of a record
+OF_OTHERS = {"holders", "holder", "labeller", "unknown"}  # subjects that are not the reader's own data
+Facts = dict[str, Fact]
+
+
+def facts_by_role(template: str) -> dict[str, Facts]:
+    """Return what each role is told, by message or as a whole, under the facts' identifiers; everyone's is each's."""
+    found: dict[str, Facts] = {}
+    for line in read_template(template):
+        found.setdefault(line.reader, {}).update({fact.identifier: fact for fact in line.facts})
+    shared = found.get(Everyone.name, {})
+    return {role: {**facts, **shared} for role, facts in found.items()}
+
+
+def list_told(facts: Facts) -> Facts:
+    """Return the facts that tell something of somebody's data."""
+    return {name: fact for name, fact in facts.items() if fact.kind not in SILENT}
+
+
+def list_single(facts: Facts) -> tuple[str, ...]:
+    """Return the facts that tell something of each single record, or cell, of others."""
+    of_others = {key: fact for key, fact in list_told(facts).items() if fact.subject in OF_OTHERS}
+    single = {key: fact for key, fact in of_others.items() if fact.granularity in SINGLE}
+    return tuple(key for key, fact in single.items() if (fact.kind, fact.granularity) != OWNED)
+
+
+def has_dealer(template: str) -> bool:
+    """Return whether the coordinator deals the masks of shares, and so could open them together with any one holder."""
+    return any(fact.identifier == DEALT.identifier for line in read_template(template) for fact in line.facts)
+
+
+# The values of a request's parameters: those that its author chose, and how they differ from the defaults
+
+
+TRIED = ("settings",)  # of searches
+
+
+def values_of(asked: Asked) -> dict[str, Any]:
+    """Return every parameter of a request as a job writes it: given, or by default."""
+    known = [name for name in takes(asked.protocol) if is_declared(asked.protocol, name)]
+    return {**{name: default_of(asked.protocol, name) for name in known}, **asked.params}
+
+
+def chosen_values(asked: Asked) -> Iterator[tuple[str, Any]]:
+    """Yield every parameter that somebody chooses, and those of each candidate of a search."""
+    for name, value in values_of(asked).items():
+        if not parameter_of(asked.protocol, name).follows:
+            yield name, value
+    for name in TRIED:
+        for candidate in asked.params.get(name, ()):
+            yield from ((name, value) for name, value in candidate["pairs"])
+
+
+def default_of(protocol: str, name: str) -> Any:
+    """Return the default in the protocol's signature as a job writes it; None if there is none."""
+    known = takes(protocol).get(name)
+    return None if known is None or known.default is known.empty else plain(name, known.default)
+
+
+def is_default(protocol: str, name: str, value: Any) -> bool:
+    """Return whether the protocol has a default for the parameter, and this is it."""
+    known = takes(protocol).get(name)
+    if known is None:  # of the protection, and nothing this protocol takes
+        return True
+    return known.default is not known.empty and value == default_of(protocol, name)

@@ -12,17 +12,96 @@ it all.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, closing, suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from typing import Annotated, Any, Self, get_type_hints
 
-from tacit.consortium.journal.keepsakes import Keepsakes
+import msgspec
+
+from tacit.consortium.journal.bodies import Body, InUseError, digest_of, explain_errors
 from tacit.consortium.journal.mail import Mail
-from tacit.consortium.journal.opening import Opening
-from tacit.consortium.journal.store import BODIES, NAME, Store
-from tacit.consortium.journal.trouble import InUseError, explain_errors
+from tacit.consortium.journal.store import BODIES, NAME, Entries, Store
 from tacit.consortium.journal.vault import Vault
 from tacit.errors import LocalError
+
+# What a party keeps for itself in a journal, encrypted: secrets, results of slow steps, the state at a round's end
+
+GONE = "what this run kept secret was destroyed when it ended: start a new run"
+
+
+class Keepsakes(Entries):
+    """Sealed entries. Memos and checkpoints are sealed too: seeds and private rows are in them."""
+
+    def secret(self, name: str, make: Callable[[], bytes]) -> bytes:
+        """Return a secret, made at the first time and the same ever after, also after a power cut."""
+        with self.batch():
+            found = self._store.first("SELECT sealed FROM secret WHERE name = ?", name)
+            if found:
+                return self._vault.open(f"secret {name}", found[0])
+            fresh = make()
+            self._store.run("INSERT INTO secret VALUES (?, ?)", name, self._vault.seal(f"secret {name}", fresh))
+        self.sync()
+        return fresh
+
+    def memo(self, place: str) -> bytes | None:
+        """Return what a slow step once gave here."""
+        found = self._store.first("SELECT digest, data FROM memo WHERE place = ?", place)
+        return self._unseal(f"memo {place}", found)
+
+    def commit_memo(self, place: str, data: bytes) -> None:
+        """Keep what a slow step gave, once; the same again changes nothing."""
+        with self.batch():
+            before = self.memo(place)
+            if before is None:
+                self._store.run("INSERT INTO memo VALUES (?, ?, ?)", place, *self._seal(f"memo {place}", data))
+            elif before != data:
+                remedy = "go on with memo(), or the replay parts from the run"
+                raise LocalError(f"the step at {place} gave another result before: {remedy}")
+
+    def checkpoint(self, base: str, t: int, data: bytes) -> None:
+        """Keep the state at the end of round t in place of one of an earlier round."""
+        with self.batch():
+            last = self._store.first("SELECT digest, data, t FROM checkpoint WHERE base = ?", base)
+            if last and last[2] >= t:
+                return
+            if last:
+                self._store.bodies.drop(Body(*last[:2]))
+            body = self._seal(f"checkpoint {t} {base}", data)
+            self._store.run("INSERT OR REPLACE INTO checkpoint VALUES (?, ?, ?, ?)", base, t, *body)
+
+    def last_checkpoint(self, base: str) -> tuple[int, bytes] | None:
+        """Return the latest round that ended, and the state at its end."""
+        found = self._store.first("SELECT t, digest, data FROM checkpoint WHERE base = ?", base)
+        t, body = (found[0], found[1:]) if found else (0, None)
+        data = self._unseal(f"checkpoint {t} {base}", body)
+        return None if data is None else (t, data)
+
+    def destroy_secrets(self) -> None:
+        """Delete secrets, memos and checkpoints, and the key that sealed them, from the file and its log."""
+        with self.batch():
+            for body in self._store.all("SELECT digest, data FROM memo UNION ALL SELECT digest, data FROM checkpoint"):
+                self._store.bodies.drop(Body(*body))
+            for where in ("secret", "memo", "checkpoint", "state WHERE name = 'vault'"):
+                self._store.run(f"DELETE FROM {where}")  # noqa: S608 - our own tables
+        self._sealer = None
+        self._store.scrub()
+
+    @property
+    def _vault(self) -> Vault:
+        if self._sealer is None:
+            raise LocalError(GONE)
+        return self._sealer
+
+    def _seal(self, name: str, data: bytes) -> Body:
+        sealed = self._vault.seal(name, data)
+        return self._store.bodies.keep(sealed, digest_of(sealed))
+
+    def _unseal(self, name: str, found: tuple[bytes, bytes | None] | None) -> bytes | None:
+        vault = self._vault  # also when nothing is found: after the end nothing may look as if it had never been
+        return None if found is None else vault.open(name, self._read(*found))
+
 
 __all__ = ["Journal", "Opening", "purge"]
 
@@ -126,3 +205,57 @@ def _inner(store: Store, opening: Opening, outer: Vault) -> Vault | None:
 
 def _label(opening: Opening) -> str:
     return f"key of {opening.party} in {opening.run}"
+
+
+# The opening of a journal: all that must be the same for a replay to end with the same bits
+
+
+FOLDER = "give every party and run a folder of its own"
+INSTALL = "install what the run began with, or start a new run"
+JOB = "a changed job is a new run: give it a new id"
+BY_DATE = "let a query select by what does not change, such as a date that has passed"
+SHOWN = 24  # characters of a digest that tell two apart
+
+
+@dataclass(frozen=True)
+class Opening:
+    """What a run began with at one party.
+
+    `roster`, `source` (of the protocol), `data` and `job` are digests, as text.
+    """
+
+    run: Annotated[str, FOLDER]
+    party: Annotated[str, FOLDER]
+    roster: Annotated[str, "use the roster that all parties agreed on, or start a new run"]
+    protocol: Annotated[str, JOB]
+    source: Annotated[str, INSTALL]
+    data: Annotated[str, f"restore the data the run began with, or start a new run; {BY_DATE}"]
+    versions: Annotated[dict[str, str], INSTALL]
+    blas_threads: Annotated[int, "pin BLAS to as many threads as before, or start a new run"]
+    job: Annotated[str, JOB]
+
+    def dump(self) -> bytes:
+        """For the journal's first entry."""
+        return msgspec.json.encode(self, order="deterministic")
+
+    def check(self, stored: bytes, folder: object) -> None:
+        """Refuse to replay under anything else than the run began with."""
+        before = msgspec.json.decode(stored, type=Opening)
+        for field, kind in get_type_hints(Opening, include_extras=True).items():
+            for name, old, new in _unequal(field, getattr(before, field), getattr(self, field)):
+                (remedy,) = kind.__metadata__
+                raise LocalError(f"the journal {folder} began with {name} {old}, this start has {new}: {remedy}")
+
+
+def _unequal(name: str, old: Any, new: Any) -> Iterator[tuple[str, str, str]]:
+    """Yield the first entries that differ, by name and as shown to a person."""
+    if isinstance(old, dict):
+        for key in sorted(old.keys() | new.keys()):
+            yield from _unequal(f"{name}[{key}]", old.get(key), new.get(key))
+    elif old != new:
+        yield name, _show(old), _show(new)
+
+
+def _show(value: object) -> str:
+    text = "none" if value is None else str(value)
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}..."

@@ -32,7 +32,7 @@ from tacit.consortium.jobs.proposal import propose
 from tacit.consortium.jobs.public_result import PublicResult
 from tacit.consortium.jobs.questions import known_job, readers_of
 from tacit.consortium.jobs.states import OVER
-from tacit.consortium.membership.entrance import identity_of
+from tacit.consortium.membership.members import identity_of
 from tacit.consortium.site import connected_models
 from tacit.consortium.site.common import find_folder
 from tacit.consortium.site.coordinator import News

@@ -14,13 +14,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from tacit.consortium.broker.asking import Question, parse
-from tacit.consortium.broker.clock import Reading, read_clock
+from tacit.consortium.broker.asking import Question, Reading, parse, read_clock
 from tacit.consortium.broker.control import Control
 from tacit.consortium.jobs.answers import Ended, check_sites, read
-from tacit.consortium.jobs.ended_jobs import EndedJobs
 from tacit.consortium.jobs.folder import Folder, folder_of, folders, state_of
 from tacit.consortium.jobs.job import Job
+from tacit.consortium.jobs.standing import EndedJobs
 from tacit.consortium.jobs.states import BEFORE_A_RUN, ENDINGS, OVER, JobState
 from tacit.consortium.membership.identity import Identity
 from tacit.consortium.membership.members import Members

@@ -17,7 +17,7 @@ from tacit.errors import LocalError
 from tacit.federation import Federation
 from tacit.metrics import evaluate
 from tacit.model_selection.search import FederatedSearch
-from tacit.models.answers import Answers
+from tacit.models.handle import Answers
 from tacit.pipeline import Pipeline
 from tacit.registry import Outcome
 from tacit.request import Left, Records, Request

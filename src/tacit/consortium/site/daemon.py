@@ -16,8 +16,7 @@ from tacit.consortium.broker.server import Server, start_server
 from tacit.consortium.broker.server_config import ServerSettings
 from tacit.consortium.disk import lock_folder
 from tacit.consortium.jobs.folder import folders
-from tacit.consortium.membership.entrance import identity_of, remember
-from tacit.consortium.membership.members import Members
+from tacit.consortium.membership.members import Members, identity_of, remember
 from tacit.consortium.site.alerts import Alerts
 from tacit.consortium.site.common import Site
 from tacit.consortium.site.coordinator import Clearing

@@ -114,7 +114,7 @@ class Dataset(Table, frozen=True, kw_only=True):
         if self.query is None and connections:
             raise LocalError(f"{where}.{connections[0]} is for a query: add query = 'select ...', or remove it")
         if self.query is not None:
-            from tacit.federation.databases.statement import check_query  # noqa: PLC0415 - for who has a query only
+            from tacit.federation.databases.query import check_query  # noqa: PLC0415 - for who has a query only
 
             check_query(self.query, f"{where}.query")
             if len(connections) != 1:

@@ -27,8 +27,7 @@ from functools import lru_cache
 import numpy as np
 
 from tacit.arrays import I64, U64
-from tacit.crypto.pads.entropy import prf
-from tacit.crypto.pads.stream import WORDS, stream
+from tacit.crypto.pads.entropy import WORDS, prf, stream
 
 PRECISION = 128  # bits of a probability
 GUARD = 256  # bits of the numbers that probabilities are computed with

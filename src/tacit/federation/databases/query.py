@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import ExitStack
 from typing import Any
 
@@ -10,7 +11,6 @@ import pyarrow as pa
 from tacit.errors import LocalError, MissingExtraError
 from tacit.federation.databases.connection import Connection
 from tacit.federation.databases.database import QueryError
-from tacit.federation.databases.statement import bare, states_order
 from tacit.federation.frames import refuse_duplicates
 from tacit.federation.limit import Limit
 
@@ -92,3 +92,38 @@ def _sort(table: Any, ids: str | None) -> Any:
     keys = [field.name for field in table.schema if any(test(field.type) for test in IN_ORDER)]
     keys.sort(key=lambda name: name != ids)  # the ids first; others decide where two are the same
     return table.sort_by([(name, "ascending") for name in keys]) if keys else table
+
+
+# The text of a query: a single statement that selects
+
+
+COMMENT = r"--[^\n]*|/\*.*?\*/"
+QUOTED = r"""'(?:[^']|'')*'|"(?:[^"]|"")*\""""  # texts and names
+TOKENS = re.compile(f"({COMMENT})|{QUOTED}", re.DOTALL)
+INNERMOST = re.compile(r"\([^()]*\)")
+
+
+def check_query(query: str, where: str) -> None:
+    """Refuse what is not a single statement that selects; `where` names it in an error."""
+    code = _without_quoted(query)
+    if not re.match(r"(select|with)\b", code, re.IGNORECASE):
+        raise LocalError(f"{where} does not begin with select or with: write one statement that selects the records")
+    if ";" in code:
+        raise LocalError(f"{where} has more than one statement: write one that selects the records")
+
+
+def bare(query: str) -> str:
+    """Return a statement without comments and without the semicolon at its end: a driver may put it into another."""
+    return TOKENS.sub(lambda found: " " if found[1] else found[0], query).strip().removesuffix(";").strip()
+
+
+def states_order(query: str) -> bool:
+    """Return whether a query says in which order its rows come; a subquery, or a window, has an order of its own."""
+    code, inner = _without_quoted(query), 1
+    while inner:
+        code, inner = INNERMOST.subn(" ", code)
+    return re.search(r"\border\s+by\b", code, re.IGNORECASE) is not None
+
+
+def _without_quoted(query: str) -> str:
+    return TOKENS.sub(" ", bare(query)).strip()

@@ -68,11 +68,6 @@ class Cells:
         return np.asarray(A @ B.T)
 
 
-def most_bits(terms: int) -> int:
-    """Return as many bits as (1) leaves room for in the smallest ring, and at least `BITS`."""
-    return max(BITS, (LEAST - 1 - terms.bit_length()) // 2)
-
-
 def widest(terms: int) -> int:
     """Return as many bits as (1) leaves room for in the largest ring."""
     return (MOST - 1 - terms.bit_length()) // 2

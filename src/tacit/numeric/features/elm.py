@@ -12,22 +12,18 @@ the rows only A, B, T'T and n are needed, which are sums over rows: `moments` wr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import reduce
 from typing import Any
 
 import numpy as np
 from scipy.special import expit
 
-from tacit.arrays import F64, I64, U64, Flags
-from tacit.counted import counted
-from tacit.numeric.devices import CPU, Device, Held, in_place, positive_part, square_rows
-from tacit.numeric.order import find_medians
-from tacit.numeric.ring.draws import uniform
+from tacit.arrays import F64, I64, U64
+from tacit.numeric.devices import CPU, Device, Held, positive_part, square_rows
 from tacit.numeric.ring.triangle import pack, unpack
-from tacit.numeric.scores.folds import deal_folds
-from tacit.scratch import LINES, blocks, is_on_disk, release
+from tacit.numeric.ring.words import uniform
+from tacit.scratch import release
 
 ACTIVATIONS: dict[str, Callable[[Held, Any], Held]] = {  # of an array, with the functions for arrays of its device
     "sigmoid": lambda S, xp: expit(S) if isinstance(S, np.ndarray) else (1.0 + xp.tanh(S / 2.0)) / 2.0,
@@ -86,69 +82,6 @@ def hidden(X: Held, W: Held, b: Held, activation: str, xp: Any = np) -> Held:
     return activate(reach(X, W, b, activation, X.shape[1], xp), activation, xp)
 
 
-def lone_nodes(
-    X: F64,
-    use: I64 | None,
-    weight: F64 | None,
-    W: F64,
-    b: F64,
-    activation: str,
-    least: float,
-    device: Device = CPU,
-) -> Flags:
-    """Return which nodes have fewer than `least` rows that are `NEAR` as far from the median as any row is.
-
-    `use` are the rows that are looked at; None: all.
-    """
-    if is_on_disk(X):
-        return _stream_lone(X, use, weight, W, b, activation, least)
-    xp, n = device.xp, len(X) if use is None else len(use)
-    found, step = np.zeros(len(b), bool), max(1, max(BLOCK, device.block) // max(1, n))
-    there = device.put(X if use is None else X[use])
-    root = None if weight is None else device.put(np.sqrt(weight if use is None else weight[use])[:, None])
-    for j in counted(range(0, len(b) if n else 0, step)):
-        nodes = slice(j, min(j + step, len(b)))
-        drawn = device.put(W[:, nodes]), device.put(b[nodes])
-        H = hidden(there, *drawn, activation, xp)
-        distance = in_place(xp.abs, in_place(xp.subtract, H, device.median(H)))
-        if root is not None:
-            distance = distance * root
-        near = distance >= NEAR * device.largest(distance)
-        found[nodes] = device.get(xp.sum(device.cast(near, "int64"), axis=0)) < least
-    return found
-
-
-def _stream_lone(X: F64, use: I64 | None, weight: F64 | None, W: F64, b: F64, activation: str, least: float) -> Flags:
-    """Return the same of rows that lie on disk, and whose hidden layer is made again in every pass over them."""
-    found, n = np.zeros(len(b), bool), len(X) if use is None else len(use)
-    for j in counted(range(0, len(b) if n else 0, AT_ONCE)):
-        nodes = slice(j, min(j + AT_ONCE, len(b)))
-
-        def layers(nodes: slice = nodes) -> Iterator[F64]:
-            for rows, _ in _stream_rows(X, use, weight):
-                yield hidden(rows, W[:, nodes], b[nodes], activation)
-
-        middle = find_medians(layers, nodes.stop - j, n)
-
-        def distances(nodes: slice = nodes, middle: F64 = middle) -> Iterator[F64]:
-            for rows, root in _stream_rows(X, use, weight):
-                yield np.abs(hidden(rows, W[:, nodes], b[nodes], activation) - middle) * root
-
-        most = reduce(np.maximum, (distance.max(axis=0) for distance in distances()))
-        near = reduce(np.add, ((distance >= NEAR * most).sum(axis=0) for distance in distances()))
-        found[nodes] = near < least
-    return found
-
-
-def _stream_rows(X: F64, use: I64 | None, weight: F64 | None) -> Iterator[tuple[F64, F64 | float]]:
-    """Yield those rows of every block that are looked at, and the roots of their weights."""
-    for at, block in blocks(X, LINES):
-        own = np.arange(len(block)) if use is None else _among(use, at)
-        if len(own):
-            yield block[own], 1.0 if weight is None else np.sqrt(weight[at][own])[:, None]
-            release(() if weight is None else weight[at])
-
-
 def _among(use: I64, at: slice) -> I64:
     """Return which of these rows, in rising order, are in a block, counted from its beginning."""
     first, last = np.searchsorted(use, (at.start, at.stop))
@@ -178,29 +111,6 @@ def size_of(nodes: int, outputs: int) -> int:
     return nodes * (nodes + 1) // 2 + nodes * outputs + outputs + 1
 
 
-def blockwise(
-    X: F64,
-    T: F64,
-    weight: F64 | None,
-    layer: Callable[[Held], Held],
-    nodes: int,
-    device: Device = CPU,
-    use: I64 | None = None,
-) -> F64:
-    """Return the `moments` of many rows, or of those in `use`, computed in blocks; a layer is of records on the device.
-
-    T and weight are of all rows.
-    """
-    step, total = max(1, max(BLOCK, device.block) // nodes), np.zeros(size_of(nodes, T.shape[1]))
-    for i in counted(range(0, len(X), step)):
-        at = slice(i, i + step)
-        rows: Any = at if use is None else i + _among(use, at)
-        if use is None or len(rows):
-            total += moments(layer(device.put(X[rows])), T[rows], None if weight is None else weight[rows], device)
-        release((X[at], T[at], None if weight is None else weight[at]))
-    return total
-
-
 def solve(sums: F64, nodes: int, outputs: int, ridge: float | str) -> Output:
     """Return the output weights from `moments`; ridge "gcv" is the one of `RIDGES` whose GCV is smallest."""
     cut = nodes * (nodes + 1) // 2
@@ -214,19 +124,6 @@ def solve(sums: F64, nodes: int, outputs: int, ridge: float | str) -> Output:
     else:
         r = float(ridge)
     return Output(V @ (coordinates / (values + r)[:, None]), r, len(values))
-
-
-def out_of_fold(H: F64, T: F64, weight: F64 | None, codes: I64, ridge: float) -> tuple[F64, I64]:
-    """Return the value of every record that has weight from output weights that did not see it, and their codes."""
-    kept = np.arange(len(codes)) if weight is None else np.flatnonzero(weight)
-    folds = min(FOLDS, int(np.bincount(codes[kept]).min()))
-    fold = deal_folds(codes[kept], folds, 0)
-    values = np.empty((len(kept), T.shape[1]))
-    for q in range(folds):
-        rest = kept[fold != q]
-        sums = moments(H[rest], T[rest], None if weight is None else weight[rest])
-        values[fold == q] = H[kept[fold == q]] @ solve(sums, H.shape[1], T.shape[1], ridge).beta
-    return values, codes[kept]
 
 
 def _least(values: F64, coordinates: F64, squares: float, n: float) -> float:

@@ -30,7 +30,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from tacit.arrays import F64, I64
-from tacit.numeric.ring.draws import public_words, uniform
+from tacit.numeric.ring.words import public_words, uniform
 
 CLIP, BITS = 8.0, 12  # of (1)
 PRIOR = 0.25**2  # p of (3)

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tacit.arrays import F64, I64
-from tacit.numeric.privacy.features import R, shorten
+from tacit.numeric.privacy.scaling import R, shorten
 from tacit.numeric.ring.triangle import unpack
 
 S = 1024
@@ -95,11 +95,6 @@ def _logistic(values: F64) -> F64:
     table = 1.0 / (1.0 + np.exp(-np.arange(-REACH * GRID, REACH * GRID + 1) / GRID))
     at = np.clip(np.rint(values * GRID), -REACH * GRID, REACH * GRID).astype(np.intp) + REACH * GRID
     return np.asarray(table[at])
-
-
-def sum_gradient(Q: F64, slopes: F64) -> I64:
-    """Return g of (2), a column per column of the slopes."""
-    return np.asarray(Q.T @ slopes).astype(np.int64)  # exact: whole numbers below 2^53
 
 
 def invert(triangle: F64, expected: F64, noise: Noise, C: float, loss: str) -> F64:

@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from tacit.arrays import F64, I64
 from tacit.numeric.privacy.descent import CURVATURES, KEPT, LONG, ONE, S, round_model, slopes_of, values_of
-from tacit.numeric.privacy.features import R, shorten
+from tacit.numeric.privacy.scaling import R, shorten
 from tacit.numeric.ring.triangle import unpack
 
 STEPS = 16

@@ -21,12 +21,24 @@ import numpy as np
 
 from tacit.arrays import F64, I64, Flags
 
+R = 4096
+
+
+def shorten(rows: F64, most: int) -> F64:
+    """Return rows of whole numbers with lengths of `most` at most: longer ones point in the same direction."""
+    squares = np.einsum("ij,ij->i", rows, rows)  # exact: whole numbers below 2^53
+    factor = np.minimum(1.0, most / np.sqrt(np.maximum(squares, 1.0)))
+    short: F64 = np.trunc(rows * factor[:, None])
+    over = np.einsum("ij,ij->i", short, short) > most * most  # by the rounding of the factor
+    short[over] = np.trunc(short[over] * (1 - 2.0**-20))
+    return short
+
+
 U = 256  # the grid of a scaled value
 LOWEST, HIGHEST = -16, 24  # exponents of magnitudes; smaller and larger ones count as these
 WINDOW = 3  # bins in a row
 SEEN = 2.5  # standard deviations, above which a window is not noise
 USUAL = 1  # the exponent of a column whose magnitudes are lost in the noise
-NARROWEST = 1e-4  # the square of the least width
 FARTHEST = 4.0  # widths from the centre, where values are clipped
 
 
@@ -36,15 +48,6 @@ class Bounds:
 
     middle: F64
     half: F64
-
-
-@dataclass(frozen=True)
-class Scale:
-    """What every value becomes: (u / U - centre) / width, of u within the bounds."""
-
-    bounds: Bounds
-    centre: F64
-    width: F64
 
 
 def mark_finite(X: F64) -> Flags:
@@ -83,36 +86,3 @@ def grid_of(X: F64, bounds: Bounds) -> F64:
     """Return u of every value: a whole number from -U to U."""
     inside = np.clip(X, bounds.middle - bounds.half, bounds.middle + bounds.half)
     return np.rint(np.clip((inside - bounds.middle) / bounds.half, -1.0, 1.0) * U)
-
-
-def sum_moments(X: F64, bounds: Bounds) -> I64:
-    """Return the sums (3), those of U u before those of u^2."""
-    u = grid_of(X, bounds).astype(np.int64)
-    return np.concatenate([U * u.sum(axis=0), (u * u).sum(axis=0)])
-
-
-def moment_sensitivity(columns: int) -> int:
-    """Return by which squared length one record changes (3) at most."""
-    return 2 * columns * U**4
-
-
-def choose_scale(sums: F64, rows: int, deviation: float, bounds: Bounds) -> Scale:
-    """Return centre and width of every column, from (3) with noise of this standard deviation.
-
-    Centres are drawn towards each other as far as their spread is noise.
-    """
-    columns = len(sums) // 2
-    mean, square = sums[:columns] / (rows * U**2), sums[columns:] / (rows * U**2)
-    noise = deviation / (rows * U**2)
-    spread = max(0.0, float(mean.var()) - noise**2)
-    kept = spread / (spread + noise**2) if spread else 0.0
-    centre = np.clip(mean.mean() + kept * (mean - mean.mean()), -1.0, 1.0)
-    width = np.sqrt(np.maximum(square - centre**2, noise + NARROWEST))
-    return Scale(bounds, centre, width)
-
-
-def scale_records(X: F64, scale: Scale) -> F64:
-    """Return the scaled values of records; those of a blank one are zeros."""
-    finite = mark_finite(X)
-    u = grid_of(np.where(finite[:, None], X, 0.0), scale.bounds)
-    return np.clip((u / U - scale.centre) / scale.width, -FARTHEST, FARTHEST) * finite[:, None]

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
 
 from tacit.arrays import Array
-
-EXACT = 4096  # bands that are counted one by one
 
 
 def pack(band: Array, start: int) -> Array:
@@ -42,26 +39,3 @@ def _mirror(lower: Array, tile: int = 64) -> Array:
         corner = np.tril(lower[start:stop, start:stop])
         lower[start:stop, start:stop] = corner + np.tril(corner, -1).T
     return lower
-
-
-def bands(n: int, entries: int) -> tuple[tuple[int, int], ...]:
-    """Return the rows of an n x n triangle in bands of at most `entries` packed entries (at least one row)."""
-    cuts, start = [], 0
-    while start < n:
-        stop = start + 1
-        while stop < n and (stop + 1) * (stop + 2) // 2 - start * (start + 1) // 2 <= entries:
-            stop += 1
-        cuts.append((start, stop))
-        start = stop
-    return tuple(cuts)
-
-
-def count_bands(n: int, entries: int) -> int:
-    """Return how many bands there are, in time that does not grow with n: exact up to `EXACT`, then about."""
-    count, start = 0, 0
-    while start < n and count < EXACT:
-        room = entries + start * (start + 1) // 2
-        start, count = max(start + 1, (math.isqrt(8 * room + 1) - 1) // 2), count + 1
-    long = max(start, min(n, entries))  # from here on every row is a band of its own
-    between = long * (long + 1) // 2 - start * (start + 1) // 2
-    return count + (n - long + between // entries if start < n else 0)

@@ -58,18 +58,3 @@ def votes(values: F64, pairs: Sequence[tuple[int, int]], classes: int) -> F64:
         sure[:, i] += values[:, k]
         sure[:, j] -= values[:, k]
     return won + sure / (3.0 * (np.abs(sure) + 1.0))
-
-
-def assign_stages(codes: I64, fold: I64, shares: Sequence[float], seed: int | Sequence[int]) -> I64:
-    """Return from which stage on a row takes part, if stage s has this share of the rows of each class and fold.
-
-    Shares rise to 1.
-    """
-    rng = np.random.default_rng(seed)
-    stage = np.full(len(codes), len(shares) - 1, dtype=np.int64)
-    for code in range(int(codes.max(initial=-1)) + 1):
-        for q in range(int(fold.max(initial=-1)) + 1):
-            rows = rng.permutation(np.flatnonzero((codes == code) & (fold == q)))
-            ends = np.ceil(np.asarray(shares) * len(rows) - 1e-9)
-            stage[rows] = np.searchsorted(ends, np.arange(len(rows)), side="right")
-    return stage

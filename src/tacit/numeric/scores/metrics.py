@@ -15,10 +15,11 @@ Definitions are scikit-learn's. A figure without a record to judge by is NaN.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from tacit.arrays import F64, I64, Flags
-from tacit.numeric.scores.histogram import cells_of, counts_of
 
 Bounds = tuple[float, float]
 
@@ -38,28 +39,6 @@ def stretch(scores: F64) -> F64:
     """Return the decision values of these scores; the inverse of `squash`."""
     moved = 2.0 * scores - 1.0
     return moved / (1.0 - np.abs(moved))
-
-
-def spread_votes(values: F64) -> F64:
-    """Return values of k classes by pairs, votes with a rest within a third, in order and apart from each other.
-
-    As they are most of them would share a few bins: here each number of votes has as many. Who lost every pair has a
-    rest below 0 and who won every pair one above.
-    """
-    k = values.shape[1]
-    won = np.clip(np.round(values), 0, k - 1)
-    start, width = _rests(won, k)
-    scores = (won + (3.0 * (values - won) - start) / width) / k
-    return stretch(np.clip(scores, TINY, 1.0 - TINY))
-
-
-def gather_votes(spread: F64, k: int) -> F64:
-    """Return the values of k classes by pairs that these are; the inverse of `spread_votes`."""
-    scores = k * squash(spread)
-    won = np.clip(np.floor(scores), 0, k - 1)
-    start, width = _rests(won, k)
-    found: F64 = won + (start + (scores - won) * width) / 3.0
-    return found
 
 
 def _rests(won: F64, k: int) -> tuple[F64, F64]:
@@ -189,14 +168,107 @@ def _share(part: F64, whole: F64) -> F64:
 # Calibration
 
 
-def parts_of(probability: F64) -> I64:
-    """Return the bin of every probability; an edge belongs to the bin below, as in scikit-learn's calibration_curve."""
-    return np.searchsorted(np.linspace(0.0, 1.0, PARTS + 1)[1:-1], probability).astype(np.int64)
+# Histograms of columns over public ranges: which cell a value is in, how many are in each, and quantiles from that.
+#
+# Cell c of [low, high] is [low + c w, low + (c + 1) w) with w = (high - low) / size; values beyond the range are in the
+# first or the last cell. Whoever knows the cell of a value knows the value up to w / 2, by the middle of the cell.
 
 
-def choose_shown(counts: F64, least: int) -> Flags:
-    """Return which bins to show: those of enough records, as long as what is left is none or enough as well."""
-    seen: Flags = counts >= least
-    while 0 < counts[~seen].sum() < least and seen.any():
-        seen[np.argmin(np.where(seen, counts, np.inf))] = False
-    return seen
+def cells_of(X: F64, low: F64, high: F64, size: int) -> I64:
+    """Return the cell of every value, column by column; -1 where it is missing."""
+    width = np.where(high > low, high - low, 1.0)
+    with np.errstate(invalid="ignore"):
+        found = np.clip(np.floor((X - low) / width * size), 0, size - 1)
+    return np.where(np.isnan(X), -1, found).astype(np.int64)
+
+
+def counts_of(cells: I64, size: int) -> F64:
+    """Return how many values each cell has, a row per column; missing values are in none."""
+    numbered = cells + size * np.arange(cells.shape[1])
+    return np.bincount(numbered[cells >= 0], minlength=size * cells.shape[1]).reshape(-1, size).astype(np.float64)
+
+
+def join_cells(counts: F64, least: float) -> list[tuple[int, float]]:
+    """Return the cells of a coarser histogram, each with no value or `least` of them: where it begins, what it holds.
+
+    The range is halved, and so is each half. A half that holds a few values only is joined with the nearest cell beside
+    it that holds some, and halves without any are one cell. So the cells for a larger `least` are unions of those for a
+    smaller one, and several histograms of the same values tell no more than the finest of them. How many cells there
+    are to begin with is a power of two.
+    """
+    total, middle = float(counts.sum()), len(counts) // 2
+    if total < least or not middle:
+        return [(0, total)]
+    left = join_cells(counts[:middle], least)
+    right = [(middle + start, held) for start, held in join_cells(counts[middle:], least)]
+    if 0 < counts[:middle].sum() < least:
+        after = next(k for k, (_, held) in enumerate(right) if held)
+        return [(0, left[0][1] + right[after][1]), *right[after + 1 :]]
+    if 0 < counts[middle:].sum() < least:
+        last = max(k for k, (_, held) in enumerate(left) if held)
+        return [*left[:last], (left[last][0], left[last][1] + right[0][1])]
+    return [*left, *right]
+
+
+def ranks_of(present: F64, probability: float) -> tuple[I64, I64, F64]:
+    """Return between which two sorted values a quantile lies, counted from 0, and how far along, as numpy has it."""
+    at = (present - 1) * probability
+    below, above = np.floor(at).astype(np.int64), np.ceil(at).astype(np.int64)
+    return below, above, at - below
+
+
+def reach(present: F64, probability: float) -> F64:
+    """Return how many standard deviations the two values of `ranks_of` can be away from the mean, at most.
+
+    Of n values with mean m and deviation s, k at least are as large as the one of rank n - k, so it is at most
+    m + s sqrt((n - k) / k); and likewise below.
+    """
+    below, above, _ = ranks_of(present, probability)
+    up = above / np.maximum(present - above, 1.0)
+    down = (present - 1 - below) / (below + 1.0)
+    return np.sqrt(np.maximum(up, down))
+
+
+# Sampling intervals of figures: how far off they may be because other records might have been judged.
+#
+#     share h / n     (h + z^2 / 2 + e z sqrt(h (n - h) / n + z^2 / 4)) / (n + z^2),    e = -1 and 1                 (1)
+#     area            A + e z sqrt(S_P / P + S_N / N),   on the scale of log(A / (1 - A))                            (2)
+#
+# S_P is the variance over the records of the class of the share of others that score below them, S_N that over the
+# others of the share of the class above them; scores in one bin count as equal, which makes both a little smaller than
+# they are.
+#
+# Source: Wilson, JASA 22, 1927, for (1); DeLong, DeLong and Clarke-Pearson, Biometrics 44, 1988, for (2).
+
+
+Z = 1.959964  # of 95 %
+LEVEL = "95 %"
+Interval = tuple[float, float]
+NONE: Interval = (math.nan, math.nan)
+
+
+def interval_of_share(hits: float, records: float) -> Interval:
+    """Return (1)."""
+    if records <= 0 or not math.isfinite(hits):
+        return NONE
+    middle, square = hits + Z**2 / 2, hits * (records - hits) / records + Z**2 / 4
+    half = Z * math.sqrt(square)
+    low, high = ((middle + e * half) / (records + Z**2) for e in (-1.0, 1.0))
+    return max(0.0, low), min(1.0, high)
+
+
+def interval_of_area(P: F64, N: F64) -> Interval:
+    """Return (2) of the area under the ROC curve, from counts of both sides by bin, the lowest scores first."""
+    p, n = float(P.sum()), float(N.sum())
+    if min(p, n) < 2:  # noqa: PLR2004 - a variance takes two
+        return NONE
+    below = (np.cumsum(N) - N / 2) / n
+    above = (p - np.cumsum(P) + P / 2) / p
+    A = float(P @ below) / p
+    S_P = float(P @ np.square(below - A)) / (p - 1)
+    S_N = float(N @ np.square(above - A)) / (n - 1)
+    deviation = math.sqrt(S_P / p + S_N / n)
+    inner = min(max(A, 0.5 / (p * n)), 1.0 - 0.5 / (p * n))
+    middle, half = math.log(inner / (1.0 - inner)), Z * deviation / (inner * (1.0 - inner))
+    low, high = (1.0 / (1.0 + math.exp(-min(max(middle + e * half, -700.0), 700.0))) for e in (-1.0, 1.0))
+    return low, high

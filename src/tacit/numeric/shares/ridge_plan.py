@@ -31,7 +31,7 @@ import numpy as np
 
 from tacit.arrays import I64
 from tacit.errors import LocalError
-from tacit.numeric.ring.draws import public_words
+from tacit.numeric.ring.words import public_words
 from tacit.numeric.shares.squares import choose_relative
 
 P_BITS = 30

@@ -9,11 +9,12 @@ sigmoid     tanh(gamma x.z + coef0)
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 
-from tacit.arrays import F64
+from tacit.arrays import F64, I8, I64
 from tacit.errors import LocalError
 from tacit.numeric.devices import in_place
 
@@ -63,12 +64,57 @@ class Kernel:
         return np.full(len(norms), {"linear": 1.0, "rbf": 4.0 * self.gamma}.get(self.name, 0.0))
 
 
-def gamma_of(gamma: float | str, columns: int, cells: int, total: float, squares: float) -> float:
-    """Return scikit-learn's 'scale' or 'auto' as a number, from the number, sum and sum of squares of all cells."""
-    if gamma == "auto":
-        return 1.0 / columns
-    if gamma != "scale":
-        return float(gamma)
-    variance = squares / cells - (total / cells) ** 2 if cells else 0.0
-    # a constant table has a variance of nothing but rounding
-    return 1.0 / (columns * variance) if variance > 1e-12 * (squares / max(cells, 1)) else 1.0
+# How several classes become problems of two, and how what these say becomes a value for each class.
+#
+# Two classes are one problem, in which the second is positive, as in scikit-learn. k > 2 classes are
+#
+#     "ovr"   k problems: class i is positive, all others together negative; the largest value chooses
+#     "ovo"   k (k - 1) / 2 problems, pairs i < j: i is positive, j negative, and all other records are in none of it;
+#             the class of the most won pairs is chosen, and among those the one of the largest summed values:
+#             scikit-learn's SVC(break_ties=True)
+
+
+OVR, OVO = "ovr", "ovo"
+REST = -1  # in place of a negative class: all others
+
+Pairs = tuple[tuple[int, int], ...]
+
+
+def problems(classes: int, multi_class: str) -> Pairs:
+    """Return which class stands against which in every problem; -1 is the rest."""
+    if classes == 2:  # noqa: PLR2004 - one problem
+        return ((1, 0),)
+    if multi_class == OVO:
+        return tuple(combinations(range(classes), 2))
+    return tuple((k, REST) for k in range(classes))
+
+
+def count_problems(classes: int, multi_class: str) -> int:
+    """Return how many problems so many classes are."""
+    if classes == 2:  # noqa: PLR2004 - one problem
+        return 1
+    return classes * (classes - 1) // 2 if multi_class == OVO else classes
+
+
+def signs_of(codes: I64, pairs: Pairs) -> I8:
+    """Return the side of every record in every problem: +1, -1, or 0 where it is in neither class."""
+    signs = np.zeros((len(codes), len(pairs)), dtype=np.int8)
+    for k, (positive, negative) in enumerate(pairs):
+        signs[:, k] -= (codes == negative) if negative >= 0 else (codes != positive)
+        signs[:, k] += codes == positive
+    return signs
+
+
+CUTOFF = 1e-10  # of the largest eigenvalue, of either sign
+
+
+def kernel_matrix(X: F64, L: F64, kernel: Kernel) -> F64:
+    """Return the kernel matrix K(X, L)."""
+    return kernel.from_dots(X @ L.T, np.einsum("ij,ij->i", X, X), np.einsum("ij,ij->i", L, L))
+
+
+def basis_of(centres: F64, kernel: Kernel, cutoff: float = CUTOFF) -> F64:
+    """Return U Lambda^-1/2 of (3.6), largest eigenvalue first."""
+    values, U = np.linalg.eigh(kernel_matrix(centres, centres, kernel))
+    kept = np.flatnonzero(values > cutoff * np.abs(values).max())[::-1]
+    return np.ascontiguousarray(U[:, kept] / np.sqrt(values[kept]))

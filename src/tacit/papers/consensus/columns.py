@@ -52,16 +52,18 @@ from tacit.choreo import (
     choreography,
 )
 from tacit.choreo.protocol import WEAK, Declaration
-from tacit.numeric.svm.kernels import Kernel, gamma_of
-from tacit.numeric.svm.problems import OVR, problems, signs_of, value_classes
+from tacit.numeric.svm.kernels import OVR, Kernel, problems, signs_of
 from tacit.papers.columns import sizes
 from tacit.papers.consensus.rows import OF_CONSENSUS
+from tacit.papers.facts import DECISION_VALUES, EVERY_LABEL
+from tacit.papers.labels import Labels, send_labels
+from tacit.papers.machine import gamma_of, value_classes
 from tacit.papers.parameters import fixed_point
-from tacit.protocols.labels import Classes, Labels, name_classes, send_labels
+from tacit.protocols.classes import Classes, name_classes
+from tacit.protocols.facts import CLASSES, SIZES
 from tacit.protocols.part import ClassWeight, Names, Records, Table
 from tacit.protocols.settings import AnyKernel
 from tacit.protocols.sums.secure_sum import protect, secure_sum
-from tacit.protocols.table_facts import CLASS_NAMES, DECISION_VALUES, EVERY_LABEL, TABLE_SIZES
 
 AUTO = 0.1  # rho="auto", times M
 
@@ -182,7 +184,7 @@ class Step:
     opens={
         Coordinator: (PARTS, SQUARES, EVERY_LABEL),
         Holder: PARTS,
-        Everyone: (TABLE_SIZES, CLASS_NAMES, BIAS),
+        Everyone: (SIZES, CLASSES, BIAS),
     }
 )
 def consensus_columns(run: Run, data: At[Records], *, svm: ColumnSettings) -> TrainedColumns:
@@ -223,7 +225,7 @@ def consensus_columns(run: Run, data: At[Records], *, svm: ColumnSettings) -> Tr
     )
 
 
-@choreography(opens={Asker: DECISION_VALUES, Everyone: TABLE_SIZES})
+@choreography(opens={Asker: DECISION_VALUES, Everyone: SIZES})
 def consensus_columns_predict(
     run: Run, data: At[Table], shares: At[ColumnShare], *, bias: F64, multi_class: str
 ) -> At[F64]:

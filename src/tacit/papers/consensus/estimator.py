@@ -11,8 +11,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from tacit.arrays import F64
-from tacit.base.central import Comparison, central_svc
-from tacit.base.estimator import FederatedClassifier
+from tacit.base.estimator import Comparison, FederatedClassifier
 from tacit.base.parameters import parameterized
 from tacit.base.shared import warn_of
 from tacit.choreo import Asker, Holder
@@ -20,7 +19,8 @@ from tacit.choreo.declaration import Kind, OneOf
 from tacit.errors import LocalError
 from tacit.federation import Federation
 from tacit.models.mapped import MappedModel
-from tacit.numeric.svm.problems import OVR
+from tacit.numeric.svm.kernels import OVR
+from tacit.papers.central import central_svc
 from tacit.papers.consensus.model import ColumnMachine
 from tacit.papers.consensus.rows import KERNELS, OF_CONSENSUS, POINTS
 from tacit.papers.machine import PublicMachine

@@ -51,22 +51,22 @@ from tacit.arrays import F64, I64
 from tacit.choreo import At, Coordinator, Everyone, Fact, Holder, Message, Result, Run, State, choreography
 from tacit.choreo.declaration import Number, Parameter
 from tacit.choreo.protocol import LARGE, TABLE, Cost, Declaration, Params, Planned, Rehearsal
-from tacit.crypto.pads.stream import words_of
+from tacit.crypto.pads.entropy import words_of
 from tacit.errors import LocalError
-from tacit.numeric.features.feature_map import basis_of
-from tacit.numeric.ring.draws import uniform
-from tacit.numeric.svm.kernels import Kernel, gamma_of
-from tacit.numeric.svm.problems import OVR, Pairs, problems, signs_of
+from tacit.numeric.ring.words import uniform
+from tacit.numeric.svm.kernels import OVR, Kernel, Pairs, basis_of, problems, signs_of
+from tacit.papers.facts import CLASS_SIZES
+from tacit.papers.labels import check_labels
+from tacit.papers.machine import gamma_of
 from tacit.papers.parameters import MAX_ROUNDS, MULTI_CLASS, TOL, fixed_point
-from tacit.protocols.class_names import check_class_names
+from tacit.protocols.classes import check_class_names, weigh_classes
+from tacit.protocols.facts import CLASSES
 from tacit.protocols.features.maps import LINEAR, PublicMap, features_of
 from tacit.protocols.invented import by_rows
-from tacit.protocols.labels import check_labels, weigh_classes
 from tacit.protocols.parameters import number_or
 from tacit.protocols.part import ClassWeight, Names, Records
 from tacit.protocols.settings import AnyKernel
 from tacit.protocols.sums.secure_sum import protect, secure_sum
-from tacit.protocols.table_facts import CLASS_SIZES, CLASSES_OF_PARTY
 
 KERNELS = ("linear", "rbf", "poly")
 FIRST = 0.03  # of C n / M: rho="auto"
@@ -122,7 +122,7 @@ class RowSettings(AnyKernel):
     max_rounds: int = 1000
 
 
-class PartyClasses(Message, tells=(CLASSES_OF_PARTY, COLUMNS), ragged=True):
+class PartyClasses(Message, tells=(CLASSES, COLUMNS), ragged=True):
     """The classes that a party has records of, and how many columns these have."""
 
     classes: Names
@@ -194,7 +194,7 @@ class Round:
     opens={
         Coordinator: (CLASS_SIZES, COLUMN_MOMENTS, FEATURE_MOMENTS, AVERAGES, CERTIFICATES),
         Everyone: (
-            CLASSES_OF_PARTY,
+            CLASSES,
             COLUMNS,
             CLASS_SIZES,
             COLUMN_MOMENTS,

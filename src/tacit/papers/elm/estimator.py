@@ -13,8 +13,7 @@ from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.validation import check_is_fitted
 
 from tacit.arrays import F64, Array
-from tacit.base.central import Comparison
-from tacit.base.estimator import Federated, FederatedClassifier, FederatedRegressor
+from tacit.base.estimator import Comparison, Federated, FederatedClassifier, FederatedRegressor
 from tacit.base.parameters import parameterized
 from tacit.base.shared import warn_of
 from tacit.choreo import Asker

@@ -38,7 +38,7 @@ from tacit.arrays import F64
 from tacit.choreo import Asker, At, Coordinator, Each, Fact, Holder, Labeller, Message, Result, Run, State, choreography
 from tacit.choreo.declaration import OneOf, Parameter, Settings
 from tacit.choreo.protocol import TABLE, Declaration, Params, Rehearsal
-from tacit.crypto.pads.stream import words_of
+from tacit.crypto.pads.entropy import words_of
 from tacit.errors import LocalError
 from tacit.numeric.features.elm import (
     ACTIVATIONS,
@@ -53,14 +53,16 @@ from tacit.numeric.features.elm import (
 )
 from tacit.numeric.ring.fixed_point import FixedPoint
 from tacit.papers.columns import BAND, append, scale_bands, set_always, sizes, stack
+from tacit.papers.facts import DECISION_VALUES
+from tacit.papers.labels import Decision, Labels, read_values, send_labels
 from tacit.papers.parameters import BAND as AT_ONCE
 from tacit.papers.parameters import fixed_point
+from tacit.protocols.classes import Classes, name_classes
+from tacit.protocols.facts import CLASSES, SIZES
 from tacit.protocols.invented import by_columns
-from tacit.protocols.labels import Classes, Decision, Labels, name_classes, read_values, send_labels
 from tacit.protocols.parameters import number_or
 from tacit.protocols.part import ClassWeight, Names, Records, Table
 from tacit.protocols.sums.secure_sum import protect, secure_sum
-from tacit.protocols.table_facts import CLASS_NAMES, DECISION_VALUES, TABLE_SIZES
 
 NODES = 200  # at most, where their number is left open
 WEIGHTS = Parameter("weights", OneOf(("master", "private")), "who draws the weights of the hidden layer", opens=True)
@@ -162,7 +164,7 @@ class Trained(Result):
             ),
             Fact("elm.every_target", "labeller", "label", "record", "every target"),
         ),
-        Holder: (TABLE_SIZES, CLASS_NAMES),
+        Holder: (SIZES, CLASSES),
     }
 )
 def elm_vertical(

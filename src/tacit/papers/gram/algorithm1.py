@@ -37,7 +37,7 @@ from tacit.errors import LocalError, MissingExtraError
 from tacit.numeric.cells.integers import Cells
 from tacit.numeric.cells.ownership import Owners
 from tacit.papers.gram.secure_product import check_authentic
-from tacit.protocols.sums.secure_sum import PUBLIC_KEY
+from tacit.protocols.facts import PUBLIC_KEY
 
 GRAM_OF_CELLS = Fact("gram.of_cells", "holders", "record", "record", "the gram matrix of all cells")
 

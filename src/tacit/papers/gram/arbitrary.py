@@ -42,21 +42,16 @@ import numpy as np
 from tacit.arrays import F64, I64, U64
 from tacit.choreo import Asker, At, Coordinator, Each, Fact, Holder, Labeller, Run, choreography
 from tacit.numeric.cells.integers import Cells
-from tacit.numeric.cells.ownership import Owners, dots_crossing, gram_crossing
-from tacit.numeric.ring.triangle import bands, pack
+from tacit.numeric.cells.ownership import Owners
+from tacit.numeric.ring.triangle import pack
 from tacit.numeric.ring.words import Ring
-from tacit.papers.columns import BAND, append
+from tacit.papers.columns import BAND, append, bands
 from tacit.papers.dual_svm import Solver
+from tacit.papers.facts import DECISION_VALUES, EVERY_LABEL
 from tacit.papers.gram.algorithm1 import GRAM_OF_CELLS, check_size, gram_algorithm1
 from tacit.papers.gram.cell_products import Scheme, cell_products
-from tacit.papers.gram.cells import (
-    ANSWERS_OF_OWN,
-    Multiply,
-    check_cells,
-    check_declared_records,
-    check_way,
-    integers,
-)
+from tacit.papers.gram.cells import ANSWERS_OF_OWN, Multiply, check_cells, check_declared_records, check_way, integers
+from tacit.papers.gram.crossing import dots_crossing, gram_crossing
 from tacit.papers.gram.intersection import gram_intersection
 from tacit.papers.gram.train import (
     CELL_SUM,
@@ -71,30 +66,29 @@ from tacit.papers.gram.train import (
     train_model,
 )
 from tacit.papers.gram.vertical import decide_values, sum_cells
-from tacit.papers.parameters import fixed_point
-from tacit.protocols.blind.owners import OWNERSHIP, agreed_range, ownership
-from tacit.protocols.labels import (
-    Classes,
+from tacit.papers.labels import (
     Decision,
     LabelledRows,
     Labels,
     OwnDecisions,
     check_labels,
     gather_labels,
-    name_classes,
     read_values,
     send_labels,
 )
+from tacit.papers.parameters import fixed_point
+from tacit.protocols.blind.owners import agreed_range, ownership
+from tacit.protocols.classes import Classes, name_classes
+from tacit.protocols.facts import CLASSES, OWNERS
 from tacit.protocols.part import ClassWeight, Held, Names, OwnCells, Records, Table
 from tacit.protocols.settings import AnyKernel
 from tacit.protocols.sums.secure_sum import Protection, protect, secure_sum
-from tacit.protocols.table_facts import CLASS_NAMES, DECISION_VALUES, EVERY_LABEL
 
 
 @choreography(
     opens={
         Coordinator: (GRAM_MATRIX, EVERY_LABEL, CELL_SUM),
-        Holder: (OWNERSHIP, SUPPORT, CLASS_NAMES),
+        Holder: (OWNERS, SUPPORT, CLASSES),
     }
 )
 def gram_arbitrary(

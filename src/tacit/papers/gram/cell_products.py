@@ -31,17 +31,10 @@ from tacit.choreo import At, Each, Fact, Holder, Pads, Run, choreography, once
 from tacit.counted import counted
 from tacit.crypto.pads.entropy import prf
 from tacit.numeric.cells.integers import Cells
-from tacit.numeric.cells.ownership import Crossing
+from tacit.papers.gram.crossing import Crossing
 from tacit.papers.gram.engines.bfv_layout import best_fold
 from tacit.papers.gram.engines.engines import Block, Engine, Plan, make_engine
-from tacit.papers.gram.secure_product import (
-    Reply,
-    Upload,
-    answer_upload,
-    finish_product,
-    seal_reply,
-    seal_upload,
-)
+from tacit.papers.gram.secure_product import Reply, Upload, answer_upload, finish_product, seal_reply, seal_upload
 
 PRODUCT_SHARES = Fact("cells.product_shares", "nobody", "nothing", "none", "its share of the products, uniform")
 

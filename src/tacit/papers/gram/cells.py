@@ -12,7 +12,7 @@ from tacit.arrays import I64
 from tacit.choreo import Fact
 from tacit.choreo.declaration import Settings
 from tacit.errors import LocalError
-from tacit.numeric.cells.integers import Cells, most_bits
+from tacit.numeric.cells.integers import BITS, LEAST, Cells
 from tacit.numeric.cells.ownership import Owners
 from tacit.numeric.ring.fixed_point import FixedPoint
 from tacit.papers.gram.algorithm1 import load_paillier
@@ -95,3 +95,8 @@ def check_declared_records(new: Owners, declared: int | None) -> None:
 def integers(part: Table, cells: Cells, me: str) -> I64:
     """Return the cells in fixed point."""
     return cells.encode(part.X, f"cells of {me}")
+
+
+def most_bits(terms: int) -> int:
+    """Return as many bits as (1) leaves room for in the smallest ring, and at least `BITS`."""
+    return max(BITS, (LEAST - 1 - terms.bit_length()) // 2)

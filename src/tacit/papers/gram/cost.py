@@ -13,11 +13,12 @@ import numpy as np
 
 from tacit.choreo import Asker, Coordinator, Holder, Roster
 from tacit.choreo.protocol import COLUMNS, SMALL, Cost, Params, Planned
-from tacit.numeric.cells.ownership import Crossing, Owners, dots_crossing, gram_crossing, owners_of
-from tacit.numeric.ring.triangle import count_bands
+from tacit.numeric.cells.ownership import Owners, owners_of
+from tacit.papers.columns import count_bands
 from tacit.papers.gram.algorithm1 import sent_cells
 from tacit.papers.gram.cell_products import Scheme, plan_of
 from tacit.papers.gram.cells import Multiply
+from tacit.papers.gram.crossing import Crossing, dots_crossing, gram_crossing
 from tacit.papers.gram.engines.engines import Block, Plan
 from tacit.papers.gram.linear import fill_rows, give_to_all
 from tacit.papers.gram.weights import answer_cells, make_engine

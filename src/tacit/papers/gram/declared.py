@@ -11,9 +11,8 @@ from tacit.arrays import F64
 from tacit.choreo import Coordinator, Holder, Role, Roster
 from tacit.choreo.declaration import Either, Number, OneOf, Parameter
 from tacit.choreo.protocol import TABLE, Brought, Declaration, Inputs, Params, Rehearsal, Stage
-from tacit.numeric.ring.triangle import count_bands
-from tacit.numeric.svm.problems import OVR
-from tacit.papers.columns import BAND, scale_bands, set_always
+from tacit.numeric.svm.kernels import OVR
+from tacit.papers.columns import BAND, count_bands, scale_bands, set_always
 from tacit.papers.dual_svm import OF_SOLVER
 from tacit.papers.gram.arbitrary import gram_arbitrary, gram_arbitrary_predict
 from tacit.papers.gram.cells import HOWS, KEY_LENGTHS

@@ -11,15 +11,15 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from tacit.arrays import F64, I64
-from tacit.base.central import Comparison, central_svc
-from tacit.base.estimator import Asked, FederatedClassifier
+from tacit.base.estimator import Asked, Comparison, FederatedClassifier
 from tacit.base.parameters import NONE, parameterized
 from tacit.choreo import Asker, Holder
 from tacit.choreo.declaration import Either, Kind, Number, OneOf
 from tacit.errors import LocalError
 from tacit.federation import Federation
-from tacit.federation.exposure import describe_exposure
-from tacit.numeric.svm.problems import OVO, count_problems
+from tacit.federation.exposure import exposures
+from tacit.numeric.svm.kernels import OVO, count_problems
+from tacit.papers.central import central_svc
 from tacit.papers.gram.cells import HOWS
 from tacit.papers.gram.declared import OF_PRODUCTS
 from tacit.papers.gram.model import GramModel, StoredModel
@@ -239,3 +239,17 @@ class GramSVC(FederatedClassifier):
         """Compare with scikit-learn's SVC on the pooled records."""
         central, values = central_svc(federation, self), self._answer(federation).values
         return central.compare_duals(self._shares().dual.objective, values, central.count_differing(values))
+
+
+def describe_exposure(federation: Federation) -> list[str]:
+    """Return what the report of a gram matrix has to warn of.
+
+    Where parties are elsewhere, their job tells (`preflight.concerns`).
+    """
+    if not federation.holds_records:
+        return []
+    counts = {}
+    for party, part in federation.parts.items():
+        own = np.full(part.X.shape[1], len(part.X)) if part.owned is None else part.owned.sum(axis=0)
+        counts[party] = np.bincount(federation.columns[party], own, federation.n_features).astype(np.int64)
+    return [found.text for found in exposures(counts, federation.n_rows, federation.coordinator)]

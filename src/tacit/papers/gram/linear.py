@@ -41,24 +41,20 @@ from tacit.arrays import F64, I64, U64
 from tacit.choreo import Asker, At, Each, Fact, Holder, Message, Pads, Run, choreography
 from tacit.errors import LocalError
 from tacit.numeric.cells.integers import Cells
-from tacit.numeric.cells.ownership import Owners, dots_crossing
+from tacit.numeric.cells.ownership import Owners
 from tacit.numeric.ring.words import Ring
-from tacit.numeric.svm.problems import OVR, value_classes
+from tacit.numeric.svm.kernels import OVR
 from tacit.papers.columns import append
+from tacit.papers.facts import DECISION_VALUES
 from tacit.papers.gram.cell_products import PRODUCT_SHARES, Scheme, cell_products
-from tacit.papers.gram.cells import (
-    ANSWERS_OF_OWN,
-    Products,
-    check_cells,
-    check_declared_records,
-    check_way,
-)
+from tacit.papers.gram.cells import ANSWERS_OF_OWN, Products, check_cells, check_declared_records, check_way
+from tacit.papers.gram.crossing import dots_crossing
 from tacit.papers.gram.train import SupportColumns
 from tacit.papers.gram.weights import FINER, WeightShare, answer_cells
+from tacit.papers.machine import value_classes
 from tacit.protocols.blind.owners import agreed_range, ownership
 from tacit.protocols.part import Held, Table
 from tacit.protocols.sums.secure_sum import Masked, Protection, add_masked, mask, open_added, protect, secure_sum
-from tacit.protocols.table_facts import DECISION_VALUES
 
 AT_ONCE = 1 << 20  # cells of new records, of up to 28 bits: what one flood of the engine `bfv` covers
 

@@ -6,8 +6,7 @@ from dataclasses import field
 
 from tacit.choreo import Coordinator, Holder, State
 from tacit.models.shapes import Shapes, among
-from tacit.numeric.svm.kernels import KERNELS
-from tacit.numeric.svm.problems import OVR
+from tacit.numeric.svm.kernels import KERNELS, OVR
 from tacit.papers.gram.train import DualModel, SupportColumns
 from tacit.papers.gram.weights import WeightShare
 from tacit.request import Input, Left, Values

@@ -23,10 +23,10 @@ from tacit.arrays import F64, I64
 from tacit.choreo import At, Coordinator, Fact, Message, Result, Run, State
 from tacit.errors import LocalError
 from tacit.numeric.ring.triangle import unpack
-from tacit.numeric.svm.kernels import Kernel, gamma_of
-from tacit.numeric.svm.problems import OVR, value_classes
+from tacit.numeric.svm.kernels import OVR, Kernel
 from tacit.papers.dual_svm import Solver, solve
-from tacit.protocols.labels import LabelledRows, Labels
+from tacit.papers.labels import LabelledRows, Labels
+from tacit.papers.machine import gamma_of, value_classes
 from tacit.protocols.part import Names
 
 GRAM_MATRIX = Fact(

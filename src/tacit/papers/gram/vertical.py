@@ -35,9 +35,10 @@ import numpy as np
 from tacit.arrays import F64, I64
 from tacit.choreo import Asker, At, Coordinator, Holder, Labeller, Run, choreography
 from tacit.numeric.ring.fixed_point import FixedPoint
-from tacit.numeric.ring.triangle import bands, pack
-from tacit.papers.columns import BAND, append, sizes, stack
+from tacit.numeric.ring.triangle import pack
+from tacit.papers.columns import BAND, append, bands, sizes, stack
 from tacit.papers.dual_svm import Solver
+from tacit.papers.facts import DECISION_VALUES, EVERY_LABEL
 from tacit.papers.gram.train import (
     CELL_SUM,
     GRAM_MATRIX,
@@ -51,19 +52,20 @@ from tacit.papers.gram.train import (
     decide,
     train_model,
 )
+from tacit.papers.labels import Decision, read_values, send_labels
 from tacit.papers.parameters import fixed_point
 from tacit.protocols.blind.owners import check_declared
-from tacit.protocols.labels import Classes, Decision, name_classes, read_values, send_labels
+from tacit.protocols.classes import Classes, name_classes
+from tacit.protocols.facts import CLASSES, SIZES
 from tacit.protocols.part import Records, Table
 from tacit.protocols.settings import AnyKernel
 from tacit.protocols.sums.secure_sum import Protection, protect, secure_sum
-from tacit.protocols.table_facts import CLASS_NAMES, DECISION_VALUES, EVERY_LABEL, TABLE_SIZES
 
 
 @choreography(
     opens={
         Coordinator: (GRAM_MATRIX, EVERY_LABEL, CELL_SUM),
-        Holder: (SUPPORT, TABLE_SIZES, CLASS_NAMES),
+        Holder: (SUPPORT, SIZES, CLASSES),
     }
 )
 def gram_vertical(

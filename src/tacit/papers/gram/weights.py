@@ -49,18 +49,10 @@ from tacit.errors import LocalError, MissingExtraError
 from tacit.numeric.cells.integers import EXPONENTS, Cells, widest
 from tacit.numeric.cells.ownership import Owners
 from tacit.numeric.ring.words import Ring
-from tacit.numeric.svm.problems import OVR
+from tacit.numeric.svm.kernels import OVR
 from tacit.papers.gram.cell_products import empty_share
 from tacit.papers.gram.engines.engines import Block, Engine, Plan
-from tacit.papers.gram.secure_product import (
-    Reply,
-    Upload,
-    answer_upload,
-    finish_product,
-    offer,
-    own_pads,
-    seal_reply,
-)
+from tacit.papers.gram.secure_product import Reply, Upload, answer_upload, finish_product, offer, own_pads, seal_reply
 from tacit.papers.gram.train import DualModel, SupportColumns
 from tacit.protocols.blind.owners import agreed_range, ownership
 from tacit.protocols.sums.secure_sum import name_own_seed, protect

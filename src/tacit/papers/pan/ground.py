@@ -15,17 +15,18 @@ from tacit.arrays import F64, I8, I64
 from tacit.choreo import At, Coordinator, Everyone, Fact, Holder, Message, Run, State, choreography
 from tacit.errors import LocalError
 from tacit.numeric.ring.fixed_point import FixedPoint
-from tacit.numeric.svm.kernels import Kernel, gamma_of
-from tacit.numeric.svm.problems import Pairs, problems, signs_of
+from tacit.numeric.svm.kernels import Kernel, Pairs, problems, signs_of
+from tacit.papers.facts import CLASS_SIZES
+from tacit.papers.labels import check_labels
+from tacit.papers.machine import gamma_of
 from tacit.papers.pan.cutting_plane import SignedRows, Solver
 from tacit.papers.parameters import LANDMARKS, MAX_ROUNDS, MULTI_CLASS, TOL, fixed_point
-from tacit.protocols.class_names import check_class_names
+from tacit.protocols.classes import check_class_names, weigh_classes
+from tacit.protocols.facts import CLASSES
 from tacit.protocols.features.maps import PublicMap, features_of
-from tacit.protocols.labels import check_labels, weigh_classes
 from tacit.protocols.part import ClassWeight, Names, Records
 from tacit.protocols.settings import AnyKernel
 from tacit.protocols.sums.secure_sum import Protection, protect, secure_sum
-from tacit.protocols.table_facts import CLASS_SIZES, CLASSES_OF_PARTY
 
 KERNELS = ("linear", "rbf", "poly")  # of the paper
 TWO = 2  # classes that an SVM separates
@@ -39,7 +40,7 @@ CELL_VARIANCE = Fact(
 )
 
 
-class OwnClasses(Message, tells=(CLASSES_OF_PARTY, COLUMNS), ragged=True):
+class OwnClasses(Message, tells=(CLASSES, COLUMNS), ragged=True):
     """The classes that a party has records of, and how many columns these have."""
 
     classes: Names
@@ -114,7 +115,7 @@ class Ground:
         return Kernel(self.svm.name, self.gamma * wider, self.svm.degree, self.svm.coef0)
 
 
-@choreography(opens={Coordinator: CELL_MOMENTS, Everyone: (CLASSES_OF_PARTY, COLUMNS, CLASS_SIZES, CELL_VARIANCE)})
+@choreography(opens={Coordinator: CELL_MOMENTS, Everyone: (CLASSES, COLUMNS, CLASS_SIZES, CELL_VARIANCE)})
 def agree_on_ground(run: Run, data: At[Records], *, svm: PanSettings) -> tuple[Ground, At[NumberedRecords]]:
     """Agree on keys, classes, their sizes and gamma; return these, and each party's records that count."""
     check_kernel(svm)

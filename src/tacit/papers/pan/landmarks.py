@@ -25,7 +25,7 @@ import numpy as np
 
 from tacit.arrays import F64, I64, U64
 from tacit.choreo import At, Coordinator, Everyone, Fact, Holder, Message, Run, choreography
-from tacit.crypto.pads.stream import words_of
+from tacit.crypto.pads.entropy import words_of
 from tacit.errors import LocalError
 from tacit.numeric.ring.fixed_point import FixedPoint
 from tacit.papers.pan.kmeans import find_centres

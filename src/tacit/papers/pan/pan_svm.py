@@ -30,8 +30,7 @@ import numpy as np
 from tacit.arrays import F64
 from tacit.choreo import At, Coordinator, Everyone, Holder, Result, Run, choreography
 from tacit.choreo.protocol import LARGE, TABLE, Cost, Declaration, Params, Planned, Rehearsal
-from tacit.numeric.features.feature_map import basis_of
-from tacit.numeric.svm.kernels import Kernel
+from tacit.numeric.svm.kernels import Kernel, basis_of
 from tacit.papers.pan.cutting_plane import CUT_SUMS, ITERATES, OBJECTIVES, USUAL, Planes, cut_planes
 from tacit.papers.pan.ground import OF_PAN, Ground, NumberedRecords, PanSettings, agree_on_ground, sign_rows
 from tacit.papers.pan.landmarks import LANDMARKS, share_landmarks, share_of

@@ -29,8 +29,7 @@ import numpy as np
 from scipy.special import stdtr
 
 from tacit.arrays import F64, I8, I64, Flags
-from tacit.numeric.features.feature_map import kernel_matrix
-from tacit.numeric.svm.kernels import Kernel
+from tacit.numeric.svm.kernels import Kernel, kernel_matrix
 from tacit.protocols.features.maps import PublicMap
 
 FLOOR = 1e-8  # differences below are of fixed point

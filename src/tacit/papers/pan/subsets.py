@@ -23,7 +23,7 @@ import numpy as np
 from tacit.arrays import F64, I64
 from tacit.choreo import At, Coordinator, Everyone, Fact, Holder, Message, Run, choreography
 from tacit.numeric.scores.folds import choose_class, deal_folds
-from tacit.numeric.svm.problems import value_classes
+from tacit.papers.machine import value_classes
 from tacit.papers.pan.cutting_plane import CUT_SUMS, SignedRows, cut_planes
 from tacit.papers.pan.ground import Ground, NumberedRecords, sign_rows
 from tacit.papers.pan.pan_svm import map_by, train_on

@@ -12,15 +12,15 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from tacit.arrays import F64
-from tacit.base.central import Comparison, central_svc
-from tacit.base.estimator import FederatedClassifier
+from tacit.base.estimator import Comparison, FederatedClassifier
 from tacit.base.parameters import parameterized
 from tacit.base.shared import warn_of
 from tacit.choreo.declaration import Either, Kind, Number, OneOf
 from tacit.errors import LocalError
 from tacit.federation import Federation
 from tacit.models.mapped import MappedModel
-from tacit.numeric.svm.problems import OVO
+from tacit.numeric.svm.kernels import OVO
+from tacit.papers.central import central_svc
 from tacit.papers.pan.cutting_plane import find_gap
 from tacit.papers.pan.ground import KERNELS, TWO
 from tacit.papers.pan.model import PanMachine

@@ -11,15 +11,15 @@ import numpy as np
 from sklearn.base import clone
 
 from tacit.arrays import F64, I64
-from tacit.base.central import Comparison, central_svc
-from tacit.base.estimator import FederatedClassifier
+from tacit.base.estimator import Comparison, FederatedClassifier
 from tacit.base.parameters import parameterized
 from tacit.base.shared import warn_of
 from tacit.choreo import Asker, Coordinator, Holder
 from tacit.choreo.declaration import Either, Kind, Number, OneOf, Unmeasured
 from tacit.errors import LocalError
 from tacit.federation import Federation
-from tacit.numeric.svm.problems import OVO
+from tacit.numeric.svm.kernels import OVO
+from tacit.papers.central import central_svc
 from tacit.papers.parameters import kinds_of
 from tacit.papers.shift.formulas import CONFIDENCE, DISTRIBUTIONS, interval
 from tacit.papers.shift.model import ShiftModel

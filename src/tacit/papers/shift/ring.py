@@ -41,17 +41,17 @@ from tacit.arrays import F64, I64
 from tacit.choreo import At, Coordinator, Each, Fact, Holder, Message, PeerError, Result, Run, State, choreography
 from tacit.choreo.declaration import OneOf, Parameter
 from tacit.choreo.protocol import WEAK, Declaration
-from tacit.crypto.pads.stream import words_of
+from tacit.crypto.pads.entropy import words_of
 from tacit.errors import LocalError
-from tacit.numeric.svm.kernels import Kernel, gamma_of
-from tacit.numeric.svm.problems import OVR, value_classes
+from tacit.numeric.svm.kernels import OVR, Kernel
 from tacit.papers.dual_svm import OF_SOLVER, Solver, solve
+from tacit.papers.facts import EVERY_LABEL
+from tacit.papers.labels import LabelledRows, Labels, OwnDecisions, check_labels, gather_labels, read_values
+from tacit.papers.machine import gamma_of, value_classes
 from tacit.papers.shift.formulas import DISTRIBUTIONS, narrow, shift_of
-from tacit.protocols.labels import LabelledRows, Labels, OwnDecisions, check_labels, gather_labels, read_values
 from tacit.protocols.parameters import SWITCH
 from tacit.protocols.part import Names, Records, Table
 from tacit.protocols.settings import RadialKernel
-from tacit.protocols.table_facts import EVERY_LABEL
 
 OWN_ANSWERS = Fact("shift.answers_of_own", "reader", "answer", "record", "the decision values of its own records")
 

@@ -32,11 +32,12 @@ import numpy as np
 from tacit.arrays import F64, U64
 from tacit.choreo import At, Coordinator, Each, Fact, Holder, Message, Pads, PeerError, Run, choreography
 from tacit.choreo.protocol import WEAK, Declaration
-from tacit.crypto.pads.entropy import prf
-from tacit.crypto.pads.stream import words_of
+from tacit.crypto.pads.entropy import prf, words_of
 from tacit.errors import LocalError
 from tacit.numeric.ring.words import Z64
 from tacit.papers.dual_svm import Solver
+from tacit.papers.facts import EVERY_LABEL
+from tacit.papers.labels import check_labels, gather_labels
 from tacit.papers.shift.formulas import rotation_of, shift_of
 from tacit.papers.shift.ring import (
     OF_SHIFT,
@@ -53,11 +54,9 @@ from tacit.papers.shift.ring import (
     move,
     stack_blocks,
 )
-from tacit.protocols.labels import check_labels, gather_labels
 from tacit.protocols.part import Records, Table
 from tacit.protocols.settings import RadialKernel
 from tacit.protocols.sums.secure_sum import protect
-from tacit.protocols.table_facts import EVERY_LABEL
 
 WORDS = 5  # a key of 32 bytes, and (3)
 

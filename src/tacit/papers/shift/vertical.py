@@ -30,15 +30,17 @@ import numpy as np
 from tacit.arrays import F64
 from tacit.choreo import Asker, At, Coordinator, Fact, Holder, Labeller, Message, Role, Run, choreography
 from tacit.choreo.protocol import WEAK, Declaration
-from tacit.crypto.pads.stream import words_of
+from tacit.crypto.pads.entropy import words_of
 from tacit.papers.columns import sizes
 from tacit.papers.dual_svm import Solver
+from tacit.papers.facts import DECISION_VALUES, EVERY_LABEL
+from tacit.papers.labels import Decision, Labels, labels_of, read_values
 from tacit.papers.shift.formulas import rotation_of, shift_of
 from tacit.papers.shift.ring import OF_SHIFT, ROTATION, Shift, ShiftedSVM, Trained, check_kernel, find_narrow, fit, move
-from tacit.protocols.labels import Classes, Decision, Labels, labels_of, name_classes, read_values
+from tacit.protocols.classes import Classes, name_classes
+from tacit.protocols.facts import CLASSES, SIZES
 from tacit.protocols.part import Records, Table
 from tacit.protocols.settings import RadialKernel
-from tacit.protocols.table_facts import CLASS_NAMES, DECISION_VALUES, EVERY_LABEL, TABLE_SIZES
 
 
 class MovedColumns(
@@ -71,7 +73,7 @@ class MovedColumns(
             ),
             EVERY_LABEL,
         ),
-        Holder: (TABLE_SIZES, CLASS_NAMES),
+        Holder: (SIZES, CLASSES),
     }
 )
 def shift_vertical(

@@ -37,7 +37,8 @@ from tacit.errors import LocalError
 from tacit.numeric.ring.fixed_point import FixedPoint
 from tacit.numeric.ring.words import Z64, Ring
 from tacit.papers.sums.cycles import disjoint_cycles, most
-from tacit.protocols.sums.secure_sum import TOTAL, name_own_seed, open_total
+from tacit.protocols.facts import TOTAL
+from tacit.protocols.sums.secure_sum import name_own_seed, open_total
 
 Rings = tuple[tuple[str, ...], ...]
 ORDER_SHARE = Fact("sums.order_share", "nobody", "key", "party", "a random share of the ring order")

@@ -63,29 +63,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.arrays import I64, U8, U64
-from tacit.choreo import (
-    At,
-    Coordinator,
-    Everyone,
-    Fact,
-    Holder,
-    Message,
-    Pads,
-    PeerError,
-    Result,
-    Role,
-    Run,
-    choreography,
-)
+from tacit.choreo import At, Coordinator, Everyone, Holder, Message, Pads, PeerError, Result, Role, Run, choreography
 from tacit.crypto.pads.entropy import prf
 from tacit.crypto.sets import key_value_store, row_hash
 from tacit.crypto.sets.oprf import VALUE, load_sodium
 from tacit.errors import LocalError
 from tacit.protocols.align.blind_function import blind_values
+from tacit.protocols.facts import COMMON, COMMON_HOWEVER_FEW, ID_COUNTS, MATCHED, UNIFORM
 from tacit.protocols.sums.secure_sum import name_own_seed, protect
-
-FIRST_SIZE = Fact("align.first_size", "holder", "size", "party", "how many ids the first holder has")
-OWN_SIZE = Fact("align.own_size", "holder", "size", "party", "how many ids the sender has")
 
 Mask = NDArray[np.bool_]
 
@@ -101,7 +86,7 @@ class Aligned(Result):
     rows: At[I64] | None = None
 
 
-class Size(Message, tells=FIRST_SIZE):
+class Size(Message, tells=ID_COUNTS):
     """How many ids P_1 has, |X_1|."""
 
     ids: int
@@ -110,10 +95,8 @@ class Size(Message, tells=FIRST_SIZE):
 class Store(
     Message,
     tells=(
-        OWN_SIZE,
-        Fact(
-            "align.uniform_words", "nobody", "nothing", "none", "its words are uniform to a receiver who lacks the keys"
-        ),
+        ID_COUNTS,
+        UNIFORM,
     ),
 ):
     """A key-value store of the sender's ids, (3)."""
@@ -124,14 +107,8 @@ class Store(
 class Tokens(
     Message,
     tells=(
-        OWN_SIZE,
-        Fact(
-            "align.common_count_of_tokens",
-            "holders",
-            "count",
-            "all",
-            "whoever has both lists of tokens learns how many are common to all, however few",
-        ),
+        ID_COUNTS,
+        COMMON_HOWEVER_FEW,
     ),
 ):
     """One list of (5), sorted."""
@@ -141,13 +118,7 @@ class Tokens(
 
 class Count(
     Message,
-    tells=Fact(
-        "align.common_count",
-        "holders",
-        "count",
-        "all",
-        "how many ids are common to all holders, or that they are fewer than min_records",
-    ),
+    tells=COMMON,
 ):
     """How many ids are common, (5); None for too few."""
 
@@ -156,13 +127,7 @@ class Count(
 
 class Matched(
     Message,
-    tells=Fact(
-        "align.matched",
-        "reader",
-        "membership",
-        "record",
-        "which of the receiver's ids are common to all holders, and so which some other holder lacks",
-    ),
+    tells=MATCHED,
 ):
     """Which tokens of the receiver were matched, by place in the list that it sent."""
 
@@ -171,14 +136,7 @@ class Matched(
 
 class Opening(
     Message,
-    tells=Fact(
-        "align.matched_in_order",
-        "reader",
-        "membership",
-        "record",
-        "which of the receiver's ids are common to all holders, and so which some other holder lacks; in which random"
-        " order they stand",
-    ),
+    tells=MATCHED,
 ):
     """Hashes of the common ids under the key, sorted."""
 
@@ -189,32 +147,14 @@ class Opening(
 @choreography(
     opens={
         Everyone: (
-            Fact(
-                "align.common_count_if_enough",
-                "holders",
-                "count",
-                "all",
-                "how many ids are common to all holders, or only that they are fewer than min_records",
-            ),
-            FIRST_SIZE,
+            COMMON,
+            ID_COUNTS,
         ),
         Coordinator: (
-            Fact(
-                "align.common_count_however_few",
-                "holders",
-                "count",
-                "all",
-                "how many ids are common to all holders, even if fewer than min_records",
-            ),
-            Fact("align.second_size", "holder", "size", "party", "how many ids the second holder has"),
+            COMMON_HOWEVER_FEW,
+            ID_COUNTS,
         ),
-        Holder: Fact(
-            "align.sizes_of_others",
-            "holder",
-            "size",
-            "party",
-            "the first holder learns how many ids each of the others has",
-        ),
+        Holder: ID_COUNTS,
     }
 )
 def align(run: Run, ids: At[U8], *, min_records: int = ENOUGH, count_only: bool = False, block: int = BLOCK) -> Aligned:
@@ -253,17 +193,7 @@ def align(run: Run, ids: At[U8], *, min_records: int = ENOUGH, count_only: bool 
     return Aligned(count=common, rows=open_common(run, ids, V, marks, leader, common))
 
 
-@choreography(
-    opens={
-        Holder: Fact(
-            "align.own_common",
-            "reader",
-            "membership",
-            "record",
-            "which of its own ids all other holders have, and so which some other lacks; a random order of these",
-        )
-    }
-)
+@choreography(opens={Holder: MATCHED})
 def open_common(run: Run, ids: At[U8], V: At[U64], marks: At[Mask], leader: Role, common: int) -> At[I64]:
     """Return each holder's rows of the common ids, in the order that all share."""
     told = run.send(Matched, Coordinator >> leader, run.local(Coordinator, Matched, marks))

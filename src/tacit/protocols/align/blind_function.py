@@ -34,10 +34,11 @@ from hashlib import blake2b
 import numpy as np
 
 from tacit.arrays import U8, U64
-from tacit.choreo import At, Fact, Holder, Message, PeerError, Role, Run
+from tacit.choreo import At, Holder, Message, PeerError, Role, Run
 from tacit.crypto.pads.entropy import prf
 from tacit.crypto.sets import key_value_store, row_hash, transfer
 from tacit.crypto.sets.oprf import POINT, VALUE
+from tacit.protocols.facts import UNIFORM
 
 Keys = tuple[U8, U8]
 ROWS = 1 << 16  # ids that are hashed at a time: their long rows are never all there
@@ -45,7 +46,7 @@ ROWS = 1 << 16  # ids that are hashed at a time: their long rows are never all t
 
 class Offer(
     Message,
-    tells=Fact("align.offer", "nobody", "nothing", "none", "nothing more: a random point, from which keys are made"),
+    tells=UNIFORM,
 ):
     """A point under a secret scalar of P_1."""
 
@@ -54,13 +55,7 @@ class Offer(
 
 class Choices(
     Message,
-    tells=Fact(
-        "align.choices",
-        "nobody",
-        "nothing",
-        "none",
-        "nothing more: points that are uniform whichever keys the sender chose",
-    ),
+    tells=UNIFORM,
 ):
     """A point for each place, which hides the bit s_k there."""
 
@@ -69,13 +64,7 @@ class Choices(
 
 class Masked(
     Message,
-    tells=Fact(
-        "align.masked_codes",
-        "nobody",
-        "nothing",
-        "none",
-        "nothing more: codes of the first holder's ids; at each place the receiver lacks one of the two pads",
-    ),
+    tells=UNIFORM,
 ):
     """Some columns of U_k, (1b)."""
 

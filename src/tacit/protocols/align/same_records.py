@@ -27,41 +27,31 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tacit.choreo import At, Each, Everyone, Fact, Holder, Message, Run, choreography
+from tacit.choreo import At, Each, Everyone, Holder, Message, Run, choreography
 from tacit.crypto.sets.blind_equality import hash_to_point, put_on
 from tacit.errors import LocalError
-
-HIDDEN = Fact(
-    "same_records.hidden", "nobody", "nothing", "none", "nothing: a digest of ids as a point under secret scalars"
-)
-SAME = Fact(
-    "same_records.differs",
-    "holder",
-    "membership",
-    "party",
-    "which holders' records differ, row by row",
-)
+from tacit.protocols.facts import DIFFERS, UNIFORM
 
 
-class Hidden(Message, tells=HIDDEN):
+class Hidden(Message, tells=UNIFORM):
     """The list of a holder, as a point under its scalar, (1)."""
 
     point: bytes
 
 
-class HiddenTwice(Message, tells=HIDDEN):
+class HiddenTwice(Message, tells=UNIFORM):
     """The receiver's list under the sender's scalar too, (2)."""
 
     point: bytes
 
 
-class Differs(Message, tells=SAME, ragged=True):
+class Differs(Message, tells=DIFFERS, ragged=True):
     """The other holders whose lists are not the author's, (3)."""
 
     holders: tuple[str, ...]
 
 
-@choreography(opens={Everyone: SAME})
+@choreography(opens={Everyone: DIFFERS})
 def compare_records(run: Run, ids: At[bytes]) -> None:
     """Raise, alike at every party, unless all holders have the same records in the same order."""
     scalar = run.random(Holder)

@@ -29,17 +29,10 @@ from tacit.numeric.ring.triangle import pack
 from tacit.numeric.ring.words import Ring
 from tacit.numeric.shares.dual_plan import K_BITS
 from tacit.numeric.shares.ring_product import ring_product
+from tacit.protocols.facts import UNIFORM
 from tacit.protocols.part import Table
 from tacit.protocols.shares.dealing import Correlation, Dealing, Share, Sizes, Words, deal
-from tacit.protocols.shares.gates import (
-    OPENED,
-    open_masked,
-    reduce,
-    square_each,
-    subtract_mask,
-    triangle_size,
-    truncate,
-)
+from tacit.protocols.shares.gates import open_masked, reduce, square_each, subtract_mask, triangle_size, truncate
 from tacit.protocols.shares.matrices import Crossed, multiply_matrices
 
 SQUARINGS = range(8, 16)  # at least, since (3) is only as exact; more would round off too much
@@ -97,14 +90,14 @@ class Grams(Correlation):
         return (reduce(pack(ring_product(A, A.T), 0), ring),), ()
 
 
-@choreography(opens={Holder: OPENED})
+@choreography(opens={Holder: UNIFORM})
 def cell_kernel(run: Run, dealing: Dealing, data: At[Table], owners: Owners, scaled: Exponent) -> At[U64]:
     """Return shares of K as a triangle, with `K_BITS` after the point."""
     G, rows = multiply_cells(run, dealing, data, owners, scaled), owners.shape[0]
     return exponential(run, dealing, run.local(Holder, own_distances, G), scaled, size=triangle_size(rows))
 
 
-@choreography(opens={Holder: OPENED})
+@choreography(opens={Holder: UNIFORM})
 def cell_dots(run: Run, dealing: Dealing, data: At[Table], owners: Owners, scaled: Scaled, bits: int) -> At[U64]:
     """Return shares of (1) as a triangle, with so many bits after the point."""
     G = run.local(Holder, fold, multiply_cells(run, dealing, data, owners, scaled))
@@ -120,7 +113,7 @@ def multiply_cells(run: Run, dealing: Dealing, data: At[Table], owners: Owners, 
     return run.local(Holder, own_dots, opened, dealt, rows, dealing.first)
 
 
-@choreography(opens={Holder: OPENED})
+@choreography(opens={Holder: UNIFORM})
 def cross_kernel(
     run: Run, dealing: Dealing, new: At[Table], old: At[Table], between: tuple[Owners, Owners], scaled: Exponent
 ) -> At[U64]:
@@ -133,7 +126,7 @@ def cross_kernel(
     return exponential(run, dealing, d, scaled, size=m * n)
 
 
-@choreography(opens={Holder: OPENED})
+@choreography(opens={Holder: UNIFORM})
 def cross_dots(
     run: Run,
     dealing: Dealing,
@@ -160,13 +153,13 @@ def own_tables(
     )
 
 
-@choreography(opens={Holder: OPENED})
+@choreography(opens={Holder: UNIFORM})
 def lengths(run: Run, dealing: Dealing, X: At[U64], rows: int, columns: int) -> At[U64]:
     """Return shares of |x_i|^2."""
     return run.local(Holder, add_columns, square_each(run, dealing, X, size=rows * columns), rows)
 
 
-@choreography(opens={Holder: OPENED})
+@choreography(opens={Holder: UNIFORM})
 def exponential(run: Run, dealing: Dealing, d: At[U64], scaled: Exponent, *, size: int) -> At[U64]:
     """Return shares of exp(-d) by (3), with `K_BITS` after the point."""
     v = truncate(run, dealing, d, scaled.cut, size=size)

@@ -19,13 +19,14 @@ from tacit.choreo import At, Holder, Run, choreography
 from tacit.numeric.shares.dual_plan import Q_BITS, RELAX, ROW_BITS, DualPlan
 from tacit.numeric.shares.ring_product import ring_symmetric
 from tacit.protocols.blind.goals import SideShare
+from tacit.protocols.facts import UNIFORM
 from tacit.protocols.shares.dealing import Dealing, Share, deal
-from tacit.protocols.shares.gates import OPENED, open_masked, subtract_mask, truncate
+from tacit.protocols.shares.gates import open_masked, subtract_mask, truncate
 from tacit.protocols.shares.lean_clip import clip_and_cut
-from tacit.protocols.shares.opened import Applied, Opened
+from tacit.protocols.shares.matrices import Applied, Opened
 
 
-@choreography(opens={Holder: OPENED})
+@choreography(opens={Holder: UNIFORM})
 def iterate(run: Run, dealing: Dealing, matrix: Opened, sides: At[SideShare], plan: DualPlan) -> At[U64]:
     """Return shares of the last q, or of the mean of the last ones, with `Q_BITS` after the point."""
     size = plan.n * plan.problems
@@ -44,7 +45,7 @@ def iterate(run: Run, dealing: Dealing, matrix: Opened, sides: At[SideShare], pl
     return q
 
 
-@choreography(opens={Holder: OPENED})
+@choreography(opens={Holder: UNIFORM})
 def apply_fixed(run: Run, dealing: Dealing, matrix: Opened, q: At[U64], plan: DualPlan) -> At[U64]:
     """Return shares of a = Z q - mean(q), (1), with `plan.z_bits` + `Q_BITS` after the point."""
     dealt, _ = deal(run, dealing, Applied(plan.n, plan.problems), kept=matrix.A)

@@ -31,11 +31,11 @@ from tacit.protocols.blind.kernels import Asked
 from tacit.protocols.blind.owners import agreed_range
 from tacit.protocols.blind.powers import mean_diagonal, move_point
 from tacit.protocols.blind.resolvent import add_squares, take_from_one
+from tacit.protocols.facts import UNIFORM
 from tacit.protocols.part import Table
 from tacit.protocols.shares.dealing import Dealing, deal
-from tacit.protocols.shares.gates import OPENED, multiply, open_masked, subtract_mask, triangle_size, truncate
-from tacit.protocols.shares.matrices import Crossed, multiply_matrices
-from tacit.protocols.shares.opened import open_once
+from tacit.protocols.shares.gates import multiply, open_masked, subtract_mask, triangle_size, truncate
+from tacit.protocols.shares.matrices import Crossed, multiply_matrices, open_once
 from tacit.protocols.sums.secure_sum import protect
 
 
@@ -62,7 +62,7 @@ class Centred:
         return 4.0**self.halvings
 
 
-@choreography(opens={Holder: OPENED})
+@choreography(opens={Holder: UNIFORM})
 def centre_table(run: Run, dealing: Dealing, data: At[Table], owners: Owners, asked: Asked) -> Centred:
     """Return shares of (1)."""
     n, columns = owners.shape
@@ -80,7 +80,7 @@ def centre_table(run: Run, dealing: Dealing, data: At[Table], owners: Owners, as
     return Centred(X, means, S, columns, exponent, bits, halvings, describe_linear(n, mean / 4.0**halvings))
 
 
-@choreography(opens={Holder: OPENED})
+@choreography(opens={Holder: UNIFORM})
 def solve_narrow(
     run: Run, dealing: Dealing, made: Centred, sides: At[SideShare], plan: DualPlan
 ) -> tuple[At[U64], At[U64]]:
@@ -92,7 +92,7 @@ def solve_narrow(
     return find_weights(run, dealing, N, q, sides, made, plan, narrow)
 
 
-@choreography(opens={Holder: OPENED})
+@choreography(opens={Holder: UNIFORM})
 def new_cells(
     run: Run, data: At[Table], owners: Owners, declared: float | None, trained_on: int, price: float, divisor: float
 ) -> At[U64]:
@@ -105,7 +105,7 @@ def new_cells(
     return run.local(Holder, own_table, data, owners, Scaled(divisor**-0.5, CELL_BITS), run.who(Holder))
 
 
-@choreography(opens={Holder: OPENED})
+@choreography(opens={Holder: UNIFORM})
 def resolve_narrow(
     run: Run, dealing: Dealing, made: Centred, plan: DualPlan, narrow: Narrow
 ) -> tuple[At[U64], At[U64]]:
@@ -121,7 +121,7 @@ def resolve_narrow(
     return run.local(Holder, take_from_one, cut, n, plan.z_bits, dealing.first), N
 
 
-@choreography(opens={Holder: OPENED})
+@choreography(opens={Holder: UNIFORM})
 def invert(run: Run, dealing: Dealing, S: At[U64], plan: DualPlan, narrow: Narrow, d: int) -> At[U64]:
     """Return shares of R row by row, with `narrow.R` bits after the point, (2)."""
     size, square = triangle_size(d), Crossed(d, d, d)
@@ -137,7 +137,7 @@ def invert(run: Run, dealing: Dealing, S: At[U64], plan: DualPlan, narrow: Narro
     return truncate(run, dealing, multiply_matrices(run, dealing, R, step, square), 2 * K_BITS - narrow.R, size=d * d)
 
 
-@choreography(opens={Holder: OPENED})
+@choreography(opens={Holder: UNIFORM})
 def find_weights(
     run: Run,
     dealing: Dealing,

@@ -17,28 +17,21 @@ from dataclasses import dataclass
 import numpy as np
 
 from tacit.arrays import F64, I64, Array, Flags
-from tacit.choreo import At, Coordinator, Everyone, Fact, Holder, Labeller, Message, Run, choreography
+from tacit.choreo import At, Coordinator, Everyone, Holder, Labeller, Message, Run, choreography
 from tacit.errors import LocalError
 from tacit.numeric.cells.integers import exponent_over, mark_exceeded
 from tacit.numeric.shares.dual_plan import Q_BITS, DualPlan
 from tacit.numeric.shares.losses import INSENSITIVE, Loss
 from tacit.protocols.blind.goals import Goal
+from tacit.protocols.facts import MAGNITUDES
 from tacit.protocols.part import Held, Names
 from tacit.protocols.sums.secure_or import secure_or
 from tacit.protocols.sums.secure_sum import protect
 
 Span = tuple[float, float]
 
-TARGET_RANGE = Fact(
-    "blind.target_range",
-    "holders",
-    "aggregate",
-    "all",
-    "in a regression the smallest power of two that no target exceeds in size, unless target_range was declared",
-)
 
-
-class TargetRange(Message, tells=TARGET_RANGE):
+class TargetRange(Message, tells=MAGNITUDES):
     """The exponent of the smallest power of two that no target exceeds in size."""
 
     exponent: int
@@ -87,7 +80,7 @@ class Numbers(Goal):
         return pull, -one, k, -one - k
 
 
-@choreography(opens={Everyone: TARGET_RANGE})
+@choreography(opens={Everyone: MAGNITUDES})
 def agree_on_numbers(run: Run, data: At[Held], partition: str, tube: float, declared: Span | None) -> Numbers:
     """Return the range of the targets, declared or found, and tube."""
     who = Holder if partition == "horizontal" else Labeller

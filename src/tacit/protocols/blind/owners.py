@@ -12,25 +12,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.arrays import U8
-from tacit.choreo import At, Coordinator, Everyone, Fact, Holder, Message, Role, Run, choreography
+from tacit.choreo import At, Coordinator, Everyone, Holder, Message, Role, Run, choreography
 from tacit.errors import LocalError
 from tacit.numeric.cells.integers import exponent_over, mark_exceeded
 from tacit.numeric.cells.ownership import Owners, owners_of
-from tacit.protocols.class_names import check_class_names
+from tacit.protocols.classes import check_class_names
+from tacit.protocols.facts import CLASSES, MAGNITUDES, OWNERS, SIZES
 from tacit.protocols.part import Names, OwnCells, Records, Table
 from tacit.protocols.sums.secure_or import secure_or
 from tacit.protocols.sums.secure_sum import Protection
 
-OWNERSHIP = Fact("cells.ownership", "holder", "membership", "cell", "who owns which cells")
-AGREED_RANGE = Fact(
-    "cells.range", "holders", "aggregate", "all", "the smallest power of two that no cell exceeds, unless declared"
-)
-OWN_CLASSES = Fact("cells.own_classes", "holder", "label", "party", "which classes the sender has records of")
-
 
 class Owned(
     Message,
-    tells=(Fact("cells.own_size", "holder", "size", "party", "how many records and columns the sender has"), OWNERSHIP),
+    tells=(SIZES, OWNERS),
 ):
     """Which cells of its table are the sender's own: a bit for every cell; none if all are."""
 
@@ -39,26 +34,26 @@ class Owned(
     bits: U8
 
 
-class Range(Message, tells=AGREED_RANGE):
+class Range(Message, tells=MAGNITUDES):
     """The exponent of the smallest power of two that no cell exceeds."""
 
     exponent: int
 
 
-class OwnClasses(Message, tells=OWN_CLASSES, ragged=True):
+class OwnClasses(Message, tells=CLASSES, ragged=True):
     """The classes that a holder of rows has records of."""
 
     names: Names
 
 
-@choreography(opens={Everyone: OWNERSHIP})
+@choreography(opens={Everyone: OWNERS})
 def ownership(run: Run, data: At[OwnCells], partition: str) -> Owners:
     """Return the public map of owners; every cell has one."""
     told = run.publish_all(Owned, run.local(Holder, map_owned, data))
     return owners_of(partition, {party: mask_of(message) for party, message in told.items()})
 
 
-@choreography(opens={Everyone: AGREED_RANGE})
+@choreography(opens={Everyone: MAGNITUDES})
 def agreed_range(
     run: Run, held: Sequence[At[Table]], declared: float | None, by: Protection, *, to: Role = Coordinator
 ) -> int:
@@ -69,7 +64,7 @@ def agreed_range(
     return run.publish(Range, run.local(to, range_of, marks)).exponent
 
 
-@choreography(opens={Everyone: OWN_CLASSES})
+@choreography(opens={Everyone: CLASSES})
 def publish_classes(run: Run, data: At[Records]) -> Names:
     """Return the classes of all holders of rows, sorted."""
     told = {

@@ -17,31 +17,23 @@ from __future__ import annotations
 import numpy as np
 
 from tacit.arrays import F64, U64
-from tacit.choreo import At, Everyone, Fact, Holder, Message, Run, choreography
+from tacit.choreo import At, Everyone, Holder, Message, Run, choreography
 from tacit.numeric.ring.fixed_point import FixedPoint
 from tacit.numeric.ring.words import Z64
 from tacit.numeric.shares.powers import Powers
+from tacit.protocols.facts import MAGNITUDES, UNIFORM
 from tacit.protocols.part import Table
 from tacit.protocols.shares.dealing import Dealing
-from tacit.protocols.shares.gates import OPENED, multiply, share_anew, truncate
-
-DIAGONAL = Fact(
-    "blind.mean_diagonal",
-    "holders",
-    "aggregate",
-    "all",
-    "one number: the mean of the kernel matrix's diagonal with the polynomial kernel, or with the"
-    " linear kernel of centred columns",
-)
+from tacit.protocols.shares.gates import multiply, share_anew, truncate
 
 
-class DiagonalShare(Message, tells=DIAGONAL):
+class DiagonalShare(Message, tells=MAGNITUDES):
     """A holder's share of the sum of (3), which all of them together open."""
 
     word: U64
 
 
-@choreography(opens={Holder: OPENED})
+@choreography(opens={Holder: UNIFORM})
 def raise_dots(run: Run, dealing: Dealing, dots: At[U64], powers: Powers, *, size: int) -> At[U64]:
     """Return shares of (2) from shares of gamma G, both with `powers.bits` after the point."""
     g = run.local(Holder, add_constant, dots, powers, dealing.first)
@@ -52,7 +44,7 @@ def raise_dots(run: Run, dealing: Dealing, dots: At[U64], powers: Powers, *, siz
     return power
 
 
-@choreography(opens={Everyone: DIAGONAL})
+@choreography(opens={Everyone: MAGNITUDES})
 def mean_diagonal(run: Run, dealing: Dealing, K: At[U64], n: int, bits: int) -> float:
     """Open the mean of the diagonal of K, (3), and return it."""
     own = share_anew(run, dealing, run.local(Holder, add_diagonal, K, n), size=1)
@@ -60,7 +52,7 @@ def mean_diagonal(run: Run, dealing: Dealing, K: At[U64], n: int, bits: int) -> 
     return float(FixedPoint(bits).decode(Z64.total(message.word for message in told.values()))[0]) / n
 
 
-@choreography(opens={Holder: OPENED})
+@choreography(opens={Holder: UNIFORM})
 def move_point(run: Run, dealing: Dealing, K: At[U64], down: int, *, size: int) -> At[U64]:
     """Return shares of K / 2^down, by a truncation, or at each holder by itself where nothing is cut."""
     return truncate(run, dealing, K, down, size=size) if down > 0 else run.local(Holder, shift_up, K, -down)

@@ -16,13 +16,14 @@ from tacit.choreo import At, Holder, Run, choreography
 from tacit.numeric.ring.triangle import pack, unpack
 from tacit.numeric.shares.dual_plan import K_BITS, DualPlan
 from tacit.numeric.shares.squares import BITS
+from tacit.protocols.facts import UNIFORM
 from tacit.protocols.shares.dealing import Dealing
-from tacit.protocols.shares.gates import OPENED, triangle_size, truncate
-from tacit.protocols.shares.opened import Opened
+from tacit.protocols.shares.gates import triangle_size, truncate
+from tacit.protocols.shares.matrices import Opened
 from tacit.protocols.shares.squarings import open_all, open_quotient, open_square
 
 
-@choreography(opens={Holder: OPENED})
+@choreography(opens={Holder: UNIFORM})
 def resolve(run: Run, dealing: Dealing, K: At[U64], plan: DualPlan) -> Opened:
     """Return Z, with `plan.z_bits` after the point, opened under a mask, from shares of K, a triangle."""
     n, first = plan.n, dealing.first
@@ -31,13 +32,13 @@ def resolve(run: Run, dealing: Dealing, K: At[U64], plan: DualPlan) -> Opened:
     return open_squares(run, dealing, start, plan.squares.weights, n=n, bits=plan.z_bits)
 
 
-@choreography(opens={Holder: OPENED})
+@choreography(opens={Holder: UNIFORM})
 def open_squares(run: Run, dealing: Dealing, start: At[U64], c: tuple[int, ...], *, n: int, bits: int) -> Opened:
     """Return (3) with so many bits after the point, opened under a mask, from shares of p_0, a triangle of n rows."""
     return open_quotient(run, dealing, sum_squares(run, dealing, start, c, n=n), K_BITS + BITS - bits, n=n)
 
 
-@choreography(opens={Holder: OPENED})
+@choreography(opens={Holder: UNIFORM})
 def add_squares(run: Run, dealing: Dealing, start: At[U64], c: tuple[int, ...], *, n: int, bits: int) -> At[U64]:
     """Return shares of (3) with so many bits after the point, from shares of p_0, a triangle of n rows."""
     total = sum_squares(run, dealing, start, c, n=n)

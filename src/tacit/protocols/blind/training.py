@@ -3,7 +3,7 @@
 The problem is that of `gram.vertical` and `gram.arbitrary`. There the coordinator learns the gram
 matrix; here it deals correlated randomness and learns nothing of the records (`shares.dealing`):
 
-    1. kernel       K in shares, from each holder's own factor, or from products      `blind.kernel`, `blind.cells`
+    1. kernel       K in shares, from each holder's own factor, or from products      `blind.kernels`, `blind.cells`
     2. resolvent    Z = rho (PKP + rho I)^-1 in shares, from squares                  `blind.resolvent`
     3. iteration    beta in shares, in a number of rounds that is public before       `blind.iterate`
     4. bias         b / C = rho mean(q) - mean(K beta)                                                               (1)
@@ -34,20 +34,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tacit.arrays import F64, U64, Flags
-from tacit.choreo import (
-    Asker,
-    At,
-    Each,
-    Everyone,
-    Fact,
-    Holder,
-    Labeller,
-    Message,
-    Result,
-    Run,
-    State,
-    choreography,
-)
+from tacit.choreo import Asker, At, Each, Everyone, Holder, Labeller, Message, Result, Run, State, choreography
 from tacit.errors import LocalError
 from tacit.numeric.cells.ownership import Owners
 from tacit.numeric.ring.fixed_point import FixedPoint
@@ -55,11 +42,9 @@ from tacit.numeric.ring.triangle import unpack
 from tacit.numeric.ring.words import Z64
 from tacit.numeric.shares.dual_plan import K_BITS, Q_BITS, ROW_BITS, DualPlan, plan_dual
 from tacit.numeric.shares.losses import Loss
-from tacit.protocols.blind.goals import Goal, SideShare, centre_pull, check_unweighted, own_sides
+from tacit.protocols.blind.goals import Goal, SideShare, centre_pull, check_unweighted, own_sides, weigh
 from tacit.protocols.blind.iterate import apply_fixed, iterate, repeat, subtract_means
-from tacit.protocols.blind.kernel import VARIANCE
 from tacit.protocols.blind.kernels import (
-    CELL_RANGE,
     LINEAR,
     RADIAL,
     Asked,
@@ -70,22 +55,18 @@ from tacit.protocols.blind.kernels import (
     make_kernel,
 )
 from tacit.protocols.blind.linear import Centred, centre_table, new_cells, solve_narrow
-from tacit.protocols.blind.numbers import TARGET_RANGE, Span, agree_on_numbers, half_of, middle_of
+from tacit.protocols.blind.numbers import Span, agree_on_numbers, half_of, middle_of
 from tacit.protocols.blind.owners import check_declared, ownership, publish_classes
-from tacit.protocols.blind.powers import DIAGONAL
 from tacit.protocols.blind.resolvent import resolve
-from tacit.protocols.blind.weights import BALANCED_SIZES, weigh
-from tacit.protocols.labels import Classes, check_class_weight, name_classes
+from tacit.protocols.classes import Classes, check_class_weight, name_classes
+from tacit.protocols.facts import ANSWERS, BALANCE, CLASSES, MAGNITUDES, SIZES, UNIFORM
 from tacit.protocols.part import ClassWeight, Held, Names
 from tacit.protocols.settings import AnyKernel
 from tacit.protocols.shares.dealing import Dealing, agree_with_dealer, check_dealer
-from tacit.protocols.shares.gates import OPENED, multiply, truncate
+from tacit.protocols.shares.gates import multiply, truncate
 from tacit.protocols.shares.matrices import Crossed, multiply_matrices
-from tacit.protocols.table_facts import ASKED_VALUES, CLASS_NAMES, DECISION_VALUES, TABLE_SIZES
 
 ANSWER_BITS = 16
-
-SHARES_OF_MODEL = Fact("blind.share", "nobody", "nothing", "none", "its share of the model, uniform")
 
 
 class BlindShare(State):
@@ -129,13 +110,13 @@ class Scale:
         return self.middle + self.C * FixedPoint(self.bits).decode(Z64.total(shares)).reshape(-1, problems)
 
 
-class AnswerShare(Message, tells=ASKED_VALUES):
+class AnswerShare(Message, tells=ANSWERS):
     """A holder's share of decision values, which only the asker gets from all."""
 
     words: U64
 
 
-class OwnAnswerShare(Message, tells=ASKED_VALUES, ragged=True):
+class OwnAnswerShare(Message, tells=ANSWERS, ragged=True):
     """A holder's share of decision values of the receiver's own records."""
 
     words: U64
@@ -143,8 +124,8 @@ class OwnAnswerShare(Message, tells=ASKED_VALUES, ragged=True):
 
 @choreography(
     opens={
-        Holder: SHARES_OF_MODEL,
-        Everyone: (TABLE_SIZES, CLASS_NAMES, BALANCED_SIZES, VARIANCE, CELL_RANGE, DIAGONAL, TARGET_RANGE),
+        Holder: UNIFORM,
+        Everyone: (SIZES, CLASSES, BALANCE, MAGNITUDES),
     }
 )
 def gram_blind(
@@ -201,7 +182,7 @@ def gram_blind(
     )
 
 
-@choreography(opens={Asker: DECISION_VALUES})
+@choreography(opens={Asker: ANSWERS})
 def blind_predict(
     run: Run,
     data: At[Held],
@@ -271,7 +252,7 @@ def check_trained(held: int, trained_on: int) -> None:
         )
 
 
-@choreography(opens={Holder: OPENED})
+@choreography(opens={Holder: UNIFORM})
 def solve_whole(
     run: Run, dealing: Dealing, K: At[U64], sides: At[SideShare], plan: DualPlan
 ) -> tuple[At[U64], At[U64]]:
@@ -283,7 +264,7 @@ def solve_whole(
     return beta, find_bias(run, dealing, K, beta, q, sides, plan)
 
 
-@choreography(opens={Holder: OPENED})
+@choreography(opens={Holder: UNIFORM})
 def find_bias(
     run: Run, dealing: Dealing, K: At[U64], beta: At[U64], q: At[U64], sides: At[SideShare], plan: DualPlan
 ) -> At[U64]:

@@ -21,19 +21,18 @@ import hmac
 from collections.abc import Mapping
 from typing import Any
 
-from tacit.choreo import At, Everyone, Fact, Holder, Message, Run, choreography
+from tacit.choreo import At, Everyone, Holder, Message, Run, choreography
 from tacit.errors import PeerError
+from tacit.protocols.facts import UNIFORM
 from tacit.protocols.part import fix_key
 
 SIZE = 32
 SEED = 8  # bytes of the coin that make the seed of a generator
 
-COIN = Fact("coin.joint", "nobody", "nothing", "none", "a joint coin: random bytes that nobody could choose")
-
 
 class CoinCommitment(
     Message,
-    tells=Fact("coin.commitment", "nobody", "nothing", "none", "nothing yet: a commitment to a part of a joint coin"),
+    tells=UNIFORM,
     of_records=False,
 ):
     """The digest (1) of a part of the coin."""
@@ -43,7 +42,7 @@ class CoinCommitment(
 
 class CoinPart(
     Message,
-    tells=Fact("coin.part", "nobody", "nothing", "none", "random bytes: a part of a joint coin"),
+    tells=UNIFORM,
     of_records=False,
 ):
     """The part (2) itself."""
@@ -51,7 +50,7 @@ class CoinPart(
     part: bytes
 
 
-@choreography(opens={Everyone: COIN})
+@choreography(opens={Everyone: UNIFORM})
 def toss_coin(run: Run, data: At[Any] | None = None) -> bytes:
     """Return 32 public random bytes (3); `data`: the records that the coin is for."""
     own = run.random(Holder)

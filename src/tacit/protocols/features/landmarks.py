@@ -80,8 +80,9 @@ from tacit.numeric.features.normal_points import (
 )
 from tacit.numeric.ring.triangle import pack, unpack
 from tacit.numeric.ring.words import Z64
+from tacit.protocols.facts import LANDMARKS
 from tacit.protocols.features.coin import seed_of, toss_coin
-from tacit.protocols.features.openings import LANDMARKS, decide, open_result
+from tacit.protocols.features.openings import decide, open_result
 from tacit.protocols.part import OwnCells
 from tacit.protocols.shares.dealing import Dealing
 from tacit.protocols.shares.deposits import gather

@@ -21,10 +21,9 @@ from tacit.arrays import F64, I64, Flags
 from tacit.choreo import State
 from tacit.numeric.devices import CPU, Device, Held, square_rows
 from tacit.numeric.features.elm import hidden, layer_of, words_needed
-from tacit.numeric.features.feature_map import basis_of, kernel_matrix
 from tacit.numeric.features.normal_points import draw_normals
-from tacit.numeric.ring.draws import public_words
-from tacit.numeric.svm.kernels import Kernel
+from tacit.numeric.ring.words import public_words
+from tacit.numeric.svm.kernels import Kernel, basis_of, kernel_matrix
 
 CUTOFF = 1e-6  # of the largest eigenvalue of K(L, L): below, directions are of rounding
 FAR = 2.0  # landmarks' own lengths that no row may exceed

@@ -15,20 +15,11 @@ from dataclasses import replace
 import numpy as np
 
 from tacit.arrays import I64, U64, Flags
-from tacit.choreo import At, Everyone, Fact, Message, Run, choreography
-from tacit.protocols.shares.comparing import compare_in_shares
+from tacit.choreo import At, Everyone, Message, Run, choreography
+from tacit.protocols.facts import LANDMARKS
 from tacit.protocols.shares.dealing import Dealing
 from tacit.protocols.shares.gates import Opening
-from tacit.protocols.shares.revealing import reveal
-
-LANDMARKS = Fact(
-    "core.landmarks",
-    "holders",
-    "aggregate",
-    "all",
-    "synthetic points, drawn once from the mean and covariance of all records, which have noise and are rounded, in"
-    " units of a coarse centre and scale of every column; and in a regression those of the targets",
-)
+from tacit.protocols.shares.revealing import compare_in_shares, reveal
 
 
 class ResultShare(Opening, tells=LANDMARKS):

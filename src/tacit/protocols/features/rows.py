@@ -27,9 +27,9 @@ from tacit.numeric.shares.hinge_plan import Z_BITS
 from tacit.numeric.shares.ridge_plan import bound_trace
 from tacit.numeric.shares.ring_product import ring_product
 from tacit.numeric.shares.shared_plan import RowsPlan, plan_rows
+from tacit.protocols.facts import MODEL
 from tacit.protocols.features.maps import PublicMap
 from tacit.protocols.features.shared import COMPARED, LONGEST, OwnTargets, Side, count_factors, make_features
-from tacit.protocols.learners.facts import MODEL
 from tacit.protocols.learners.noise import move_limits
 from tacit.protocols.learners.revealing import reveal
 from tacit.protocols.part import OwnCells

@@ -34,8 +34,8 @@ from tacit.numeric.shares.narrow import narrow, widen
 from tacit.numeric.shares.ridge_plan import P_BITS, RidgePlan, bound_trace
 from tacit.numeric.shares.ring_product import ring_product
 from tacit.numeric.shares.shared_plan import SharedPlan
+from tacit.protocols.facts import MODEL, UNIFORM
 from tacit.protocols.features.maps import FOURIER, LINEAR, PublicMap
-from tacit.protocols.learners.facts import MODEL
 from tacit.protocols.learners.least_squares import RidgeShare
 from tacit.protocols.learners.noise import move_limits
 from tacit.protocols.learners.revealing import reveal
@@ -43,7 +43,7 @@ from tacit.protocols.part import OwnCells
 from tacit.protocols.shares.cut_each import Part, cut_each
 from tacit.protocols.shares.dealing import DEALER, Correlation, Dealing, Kept, Share, Sizes, Words, deal
 from tacit.protocols.shares.factors import draw_words, multiply_factors
-from tacit.protocols.shares.gates import OPENED, bits_of, multiply, open_masked, reduce, triangle_size, truncate
+from tacit.protocols.shares.gates import bits_of, multiply, open_masked, reduce, triangle_size, truncate
 from tacit.protocols.shares.lean_clip import reaches_one
 from tacit.protocols.shares.owned import Given
 from tacit.protocols.shares.phases import turn_phases, write_phases
@@ -56,7 +56,7 @@ REACH, TINY = 5.0, 1e-9  # of sums of products with landmarks, in units of what 
 BASIS_BITS = 16  # after the point, of the basis of a map
 
 
-class MaskedTargets(Message, tells=OPENED, ragged=True):
+class MaskedTargets(Message, tells=UNIFORM, ragged=True):
     """E of (5) from the labeller; nothing from the others."""
 
     words: U64 | U8
@@ -139,7 +139,7 @@ class CutGram(Correlation):
         return (R.ravel(), reduce(pack(ring_product(np.ascontiguousarray(R.T), R), 0), ring)), ()
 
 
-@choreography(opens={Holder: OPENED})
+@choreography(opens={Holder: UNIFORM})
 def add_shared(
     run: Run,
     dealing: Dealing,
@@ -210,7 +210,7 @@ def count_factors(the_map: PublicMap, side: Side) -> int:
     return 1 + int((the_map.kernel == "poly" and the_map.degree > 1) or side.weighted)
 
 
-@choreography(opens={Holder: OPENED})
+@choreography(opens={Holder: UNIFORM})
 def open_targets(
     run: Run,
     dealing: Dealing,
@@ -252,7 +252,7 @@ def measure_trace(
     return 2 * int(reveal(run, dealing, MODEL, bits, size=len(limits)).sum())
 
 
-@choreography(opens={Holder: OPENED})
+@choreography(opens={Holder: UNIFORM})
 def fold_sums(
     run: Run,
     dealing: Dealing,

@@ -32,11 +32,10 @@ from tacit.arrays import F64, I64, U64
 from tacit.choreo import At, Holder, Run, State
 from tacit.numeric.ring.words import Ring
 from tacit.numeric.scores.metrics import stretch
-from tacit.protocols.judge.facts import JudgedShare, JudgedWords
-from tacit.protocols.shares.comparing import compare_in_shares
+from tacit.protocols.judge.sums import JudgedShare, JudgedWords
 from tacit.protocols.shares.dealing import Dealing
 from tacit.protocols.shares.gates import reduce
-from tacit.protocols.shares.revealing import reveal
+from tacit.protocols.shares.revealing import compare_in_shares, reveal
 
 MOST = 24  # bins that each class has records for, about
 SIDES, TWO = 2, 2

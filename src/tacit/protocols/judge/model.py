@@ -42,14 +42,13 @@ from tacit.errors import LocalError
 from tacit.numeric.scores.folds import choose_class
 from tacit.numeric.scores.metrics import accuracy, exact_areas, macro, recalls
 from tacit.protocols.column_parameters import OF_SCORES
+from tacit.protocols.facts import JUDGEMENT, MODEL, SIZES
 from tacit.protocols.judge.bins import Bins, merge_bins
-from tacit.protocols.judge.facts import JUDGEMENT, JudgedShare, JudgedWords, OwnFigures
 from tacit.protocols.judge.own import FAR, SUMS, TWO, HeldOut, Layout, count_own, sum_own
 from tacit.protocols.judge.shared import bound_values, count_shared, sum_shared
 from tacit.protocols.judge.showing import choose_classes, choose_groups
-from tacit.protocols.judge.sums import round_chances, round_errors
+from tacit.protocols.judge.sums import JudgedShare, JudgedWords, OwnFigures, round_chances, round_errors
 from tacit.protocols.learners.answers import KnownModel, Shown, caps_of_map, show_public
-from tacit.protocols.learners.facts import MODEL, SIZES
 from tacit.protocols.learners.fitting import count_table, describe_side
 from tacit.protocols.learners.targets import LEAST_CLASS, publish_sizes
 from tacit.protocols.part import Held

@@ -32,6 +32,7 @@ from tacit.arrays import F64, U64
 from tacit.choreo import At, Coordinator, Everyone, Fact, Holder, Message, Result, Run, State, choreography, once
 from tacit.choreo.protocol import Declaration
 from tacit.numeric.ring.fixed_point import FixedPoint
+from tacit.protocols.facts import RELEASE
 from tacit.protocols.sums.secure_sum import protect, secure_sum
 
 FEWEST = 3  # sites whose figures are summed, at least
@@ -41,20 +42,6 @@ GUESSES = 4  # of a column: members guessed, members, others guessed, others
 
 Limit = bool | int | float
 LIMITS = Fact("release.limits", "nobody", "nothing", "none", "how much each site's policy lets a model give away")
-MEASURED = Fact(
-    "release.measured",
-    "holders",
-    "count",
-    "all",
-    "how many sites attacked the model, on how many records of the training and how many others in all",
-)
-FIGURES = Fact(
-    "release.figures",
-    "holders",
-    "aggregate",
-    "all",
-    "how well attacks on the model tell members from others and guess values of columns, over all sites: three digits",
-)
 
 
 class Allowed(Message, tells=LIMITS, ragged=True, of_records=False):
@@ -78,7 +65,7 @@ class Attacked(State):
     guesses: F64
 
 
-class Measured(Message, tells=MEASURED):
+class Measured(Message, tells=RELEASE):
     """How many sites attacked, how many of them the model itself, and on how many records."""
 
     sites: int
@@ -87,7 +74,7 @@ class Measured(Message, tells=MEASURED):
     others: int
 
 
-class Figures(Message, tells=FIGURES):
+class Figures(Message, tells=RELEASE):
     """The figures (1) over all sites."""
 
     shares: F64
@@ -119,15 +106,8 @@ def release_limits(run: Run, rules: At[dict[str, Limit]]) -> dict[str, dict[str,
 
 @choreography(
     opens={
-        Coordinator: Fact(
-            "release.sums",
-            "holders",
-            "aggregate",
-            "column",
-            "sums over all sites of how well attacks on the model told members from others, and guessed values of each"
-            " column that was tried",
-        ),
-        Everyone: (MEASURED, FIGURES),
+        Coordinator: RELEASE,
+        Everyone: (RELEASE, RELEASE),
     }
 )
 def release_figures(run: Run, attacked: At[Attacked]) -> Attacks:

@@ -23,11 +23,10 @@ import numpy as np
 from tacit.arrays import I64, U64, Flags
 from tacit.choreo import At, Holder, Run
 from tacit.numeric.ring.words import Ring
-from tacit.protocols.judge.facts import JudgedShare, JudgedWords
-from tacit.protocols.shares.comparing import compare_in_shares
+from tacit.protocols.judge.sums import JudgedShare, JudgedWords
 from tacit.protocols.shares.dealing import Dealing
 from tacit.protocols.shares.gates import multiply, reduce
-from tacit.protocols.shares.revealing import reveal
+from tacit.protocols.shares.revealing import compare_in_shares, reveal
 
 
 def choose_classes(run: Run, dealing: Dealing, sizes: At[I64], classes: int, rows: int, least: int) -> Flags:

@@ -1,7 +1,7 @@
 """Sums of errors, rounded: nobody sees more digits of them than a figure needs.
 
     S - (sum t)^2 / n    about the mean, of targets t with S = sum t^2; n is public by then                         (1)
-    2^e <= x < 2^(e+1)   by comparing x with all powers of two                                 `shares.comparing`
+    2^e <= x < 2^(e+1)   by comparing x with all powers of two                                 `shares.revealing`
     sum_ac n_ac d_ac     of probabilities: n_ac records of class a in fine bin c, d_ac their squared error in its middle
     x                    within 2^(e-`FINE`), by comparing it with the numbers between                              (2)
 
@@ -16,13 +16,13 @@ from __future__ import annotations
 import numpy as np
 
 from tacit.arrays import F64, I64, U64
-from tacit.choreo import At, Holder, Run
+from tacit.choreo import At, Holder, Message, Run
 from tacit.numeric.scores.metrics import stretch
-from tacit.protocols.judge.facts import JudgedShare, JudgedWords
+from tacit.protocols.facts import JUDGEMENT
 from tacit.protocols.judge.own import SUM_BITS, SUMS, Layout
-from tacit.protocols.shares.comparing import compare
 from tacit.protocols.shares.dealing import Dealing
-from tacit.protocols.shares.gates import square_each, truncate
+from tacit.protocols.shares.gates import Opening, square_each, truncate
+from tacit.protocols.shares.revealing import compare
 
 FINE = 7  # binary digits of a rounded sum, after the first one
 OFF = 2.0 ** -(FINE + 1)  # of a sum: how far it may be off
@@ -113,3 +113,23 @@ def weigh_bins(fine: I64, weights: I64) -> I64:
 def repeat_each(x: I64, times: int) -> I64:
     """Return every sum so many times."""
     return np.repeat(x, times)
+
+
+# The messages in which judging a model reveals its facts
+
+
+class JudgedShare(Opening, tells=JUDGEMENT):
+    """A holder's share of a count, a sum, or a bit that says what is shown."""
+
+
+class JudgedWords(Message, tells=JUDGEMENT):
+    """Counts, rounded sums, and bits that say what is shown."""
+
+    values: I64
+
+
+class OwnFigures(Message, tells=JUDGEMENT):
+    """Rounded figures of the sender's own held-out records: by the joint model, and by one that it trained alone."""
+
+    joint: F64
+    alone: F64

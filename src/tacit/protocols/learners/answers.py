@@ -37,10 +37,10 @@ from tacit.numeric.ring.words import Z64
 from tacit.numeric.shares.ring_product import ring_product
 from tacit.numeric.shares.shared_plan import SharedPlan, plan_shared
 from tacit.numeric.svm.kernels import Kernel
+from tacit.protocols.facts import ANSWERS, MODEL, SIZES
 from tacit.protocols.features.maps import LINEAR, PublicMap, map_kernel
 from tacit.protocols.features.shared import OwnTargets, Side, count_factors, make_features
 from tacit.protocols.invented import by_cells
-from tacit.protocols.learners.facts import ANSWERS, MODEL, SIZES
 from tacit.protocols.learners.fitting import count_table, describe_side
 from tacit.protocols.learners.targets import publish_sizes
 from tacit.protocols.part import Held

@@ -23,11 +23,10 @@ import numpy as np
 from tacit.choreo import At, Everyone, Holder, Run, choreography
 from tacit.choreo.protocol import PUBLIC_MODEL, TABLE, Cost, Declaration, Planned, Rehearsal
 from tacit.errors import LocalError
+from tacit.protocols.facts import BALANCE, CLASSES, LANDMARKS, MODEL, SIZES
 from tacit.protocols.features.coin import seed_of, toss_coin
 from tacit.protocols.features.maps import FOURIER, map_layer
-from tacit.protocols.features.openings import LANDMARKS
 from tacit.protocols.invented import by_cells
-from tacit.protocols.learners.facts import BALANCE, CALIBRATION, CLASSES, MODEL, SIZES
 from tacit.protocols.learners.fitting import Task, TrainedMachine, alphas_of, count_table, learn_squares
 from tacit.protocols.learners.menu import MENU as CHOICES
 from tacit.protocols.learners.svm import estimate_squares
@@ -63,7 +62,7 @@ class Nodes(Fit):
     scale: float = 1.0
 
 
-@choreography(opens={Everyone: (SIZES, CLASSES, LANDMARKS, BALANCE, MODEL, CALIBRATION)})
+@choreography(opens={Everyone: (SIZES, CLASSES, LANDMARKS, BALANCE, MODEL)})
 def train_elm(
     run: Run,
     data: At[Held],

@@ -29,11 +29,11 @@ from tacit.numeric.shares.hinge_plan import (
 )
 from tacit.numeric.shares.ridge_plan import CLASS_DIGITS, NUMBER_DIGITS, P_BITS, RidgePlan, plan_ridge
 from tacit.numeric.shares.shared_plan import plan_shared
+from tacit.protocols.facts import MODEL
 from tacit.protocols.features.local import add_rows
 from tacit.protocols.features.maps import PublicMap, features_of
 from tacit.protocols.features.rows import map_shared, measure_length
 from tacit.protocols.features.shared import OwnTargets, Side, add_shared, count_factors, fold_sums, measure_trace
-from tacit.protocols.learners.facts import CALIBRATION, MODEL
 from tacit.protocols.learners.hinge import (
     HingeTable,
     OwnedTable,
@@ -118,7 +118,7 @@ class Learnt:
     C: float = 0.0
 
 
-@choreography(opens={Everyone: (MODEL, CALIBRATION)})
+@choreography(opens={Everyone: MODEL})
 def learn_squares(run: Run, dealing: Dealing, task: Task, alphas: tuple[float, ...], rows: int) -> Learnt:
     """Return the rounded weights of least squares."""
     own: At[OwnSums] | None = None

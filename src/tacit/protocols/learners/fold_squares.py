@@ -25,11 +25,12 @@ from tacit.choreo import At, Holder, Run, State, choreography
 from tacit.numeric.ring.words import Ring
 from tacit.numeric.shares.ridge_plan import P_BITS, RidgePlan
 from tacit.numeric.shares.ring_product import ring_symmetric
+from tacit.protocols.facts import UNIFORM
 from tacit.protocols.learners.least_squares import join_masks, make_powers, open_resolvent, words_of
 from tacit.protocols.shares.cut_each import Part, cut_each
 from tacit.protocols.shares.dealing import Correlation, Dealing, Share, Sizes, Words, deal
-from tacit.protocols.shares.gates import OPENED, multiply, open_masked, subtract_mask, truncate
-from tacit.protocols.shares.opened import Opened
+from tacit.protocols.shares.gates import multiply, open_masked, subtract_mask, truncate
+from tacit.protocols.shares.matrices import Opened
 from tacit.protocols.shares.squarings import open_all
 
 PASSES = 10
@@ -80,7 +81,7 @@ class FoldWeights:
     SW: At[U64]
 
 
-@choreography(opens={Holder: OPENED})
+@choreography(opens={Holder: UNIFORM})
 def solve_folds(run: Run, dealing: Dealing, sums: At[FoldShare], plan: RidgePlan, folds: int) -> FoldWeights:
     """Return the solutions without each fold, (1), for every a of the plan."""
     D, m, tried = plan.size, plan.columns, len(plan.resolvents)
@@ -108,7 +109,7 @@ def solve_folds(run: Run, dealing: Dealing, sums: At[FoldShare], plan: RidgePlan
     return FoldWeights(W, run.local(Holder, unfold_difference, own, SW, shape))
 
 
-@choreography(opens={Holder: OPENED})
+@choreography(opens={Holder: UNIFORM})
 def find_errors(
     run: Run, dealing: Dealing, sums: At[FoldShare], solved: FoldWeights, plan: RidgePlan, folds: int
 ) -> At[U64]:
@@ -121,7 +122,7 @@ def find_errors(
     return run.local(Holder, add_all, products, sums, tried)
 
 
-@choreography(opens={Holder: OPENED})
+@choreography(opens={Holder: UNIFORM})
 def apply_batch(run: Run, dealing: Dealing, matrices: list[Opened], X: At[U64], *, n: int, m: int) -> At[U64]:
     """Return shares of the product of each matrix with its own X of m columns, one after the other."""
     of = AppliedBatch(n, m, len(matrices))

@@ -18,8 +18,8 @@ import numpy as np
 from tacit.arrays import I64
 from tacit.choreo import At, Everyone, Holder, Message, Run, choreography
 from tacit.errors import LocalError, PeerError
-from tacit.numeric.ring.draws import public_words
-from tacit.protocols.learners.facts import SIZES
+from tacit.numeric.ring.words import public_words
+from tacit.protocols.facts import SIZES
 from tacit.protocols.part import Held
 
 FOLDS = 5

@@ -39,25 +39,16 @@ from tacit.numeric.shares.dual_plan import K_BITS
 from tacit.numeric.shares.hinge_plan import S_BITS, Z_BITS, HingePlan
 from tacit.numeric.shares.ring_product import ring_symmetric
 from tacit.protocols.blind.resolvent import open_squares, take_from_one
+from tacit.protocols.facts import UNIFORM
 from tacit.protocols.features.rows import MappedRows
 from tacit.protocols.shares.cut_each import Part, Parts, cut_each
 from tacit.protocols.shares.dealing import Dealing, Share, deal
 from tacit.protocols.shares.deposits import collect
-from tacit.protocols.shares.gates import OPENED, open_masked, subtract_mask
+from tacit.protocols.shares.gates import open_masked, subtract_mask
 from tacit.protocols.shares.held_rows import multiply_itself, open_given
 from tacit.protocols.shares.lean_clip import lean_clip
-from tacit.protocols.shares.opened import Applied, Opened, open_once
-from tacit.protocols.shares.owned import (
-    I16,
-    Batch,
-    Matrix,
-    Shape,
-    align,
-    forward,
-    open_rows,
-    prepare,
-    transpose_times,
-)
+from tacit.protocols.shares.matrices import Applied, Opened, open_once
+from tacit.protocols.shares.owned import I16, Batch, Matrix, Shape, align, forward, open_rows, prepare, transpose_times
 
 GRAM_ROWS = 1 << 12  # rows that are multiplied as doubles at a time
 OVER = 1e-2  # what rounding may add to the length of a row
@@ -157,7 +148,7 @@ class SharedTable(HingeTable):
         return cut_each(run, replace(dealing, ring=Z64), h, parts_of_sums(plan)[:1])
 
 
-@choreography(opens={Holder: OPENED})
+@choreography(opens={Holder: UNIFORM})
 def open_table(run: Run, dealing: Dealing, rows: At[OwnRows], plan: HingePlan, *, k: int = 0) -> OwnedTable:
     """Open the rows of all owners once, in as many bits as the plan or `k` says; refuse what the plan does not fit."""
     Z = run.local(Holder, price_rows, rows, plan, run.who(Holder), run.roster[Holder])
@@ -171,7 +162,7 @@ def share_table(mapped: MappedRows, labels: At[OwnRows]) -> SharedTable:
     return SharedTable(mapped.matrix, labels, mapped.gram)
 
 
-@choreography(opens={Holder: OPENED})
+@choreography(opens={Holder: UNIFORM})
 def train_hinge(run: Run, dealing: Dealing, table: HingeTable, plan: HingePlan) -> At[U64]:
     """Return shares of w~ = w / kappa, D x m row by row, modulo 2^64 with `plan.w_bits` after the point.
 
@@ -205,7 +196,7 @@ def share_sides(run: Run, dealing: Dealing, labels: At[OwnRows], plan: HingePlan
     return run.local(Holder, read_side, collect(run, dealing, run.local(Site, write_side, sides), sizes), plan)
 
 
-@choreography(opens={Holder: OPENED})
+@choreography(opens={Holder: UNIFORM})
 def give_rows(run: Run, dealing: Dealing, rows: At[OwnRows], plan: HingePlan) -> SharedTable:
     """Return the rows of all sites for a committee, opened to it once under masks that it has in shares."""
     Z = run.local(Site, price_rows, rows, plan, run.who(Site), run.roster[Site])
@@ -213,7 +204,7 @@ def give_rows(run: Run, dealing: Dealing, rows: At[OwnRows], plan: HingePlan) ->
     return SharedTable(matrix, rows, multiply_itself(run, dealing, matrix))
 
 
-@choreography(opens={Holder: OPENED})
+@choreography(opens={Holder: UNIFORM})
 def make_matrices(run: Run, dealing: Dealing, gram: At[U64], power: At[U64], plan: HingePlan) -> tuple[Opened, Opened]:
     """Return S and G, each opened under a mask for all products with it."""
     D = plan.columns
@@ -222,14 +213,14 @@ def make_matrices(run: Run, dealing: Dealing, gram: At[U64], power: At[U64], pla
     return S, open_squares(run, dealing, start, plan.squares.weights, n=D, bits=plan.g_bits)
 
 
-@choreography(opens={Holder: OPENED})
+@choreography(opens={Holder: UNIFORM})
 def take_first_step(run: Run, dealing: Dealing, G: Opened, h: At[U64], plan: HingePlan) -> At[Moving]:
     """Return what moves, after the iteration that begins with w = 0."""
     moving = run.local(Holder, no_step, plan)
     return move(run, dealing, G, run.local(Holder, without_moves, h), moving, plan)
 
 
-@choreography(opens={Holder: OPENED})
+@choreography(opens={Holder: UNIFORM})
 def iterate_once(
     run: Run,
     narrow: Dealing,
@@ -259,7 +250,7 @@ def iterate_once(
     return past, move(run, wide, G, both, moving, plan)
 
 
-@choreography(opens={Holder: OPENED})
+@choreography(opens={Holder: UNIFORM})
 def move(run: Run, dealing: Dealing, G: Opened, sums: At[U64], moving: At[Moving], plan: HingePlan) -> At[Moving]:
     """Return what moves, (4) and (5), from h and S (W - w~)."""
     dealt, _ = deal(run, dealing, Applied(plan.columns, plan.problems), kept=G.A)
@@ -448,7 +439,7 @@ def newest(past: tuple[U64, ...]) -> U64:
 
 
 def apply_opened(D: U64, own: U64, e: U64, dealt: Share, n: int, first: bool) -> U64:  # noqa: FBT001 - a step
-    """Return the share of a matrix times x, which were both opened under masks: (1) of `shares.opened`, x = e + b."""
+    """Return the share of a matrix times x, which were both opened under masks: (1) of `shares.matrices`, x = e + b."""
     e, b = e.reshape(n, -1), dealt.masks[0].reshape(n, -1)
     public = ring_symmetric(align(D), b + e if first else b)
     return (public + ring_symmetric(align(own), e)).ravel() + dealt.made[0]

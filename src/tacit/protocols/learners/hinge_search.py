@@ -25,11 +25,10 @@ import numpy as np
 
 from tacit.arrays import I64, U64
 from tacit.choreo import At, Everyone, Giver, Holder, Run, Site, choreography
-from tacit.numeric.ring.draws import public_words
-from tacit.numeric.ring.words import Z64, Ring
+from tacit.numeric.ring.words import Z64, Ring, public_words
 from tacit.numeric.shares.hinge_plan import HingePlan
 from tacit.numeric.shares.lean import Lean
-from tacit.protocols.learners.facts import MODEL
+from tacit.protocols.facts import MODEL
 from tacit.protocols.learners.hinge import HingeTable, Moving, OwnRows, train_moving, weights_of
 from tacit.protocols.learners.least_squares import find_least
 from tacit.protocols.learners.noise import add_common_noise

@@ -41,14 +41,14 @@ from tacit.numeric.shares.lean import Lean
 from tacit.numeric.shares.ridge_plan import P_BITS, PASSES, Resolvent, RidgePlan
 from tacit.numeric.shares.ring_product import ring_symmetric
 from tacit.numeric.shares.squares import BITS
-from tacit.protocols.learners.facts import CALIBRATION, MODEL
+from tacit.protocols.facts import MODEL, UNIFORM
 from tacit.protocols.learners.noise import CLOSE, add_common_noise, add_noise
 from tacit.protocols.learners.revealing import reveal
 from tacit.protocols.shares.cut_each import Part, Parts, cut_each
 from tacit.protocols.shares.dealing import Correlation, Dealing, Share, Sizes, Words, deal
-from tacit.protocols.shares.gates import OPENED, multiply, open_masked, subtract_mask, truncate
+from tacit.protocols.shares.gates import multiply, open_masked, subtract_mask, truncate
 from tacit.protocols.shares.lean_clip import reaches_one
-from tacit.protocols.shares.opened import Opened
+from tacit.protocols.shares.matrices import Opened
 from tacit.protocols.shares.squarings import open_all, open_quotient, open_square
 
 TRACE_BITS, TRACE_CUT = 12, P_BITS - 12  # after the point, of a trace
@@ -110,7 +110,7 @@ class Solved:
     traces: At[U64]
 
 
-@choreography(opens={Holder: OPENED})
+@choreography(opens={Holder: UNIFORM})
 def solve_ridge(run: Run, dealing: Dealing, sums: At[RidgeShare], plan: RidgePlan) -> Solved:
     """Return the solution, with the a of the plan that scores best."""
     D, m = plan.size, plan.columns
@@ -136,7 +136,7 @@ def solve_ridge(run: Run, dealing: Dealing, sums: At[RidgeShare], plan: RidgePla
     return Solved(W, resolvent, S, traces)
 
 
-@choreography(opens={Everyone: CALIBRATION})
+@choreography(opens={Everyone: MODEL})
 def calibrate(run: Run, dealing: Dealing, sums: At[RidgeShare], solved: Solved, plan: RidgePlan) -> F64:
     """Return A and B of the probabilities 1 / (1 + exp(A f + B)), a line for each problem, by rounded averages, (5)."""
     D, m, S = plan.size, plan.columns, solved.S
@@ -162,7 +162,7 @@ def calibrate(run: Run, dealing: Dealing, sums: At[RidgeShare], solved: Solved, 
         Part(1, WORD, TRACE_BITS + BITS),
     )
     told = cut_each(run, dealing, run.local(Holder, join_words, near, *far, free), parts)
-    found = reveal(run, dealing, CALIBRATION, told, size=5 * m + 1)
+    found = reveal(run, dealing, MODEL, told, size=5 * m + 1)
     freedom = max(0.0, D - float(found[-1]))
     noise = NEAR * math.sqrt(len(run.roster[Holder])) / max(plan.rows, 1)
     return fit_sigmoids(found[:-1].reshape(5, m), min(freedom / max(plan.rows, 1), MOST_FREEDOM), noise)
@@ -185,7 +185,7 @@ def fit_sigmoids(averages: F64, h: float, noise: float = 0.0) -> F64:
     return np.column_stack([-slope, slope * (above + below) / 2.0 - np.log(share / (1.0 - share))])
 
 
-@choreography(opens={Holder: OPENED})
+@choreography(opens={Holder: UNIFORM})
 def make_powers(run: Run, dealing: Dealing, start: Opened, plan: RidgePlan) -> tuple[Opened, ...]:
     """Return every p_j of (1) as it was opened under its mask."""
     found = [start]
@@ -194,14 +194,14 @@ def make_powers(run: Run, dealing: Dealing, start: Opened, plan: RidgePlan) -> t
     return tuple(found)
 
 
-@choreography(opens={Holder: OPENED})
+@choreography(opens={Holder: UNIFORM})
 def open_resolvent(run: Run, dealing: Dealing, powers: tuple[Opened, ...], resolvent: Resolvent, D: int) -> Opened:
     """Return Q of (3), 2^down times, as it is opened under a mask."""
     whole = run.local(Holder, add_powers, resolvent, dealing.first, D, *words_of(powers))
     return open_quotient(run, dealing, whole, P_BITS + 1, n=D)
 
 
-@choreography(opens={Holder: OPENED})
+@choreography(opens={Holder: UNIFORM})
 def apply_each(run: Run, dealing: Dealing, matrices: tuple[Opened, ...], X: At[U64], *, n: int, m: int) -> At[U64]:
     """Return shares of the products of several matrices with one X of m columns, one after the other, (2)."""
     kept = dealing.dealer.compute(run, join_masks, *(each.A for each in matrices))
@@ -215,7 +215,7 @@ def words_of(matrices: tuple[Opened, ...]) -> list[At[U64]]:
     return [each for matrix in matrices for each in (matrix.D, matrix.own)]
 
 
-@choreography(opens={Holder: OPENED})
+@choreography(opens={Holder: UNIFORM})
 def cut_rest(
     run: Run, dealing: Dealing, S: Opened, H: At[U64], W: At[U64], resolvent: Resolvent, plan: RidgePlan, *, i: int
 ) -> At[U64]:

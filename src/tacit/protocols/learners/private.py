@@ -44,16 +44,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.arrays import F64, I64
-from tacit.choreo import At, Coordinator, Everyone, Fact, Holder, Message, PeerError, Run, State, choreography
+from tacit.choreo import At, Coordinator, Everyone, Holder, Message, PeerError, Run, State, choreography
 from tacit.choreo.declaration import declared_fields
 from tacit.choreo.protocol import COLUMNS, LARGE, TABLE, Cost, Declaration, Params, Planned, Rehearsal
 from tacit.errors import LocalError
 from tacit.numeric.features.normal_points import draw_normals
 from tacit.numeric.privacy import newton
 from tacit.numeric.privacy.descent import KEPT, MOST, ONE, TWO, S, find_diagonal, loss_of
-from tacit.numeric.privacy.features import R
 from tacit.numeric.privacy.newton import NUMBERS, STEPS, Frame
-from tacit.numeric.privacy.scaling import mark_finite
+from tacit.numeric.privacy.scaling import R, mark_finite
+from tacit.protocols.facts import NOISY_MODEL, SIZES
 from tacit.protocols.features.coin import seed_of, toss_coin
 from tacit.protocols.features.landmarks import standard_distribution
 from tacit.protocols.features.maps import FOURIER, PublicMap, features_of, map_layer
@@ -61,9 +61,18 @@ from tacit.protocols.invented import by_rows
 from tacit.protocols.learners.elm import AUTO, choose_activation, choose_nodes
 from tacit.protocols.learners.fitting import TrainedMachine
 from tacit.protocols.learners.svm import Learner, choose_map, choose_size
-from tacit.protocols.noisy.ground import ROW_COUNTS, Ground, agree_on_ground, codes_of, measure, own_weights, weigh
+from tacit.protocols.noisy.ground import (
+    SPENDING,
+    Ground,
+    Spending,
+    agree_on_ground,
+    check_classes,
+    codes_of,
+    measure,
+    own_weights,
+    weigh,
+)
 from tacit.protocols.noisy.noisy_sum import noisy_sum
-from tacit.protocols.noisy.settings import SPENDING, Spending, check_classes
 from tacit.protocols.part import ClassWeight, Names, Records
 from tacit.protocols.settings import AnyKernel
 from tacit.protocols.sums.secure_sum import protect
@@ -72,18 +81,10 @@ from tacit.scratch import ROWS, blocks
 USUAL = 4096  # records of N(0, I) by which a frame is made
 FEATURES = 400  # at most, where their number is left open: more cost as much in noise as they bring
 
-NOISY_MODEL = Fact(
-    "core.noisy_model",
-    "holders",
-    "model",
-    "all",
-    "every iterate and the model, from noisy sums: differentially private with the epsilon and delta of the parameters",
-)
-
 
 class PrivateIterate(
     Message,
-    tells=Fact("core.noisy_iterate", "holders", "model", "all", "an iterate of the model of the core, from noisy sums"),
+    tells=NOISY_MODEL,
 ):
     """A model in whole numbers, a column for each problem."""
 
@@ -139,7 +140,7 @@ class Private(Spending):
         return (low + high) / 2.0, (high - low) / 2.0 or 1.0
 
 
-@choreography(opens={Everyone: (ROW_COUNTS, NOISY_MODEL)})
+@choreography(opens={Everyone: (SIZES, NOISY_MODEL)})
 def private_svm(
     run: Run, data: At[Records], *, kernel: AnyKernel, features: int | str = "auto", private: Private
 ) -> PrivateMachine:
@@ -150,7 +151,7 @@ def private_svm(
     return descend(run, data, the_map, private, ground, seed)
 
 
-@choreography(opens={Everyone: (ROW_COUNTS, NOISY_MODEL)})
+@choreography(opens={Everyone: (SIZES, NOISY_MODEL)})
 def private_elm(
     run: Run,
     data: At[Records],
@@ -168,7 +169,7 @@ def private_elm(
     return descend(run, data, the_map, private, ground, seed)
 
 
-@choreography(opens={Everyone: ROW_COUNTS})
+@choreography(opens={Everyone: SIZES})
 def begin(run: Run, data: At[Records], private: Private) -> tuple[Ground, int]:
     """Agree on sizes, the budget, and a seed."""
     check_private(private)

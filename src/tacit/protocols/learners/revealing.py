@@ -8,7 +8,7 @@ import numpy as np
 
 from tacit.arrays import F64, I64, U64
 from tacit.choreo import At, Fact, Message, Run
-from tacit.protocols.learners.facts import BALANCE, CALIBRATION, CLASSES, MODEL, SCORES
+from tacit.protocols.facts import BALANCE, CLASSES, MODEL, SCORES
 from tacit.protocols.shares import revealing
 from tacit.protocols.shares.dealing import Dealing
 from tacit.protocols.shares.gates import Opening
@@ -19,17 +19,7 @@ class ModelShare(Opening, tells=MODEL):
 
 
 class ModelWords(Message, tells=MODEL):
-    """The weights, or their size, as whole numbers."""
-
-    values: I64
-
-
-class CalibrationShare(Opening, tells=CALIBRATION):
-    """A holder's share of averages for probabilities."""
-
-
-class CalibrationWords(Message, tells=CALIBRATION):
-    """The averages, as whole numbers."""
+    """The weights, their size, or averages for probabilities, as whole numbers."""
 
     values: I64
 
@@ -66,7 +56,6 @@ class ScoreWords(Message, tells=SCORES):
 
 KINDS: dict[Fact, tuple[type[Opening], type[Any]]] = {
     MODEL: (ModelShare, ModelWords),
-    CALIBRATION: (CalibrationShare, CalibrationWords),
     CLASSES: (ClassShare, ClassWords),
     BALANCE: (BalanceShare, BalanceWords),
     SCORES: (ScoreShare, ScoreWords),

@@ -26,10 +26,11 @@ import math
 import numpy as np
 
 from tacit.arrays import F64, U64
-from tacit.choreo import At, Everyone, Fact, Holder, Message, Run, choreography
+from tacit.choreo import At, Everyone, Holder, Message, Run, choreography
+from tacit.choreo.run import PRESENT
 from tacit.crypto.noise.discrete_gaussian import draw_noise
 from tacit.numeric.shares.lean import Lean
-from tacit.protocols.learners.facts import MODEL
+from tacit.protocols.facts import MODEL
 from tacit.protocols.learners.noise import move_limits
 from tacit.protocols.learners.revealing import reveal
 from tacit.protocols.shares.dealing import Dealing
@@ -44,9 +45,7 @@ COMPARED = Lean(F=0, I=64, q=0)
 TOLD = "mu"  # how (4) is called in the history of a run
 
 
-class Ready(
-    Message, tells=Fact("run.ready", "holder", "membership", "party", "that the sender is there"), of_records=False
-):
+class Ready(Message, tells=PRESENT, of_records=False):
     """The sender has all that it needs to reveal the result."""
 
     ready: bool

@@ -24,8 +24,8 @@ from tacit.arrays import F64, I64, U64
 from tacit.choreo import At, Everyone, Holder, Run, choreography
 from tacit.numeric.ring.words import Z64, Ring
 from tacit.numeric.shares.lean import Lean
+from tacit.protocols.facts import SCORES
 from tacit.protocols.judge.shared import compare_values, count_duels
-from tacit.protocols.learners.facts import SCORES
 from tacit.protocols.learners.hinge import OwnRows
 from tacit.protocols.learners.noise import add_noise
 from tacit.protocols.learners.revealing import reveal

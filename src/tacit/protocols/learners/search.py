@@ -35,16 +35,15 @@ from tacit.numeric.ring.triangle import pack
 from tacit.numeric.ring.words import Z64, Ring
 from tacit.numeric.shares.hinge_plan import Z_BITS, choose_exponent, plan_hinge, suit_exponent
 from tacit.numeric.shares.ridge_plan import CLASS_DIGITS, NUMBER_DIGITS, P_BITS, STEEPEST, RidgePlan, plan_ridge
+from tacit.protocols.facts import BALANCE, CLASSES, LANDMARKS, MODEL, SCORES, SIZES
 from tacit.protocols.features.coin import seed_of, toss_coin
 from tacit.protocols.features.landmarks import Distribution
 from tacit.protocols.features.local import add_rows
 from tacit.protocols.features.maps import FOURIER, PublicMap, map_layer
-from tacit.protocols.features.openings import LANDMARKS
 from tacit.protocols.features.rows import map_shared
 from tacit.protocols.features.shared import OwnTargets
 from tacit.protocols.invented import by_cells
 from tacit.protocols.learners.elm import choose_activation, choose_nodes
-from tacit.protocols.learners.facts import BALANCE, CLASSES, MODEL, SCORES, SIZES
 from tacit.protocols.learners.fitting import (
     Task,
     count_table,

@@ -27,24 +27,11 @@ import numpy as np
 from tacit.arrays import F64
 from tacit.choreo import At, Coordinator, Everyone, Holder, Run, Site, choreography
 from tacit.choreo.declaration import Either, Number, OneOf, Switch, parameter
-from tacit.choreo.protocol import (
-    COLUMNS,
-    PUBLIC_MODEL,
-    SMALL,
-    TABLE,
-    Cost,
-    Declaration,
-    Params,
-    Planned,
-    Rehearsal,
-)
+from tacit.choreo.protocol import COLUMNS, PUBLIC_MODEL, SMALL, TABLE, Cost, Declaration, Params, Planned, Rehearsal
 from tacit.errors import LocalError
-from tacit.numeric.shares.ridge_plan import (
-    MENU,
-    MOST_FEATURES,
-    plan_ridge,
-)
+from tacit.numeric.shares.ridge_plan import MENU, MOST_FEATURES, plan_ridge
 from tacit.numeric.svm.kernels import Kernel
+from tacit.protocols.facts import BALANCE, CLASSES, LANDMARKS, MODEL, SIZES
 from tacit.protocols.features.landmarks import (
     Distribution,
     check_cells,
@@ -54,17 +41,8 @@ from tacit.protocols.features.landmarks import (
     standard_distribution,
 )
 from tacit.protocols.features.maps import PublicMap, map_columns, map_kernel
-from tacit.protocols.features.openings import LANDMARKS
 from tacit.protocols.invented import by_cells
-from tacit.protocols.learners.facts import BALANCE, CALIBRATION, CLASSES, MODEL, SIZES
-from tacit.protocols.learners.fitting import (
-    Task,
-    TrainedMachine,
-    alphas_of,
-    count_table,
-    learn_hinge,
-    learn_squares,
-)
+from tacit.protocols.learners.fitting import Task, TrainedMachine, alphas_of, count_table, learn_hinge, learn_squares
 from tacit.protocols.learners.menu import MENU as CHOICES
 from tacit.protocols.learners.targets import (
     MOST_WEIGHT,
@@ -117,7 +95,7 @@ class Learner(Fit):
     )
 
 
-@choreography(opens={Everyone: (SIZES, CLASSES, LANDMARKS, BALANCE, MODEL, CALIBRATION)})
+@choreography(opens={Everyone: (SIZES, CLASSES, LANDMARKS, BALANCE, MODEL)})
 def train_svm(
     run: Run,
     data: At[Held],

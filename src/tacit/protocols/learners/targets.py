@@ -36,9 +36,9 @@ from tacit.choreo.declaration import ByKey, Either, Nothing, Number, OneOf, Sett
 from tacit.crypto.pads.entropy import prf
 from tacit.errors import LocalError
 from tacit.numeric.shares.lean import Lean
+from tacit.protocols.classes import check_class_weight
+from tacit.protocols.facts import BALANCE, CLASSES, SIZES
 from tacit.protocols.features.landmarks import Level, ask_holders, find_scales, tie_noise
-from tacit.protocols.labels import check_class_weight
-from tacit.protocols.learners.facts import BALANCE, CLASSES, SIZES
 from tacit.protocols.learners.noise import add_common_noise
 from tacit.protocols.learners.revealing import reveal
 from tacit.protocols.part import Held, Label, Names, Records, Table, fix_key, hidden_of

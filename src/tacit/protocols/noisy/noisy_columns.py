@@ -29,7 +29,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tacit.arrays import F64, I64
-from tacit.choreo import At, Coordinator, Everyone, Fact, Holder, Message, Result, Run, choreography
+from tacit.choreo import At, Coordinator, Everyone, Holder, Message, Result, Run, choreography
 from tacit.choreo.declaration import Settings
 from tacit.choreo.protocol import Declaration
 from tacit.errors import LocalError
@@ -37,9 +37,18 @@ from tacit.numeric.privacy import columns as maths
 from tacit.numeric.privacy.columns import Moments
 from tacit.numeric.privacy.scaling import Bounds, bounds_of
 from tacit.protocols.column_parameters import BINS, OF_COLUMNS
-from tacit.protocols.noisy.ground import ROW_COUNTS, Ground, agree_on_ground, check_bounds, find_bounds, measure
+from tacit.protocols.facts import NOISY_STATISTICS, SIZES
+from tacit.protocols.noisy.ground import (
+    HISTOGRAMS,
+    SPENDING,
+    Ground,
+    Spending,
+    agree_on_ground,
+    check_bounds,
+    find_bounds,
+    measure,
+)
 from tacit.protocols.noisy.noisy_sum import Noise, noisy_sum
-from tacit.protocols.noisy.settings import HISTOGRAMS, SPENDING, Spending
 from tacit.protocols.prepare.cells import Cells, Names, all_values
 from tacit.protocols.sums.secure_sum import protect
 
@@ -48,13 +57,7 @@ BOUNDS = 0.2  # of the budget, where ranges are not declared
 
 class NoisyMoments(
     Message,
-    tells=Fact(
-        "noisy.column_moments",
-        "holders",
-        "aggregate",
-        "column",
-        "about how many values each column has, their mean and their variance, from noisy sums",
-    ),
+    tells=NOISY_STATISTICS,
 ):
     """What follows from (2)."""
 
@@ -65,9 +68,7 @@ class NoisyMoments(
 
 class NoisyHistograms(
     Message,
-    tells=Fact(
-        "noisy.histograms", "holders", "count", "group", "about how many values lie in each bin, from noisy sums"
-    ),
+    tells=NOISY_STATISTICS,
 ):
     """The counts (3), a row per column."""
 
@@ -76,9 +77,7 @@ class NoisyHistograms(
 
 class NoisyValues(
     Message,
-    tells=Fact(
-        "noisy.value_counts", "holders", "count", "group", "about how many records have each value, from noisy sums"
-    ),
+    tells=NOISY_STATISTICS,
 ):
     """The counts (4), a row per column."""
 
@@ -172,15 +171,8 @@ class Purse:
 @choreography(
     opens={
         Everyone: (
-            ROW_COUNTS,
-            Fact(
-                "noisy.columns",
-                "holders",
-                "aggregate",
-                "column",
-                "bounds, means, variances, histograms and counts of declared values, as far as they are asked"
-                " for: from noisy sums, so differentially private with the epsilon and delta of the parameters",
-            ),
+            SIZES,
+            NOISY_STATISTICS,
         )
     }
 )

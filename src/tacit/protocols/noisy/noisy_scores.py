@@ -20,47 +20,32 @@ Source: ours; definitions as in scikit-learn.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from tacit.arrays import F64, I64
-from tacit.choreo import At, Coordinator, Everyone, Fact, Holder, Message, Result, Run, choreography
+from tacit.choreo import At, Coordinator, Everyone, Holder, Message, Result, Run, State, choreography
+from tacit.choreo.declaration import Settings
 from tacit.choreo.protocol import Declaration
 from tacit.errors import LocalError
 from tacit.numeric.privacy import scores as maths
-from tacit.numeric.scores.metrics import average_precision, roc_auc
+from tacit.numeric.scores.metrics import average_precision, merge_bins, roc_auc, stretch
 from tacit.numeric.scores.platt import classes_of
 from tacit.protocols.column_parameters import OF_SCORES
-from tacit.protocols.noisy.ground import ROW_COUNTS, Size, agree_on_ground
+from tacit.protocols.facts import NOISY_JUDGEMENT, SIZES
+from tacit.protocols.noisy.ground import SPENDING, TARGETS, Size, Spending, agree_on_ground
 from tacit.protocols.noisy.noisy_sum import noisy_sum
-from tacit.protocols.noisy.settings import SPENDING, TARGETS, Spending
-from tacit.protocols.noisy.tallies import Answered, Counting, ErrorTally, Scored, Tally, curve
 from tacit.protocols.sums.secure_sum import protect
 
-SCORES = Fact(
-    "noisy.scores",
-    "holders",
-    "count",
-    "group",
-    "about how many records of each class were given each class, and how scores lie in bins: from a"
-    " noisy sum, so differentially private with the epsilon and delta of the parameters",
-)
-ERRORS = Fact(
-    "noisy.errors",
-    "holders",
-    "aggregate",
-    "group",
-    "about how large the model's errors are, and how they lie in bins: from a noisy sum, so"
-    " differentially private with the epsilon and delta of the parameters",
-)
 
-
-class NoisyCounts(Message, tells=SCORES):
+class NoisyCounts(Message, tells=NOISY_JUDGEMENT):
     """The tally (1)."""
 
     tally: Tally
 
 
-class NoisyErrors(Message, tells=ERRORS):
+class NoisyErrors(Message, tells=NOISY_JUDGEMENT):
     """The tally (2)."""
 
     tally: ErrorTally
@@ -82,7 +67,7 @@ class NoisyErrorSums(Result):
     spent: dict[str, float]
 
 
-@choreography(opens={Everyone: (ROW_COUNTS, SCORES)})
+@choreography(opens={Everyone: (SIZES, NOISY_JUDGEMENT)})
 def noisy_scores(run: Run, scored: At[Scored], *, counting: Counting, spending: Spending) -> NoisyScores:
     """Publish the tally of a classifier over all records."""
     by, classes, bins = protect(run), counting.n_classes, counting.bins
@@ -95,7 +80,7 @@ def noisy_scores(run: Run, scored: At[Scored], *, counting: Counting, spending: 
     return NoisyScores(tally=told.tally, honest=ground.budget.honest, spent={"evaluation": noise.cost})
 
 
-@choreography(opens={Everyone: (ROW_COUNTS, ERRORS)})
+@choreography(opens={Everyone: (SIZES, NOISY_JUDGEMENT)})
 def noisy_errors(
     run: Run,
     answered: At[Answered],
@@ -172,3 +157,66 @@ def make_errors(total: F64, low: float, high: float, rows: int) -> NoisyErrors:
 
 NOISY_SCORES = Declaration(noisy_scores, parameters=(*OF_SCORES, *SPENDING))
 NOISY_ERRORS = Declaration(noisy_errors, parameters=(*OF_SCORES, *SPENDING, TARGETS))
+
+
+# What is told of scores and errors that were counted with noise, and what each holder brings along for it
+
+
+@dataclass(frozen=True, kw_only=True)
+class Counting(Settings):
+    """How many classes there are, and in how many bins scores are counted."""
+
+    n_classes: int
+    bins: int = 16
+
+
+class ScoreCurve(State):
+    """The histogram (2) of a column, from the lowest scores up, cut at these decision values; bounds of the areas."""
+
+    cuts: F64
+    positives: I64
+    negatives: I64
+    roc_auc: F64
+    average_precision: F64
+
+
+class Tally(State):
+    """All that is published of scores."""
+
+    confusion: I64
+    curves: tuple[ScoreCurve, ...]
+
+
+class Scored(State):
+    """What a holder brings along.
+
+    For each record its class, the class chosen, and decision values.
+    """
+
+    values: F64
+    codes: I64
+    chosen: I64
+
+
+class ErrorTally(State):
+    """All that is published of errors: n, their means, and a histogram from the lowest up, cut at these errors."""
+
+    records: int
+    means: F64
+    cuts: F64
+    counts: I64
+
+
+class Answered(State):
+    """What a holder brings along: for each record its target and the model's answer."""
+
+    targets: F64
+    answers: F64
+
+
+def curve(P: F64, N: F64, area: F64, bins: int) -> ScoreCurve:
+    """Return the histogram of a column, in bins that hold a record."""
+    ends = merge_bins(P, N, 1)
+    starts = np.concatenate([[0], ends[:-1]])
+    positives, negatives = (np.add.reduceat(side, starts).astype(np.int64) for side in (P, N))
+    return ScoreCurve(stretch(ends[:-1] / bins), positives, negatives, area[0].copy(), area[1].copy())

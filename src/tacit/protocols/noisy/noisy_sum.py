@@ -24,20 +24,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from tacit.arrays import F64, I64, U64, Array
-from tacit.choreo import At, Fact, Holder, Pads, Role, Run, choreography
+from tacit.choreo import At, Holder, Pads, Role, Run, choreography
 from tacit.crypto.noise.discrete_gaussian import draw_noise
 from tacit.errors import LocalError
 from tacit.numeric.privacy.accountant import cost_of, mu_of, variance_for
+from tacit.protocols.facts import NOISY_SUM
 from tacit.protocols.sums.secure_sum import Protection, name_own_seed, secure_sum
-
-NOISY_SUM = Fact(
-    "noisy.sum",
-    "holders",
-    "aggregate",
-    "all",
-    "a sum over all records with noise of every holder in it: differentially private with the epsilon and delta of the"
-    " parameters, while as many holders as `honest` says tell nobody their noise",
-)
 
 
 @dataclass(frozen=True)

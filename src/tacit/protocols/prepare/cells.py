@@ -13,9 +13,11 @@ from typing import Any, Protocol
 import numpy as np
 
 from tacit.arrays import F64, I64, Flags
-from tacit.choreo import State
+from tacit.choreo import Message, State
 from tacit.numeric.cells.rare import level_rare
+from tacit.protocols.facts import COLUMNS, DESCRIPTION, UNLIKE
 from tacit.protocols.part import OwnCells
+from tacit.protocols.shares.gates import Opening
 from tacit.scratch import ROWS, blocks, is_on_disk
 from tacit.sparse import is_sparse
 
@@ -146,3 +148,38 @@ def codes_in(ready: Ready, name: str, known: Values) -> list[float]:
     if any(isinstance(value, str) for value in known):
         return [float(k) for k in range(len(known))]
     return [float(value) for value in known]
+
+
+# The messages in which preparing and describing a table reveals its facts: nothing else of columns is told
+
+
+class ColumnShare(Opening, tells=COLUMNS):
+    """A holder's share of what is revealed of columns."""
+
+
+class ColumnWords(Message, tells=COLUMNS):
+    """What is revealed of columns: bits of comparisons."""
+
+    values: I64
+
+
+class Dictionary(Message, tells=COLUMNS, ragged=True, of_records=False):
+    """The texts that the sender declares for columns of texts."""
+
+    texts: dict[str, tuple[str, ...]]
+
+
+class DescriptionShare(Opening, tells=DESCRIPTION):
+    """A holder's share of a rounded count."""
+
+
+class DescriptionWords(Message, tells=DESCRIPTION):
+    """Which public numbers counts reach: bits of comparisons."""
+
+    values: I64
+
+
+class Unlike(Message, tells=UNLIKE):
+    """What a holder finds of its own columns: a mark for each."""
+
+    marks: I64

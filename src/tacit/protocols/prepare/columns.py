@@ -1,7 +1,7 @@
 """What a table is prepared by: a centre, a scale and quantiles of columns, rounded, and the categories that are kept.
 
 The problem. Nobody shall see more of a column than a model needs to treat a new record as those it was trained on. So
-nothing is added up in the open: each step asks whether sums reach public numbers, (1) of `shares.comparing`, and each
+nothing is added up in the open: each step asks whether sums reach public numbers, (1) of `shares.revealing`, and each
 bit that is opened is a digit of a rounded answer. n is the number of values that are present, k that of records that
 everything is of, at least.
 
@@ -59,11 +59,14 @@ from tacit.numeric.features.column_terms import (
 )
 from tacit.numeric.ring.words import Ring
 from tacit.protocols.column_parameters import OF_COLUMNS, PERCENTS
-from tacit.protocols.learners.facts import SIZES
+from tacit.protocols.facts import COLUMNS, SIZES
 from tacit.protocols.learners.fitting import count_table
 from tacit.protocols.learners.targets import LEAST_CLASS, publish_sizes
 from tacit.protocols.prepare.cells import (
     ENOUGH,
+    ColumnShare,
+    ColumnWords,
+    Dictionary,
     Names,
     Ready,
     TextCells,
@@ -73,18 +76,9 @@ from tacit.protocols.prepare.cells import (
     count_values,
     make_ready,
 )
-from tacit.protocols.prepare.facts import (
-    CATEGORIES,
-    COLUMNS,
-    CategoryShare,
-    CategoryWords,
-    ColumnShare,
-    ColumnWords,
-    Dictionary,
-)
-from tacit.protocols.shares.comparing import compare, compare_in_shares
 from tacit.protocols.shares.dealing import Dealing, agree_with_dealer, check_dealer
 from tacit.protocols.shares.gates import reduce
+from tacit.protocols.shares.revealing import compare, compare_in_shares
 
 FINE = Grid(mantissa=16, base=16, digits=6, widest=60)
 MOST = 1000  # categories of a column
@@ -181,7 +175,7 @@ class Table:
         return compare(self.run, self.dealing, x, targets, ColumnShare, ColumnWords, largest=largest)
 
 
-@choreography(opens={Everyone: (SIZES, COLUMNS, CATEGORIES)})
+@choreography(opens={Everyone: (SIZES, COLUMNS)})
 def prepare_columns(run: Run, data: At[TextCells], *, partition: str, asked: Asked) -> PreparedColumns:
     """Tell everyone what columns are prepared by."""
     table = open_table(run, data, partition, asked.every, asked.fewest)
@@ -311,7 +305,7 @@ def keep_categories(table: Table, known: dict[str, Values]) -> dict[str, Values]
     counts = table.run.local(Holder, count_values, table.ready, which)
     sizes = [len(values) for _, _, values in which]
     targets = np.full(sum(sizes), table.least, dtype=np.int64)
-    bits = compare(table.run, table.dealing, counts, targets, CategoryShare, CategoryWords, largest=table.rows)
+    bits = compare(table.run, table.dealing, counts, targets, ColumnShare, ColumnWords, largest=table.rows)
     flags = np.split(bits, np.cumsum(sizes)[:-1])
     kept = {
         name: tuple(v for v, is_kept in zip(values, own.tolist(), strict=True) if is_kept)
@@ -333,7 +327,7 @@ def find_modes(table: Table, known: dict[str, Values]) -> dict[str, Values]:
     bits, ring = compare_in_shares(table.run, table.dealing, pairs, zeros, largest=largest)
     wins = table.run.local(Holder, count_wins, bits, sizes, table.dealing.first, ring)
     needed = np.concatenate([np.full(n, n - 1, dtype=np.int64) for n in sizes])
-    best = compare(table.run, table.dealing, wins, needed, CategoryShare, CategoryWords, largest=max(sizes))
+    best = compare(table.run, table.dealing, wins, needed, ColumnShare, ColumnWords, largest=max(sizes))
     flags = np.split(best, np.cumsum(sizes)[:-1])
     return {**found, **{name: (vs[int(np.argmax(b))],) for (_, name, vs), b in zip(which, flags, strict=True)}}
 

@@ -34,28 +34,23 @@ from tacit.choreo.protocol import Declaration
 from tacit.numeric.features.column_terms import PARTS as STEPS
 from tacit.numeric.features.column_terms import WHOLE, choose_quantiles, points_of_counts
 from tacit.protocols.column_parameters import MENU, OF_COLUMNS
-from tacit.protocols.learners.facts import SIZES
+from tacit.protocols.facts import COLUMNS, DESCRIPTION, SIZES, UNLIKE
 from tacit.protocols.learners.targets import LEAST_CLASS
 from tacit.protocols.part import Records, hidden_of
-from tacit.protocols.prepare.cells import ENOUGH, Names, Ready, TextCells, Values, count_present, count_values
-from tacit.protocols.prepare.columns import (
-    Table,
-    collect_categories,
-    find_marks,
-    measure,
-    open_table,
-    place_categories,
-)
-from tacit.protocols.prepare.facts import (
-    CATEGORIES,
-    COLUMNS,
-    DESCRIPTION,
-    UNLIKE,
+from tacit.protocols.prepare.cells import (
+    ENOUGH,
     DescriptionShare,
     DescriptionWords,
+    Names,
+    Ready,
+    TextCells,
     Unlike,
+    Values,
+    count_present,
+    count_values,
 )
-from tacit.protocols.shares.comparing import compare
+from tacit.protocols.prepare.columns import Table, collect_categories, find_marks, measure, open_table, place_categories
+from tacit.protocols.shares.revealing import compare
 
 LABELS = "(labels)"  # how the labels are called among the columns
 FEW, NEARLY_ALL = -1, -2  # stand for a count that is suppressed: fewer than k, or all but fewer than k
@@ -142,7 +137,7 @@ class Looked(Settings):
         return (*self.names, *self.worded, *self.listed)
 
 
-@choreography(opens={Everyone: (SIZES, COLUMNS, CATEGORIES, DESCRIPTION, UNLIKE)})
+@choreography(opens={Everyone: (SIZES, COLUMNS, COLUMNS, DESCRIPTION, UNLIKE)})
 def describe_table(run: Run, data: At[Labelled], *, partition: str, looked: Looked) -> Overview:
     """Tell everyone what the columns look like over all parties."""
     data = run.local(Holder, add_labels, data, looked.fewest) if looked.labels else data

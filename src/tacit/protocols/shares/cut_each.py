@@ -22,8 +22,9 @@ import numpy as np
 from tacit.arrays import U64
 from tacit.choreo import At, Holder, Run, choreography
 from tacit.numeric.ring.words import Z64, Ring
+from tacit.protocols.facts import UNIFORM
 from tacit.protocols.shares.dealing import Correlation, Dealing, Share, Sizes, Words, deal
-from tacit.protocols.shares.gates import OPENED, open_masked
+from tacit.protocols.shares.gates import open_masked
 
 ONE = np.uint64(1)
 WORD = 64
@@ -84,7 +85,7 @@ class CutEach(Correlation):
         return (high, np.concatenate([words >> part.top for part, words in r])), ()
 
 
-@choreography(opens={Holder: OPENED})
+@choreography(opens={Holder: UNIFORM})
 def cut_each(run: Run, dealing: Dealing, x: At[U64], parts: Parts) -> At[U64]:
     """Return shares modulo 2^64 of x / 2^s, (1), of the values of all parts, one part after the other."""
     dealing = replace(dealing, ring=Z64)

@@ -33,11 +33,12 @@ from typing import Any
 import numpy as np
 
 from tacit.arrays import U8, U64
-from tacit.choreo import At, Coordinator, Each, Everyone, Fact, Holder, Message, Pads, Run, State, choreography
+from tacit.choreo import At, Coordinator, Each, Everyone, Holder, Message, Pads, Run, State, choreography
 from tacit.crypto.pads.agreement import pair_seed
 from tacit.errors import LocalError, PeerError
 from tacit.numeric.ring.words import Z64, Ring
 from tacit.numeric.shares.narrow import narrow, widen
+from tacit.protocols.facts import DEALT, PUBLIC_KEY, UNIFORM
 from tacit.protocols.sums.secure_sum import PublicKey, own_key
 
 DEALER = "dealer"  # under which name a holder keeps the seed that it shares with the dealer
@@ -49,7 +50,7 @@ Words = tuple[U64, ...]
 
 class Dealt(
     Message,
-    tells=Fact("shares.dealt", "nobody", "nothing", "none", "nothing: uniform words that complete the others' shares"),
+    tells=DEALT,
     ragged=True,
 ):
     """What the holder whose turn it is misses, (2), one value after the other; nothing for the others.
@@ -162,7 +163,7 @@ class Dealing:
     ring: Ring = Z64
 
 
-@choreography(opens={Everyone: Fact("shares.keys", "nobody", "key", "party", "public keys of holders and dealer")})
+@choreography(opens={Everyone: PUBLIC_KEY})
 def agree_with_dealer(run: Run, *, ring: Ring = Z64, committee: Sequence[str] = ()) -> Dealing:
     """Let each holder and the dealer agree on a seed that nobody else knows; also each giver and member of a committee.
 
@@ -179,7 +180,7 @@ def agree_with_dealer(run: Run, *, ring: Ring = Z64, committee: Sequence[str] = 
     return Dealing(OneDealer(seeds, known), first, giving, ring)
 
 
-@choreography(opens={Holder: Fact("shares.uniform", "nobody", "nothing", "none", "uniform words, which fit together")})
+@choreography(opens={Holder: UNIFORM})
 def deal(run: Run, dealing: Dealing, correlation: Correlation, *, kept: Kept | None = None) -> tuple[At[Share], Kept]:
     """Return every holder's share of a correlation, and what the dealer keeps for a later one that needs it."""
     return dealing.dealer.deal(run, correlation, dealing.ring, kept)

@@ -23,15 +23,15 @@ from typing import Any, TypeVar
 import numpy as np
 
 from tacit.arrays import I64, U64
-from tacit.choreo import At, Fact, Giver, Holder, Message, Pads, Run, choreography
+from tacit.choreo import At, Giver, Holder, Message, Pads, Run, choreography
 from tacit.choreo.declaration import Either, Items, OneOf, Text
 from tacit.errors import LocalError, PeerError
 from tacit.numeric.ring.words import Z64, Ring
+from tacit.protocols.facts import UNIFORM
 from tacit.protocols.shares.dealing import Dealing
 from tacit.protocols.shares.factors import draw_words
 from tacit.protocols.shares.gates import reduce
 
-GIVEN = Fact("shares.given", "nobody", "nothing", "none", "nothing: uniform words, one of several shares")
 AUTO, ALL, THREE = "auto", "all", "three"
 MEMBERS = 3
 MOST = 4  # holders that compute all together by default
@@ -41,7 +41,7 @@ Deposits = dict[str, U64]
 W = TypeVar("W", U64, I64)
 
 
-class Deposit(Message, tells=GIVEN, ragged=True):
+class Deposit(Message, tells=UNIFORM, ragged=True):
     """What a giver sends to one member, (2)."""
 
     words: U64
@@ -87,7 +87,7 @@ def collect(run: Run, dealing: Dealing, x: At[U64], sizes: Mapping[str, int]) ->
     return run.local(Holder, place_given, x, given, run.who(Holder), tuple(sizes.items()))
 
 
-@choreography(opens={Holder: GIVEN})
+@choreography(opens={Holder: UNIFORM})
 def deposit(run: Run, dealing: Dealing, x: At[Any], sizes: Mapping[str, int]) -> At[Deposits]:
     """Return each member's share of what every giver brings, by giver; `sizes` has the words of each."""
     members = run.roster[Holder]

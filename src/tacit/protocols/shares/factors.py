@@ -23,20 +23,21 @@ from tacit.choreo import At, Holder, Message, Pads, Run, choreography
 from tacit.errors import PeerError
 from tacit.numeric.ring.words import Ring
 from tacit.numeric.shares.narrow import narrow, widen
+from tacit.protocols.facts import UNIFORM
 from tacit.protocols.shares.dealing import DEALER, Dealing, Share, Words, deal
-from tacit.protocols.shares.gates import OPENED, bits_of, multiply, reduce, truncate
+from tacit.protocols.shares.gates import bits_of, multiply, reduce, truncate
 from tacit.protocols.shares.owned import Given
 
 GROUP = 3
 
 
-class MaskedFactor(Message, tells=OPENED, ragged=True):
+class MaskedFactor(Message, tells=UNIFORM, ragged=True):
     """x_k - a_k, in as few bytes as the ring needs; empty from who has no factor."""
 
     words: U64 | U8
 
 
-@choreography(opens={Holder: OPENED})
+@choreography(opens={Holder: UNIFORM})
 def multiply_factors(
     run: Run, dealing: Dealing, x: At[U64], owners: Sequence[str], *, size: int, bits: int
 ) -> tuple[At[U64], int]:
@@ -55,7 +56,7 @@ def multiply_factors(
     return found, after
 
 
-@choreography(opens={Holder: OPENED})
+@choreography(opens={Holder: UNIFORM})
 def multiply_group(run: Run, dealing: Dealing, x: At[U64], owners: Sequence[str], *, size: int) -> At[U64]:
     """Return shares of the product of the factors of one, two or three owners, (1), (2)."""
     who, ring = run.who(Holder), dealing.ring

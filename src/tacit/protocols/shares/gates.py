@@ -21,35 +21,34 @@ from dataclasses import dataclass
 import numpy as np
 
 from tacit.arrays import U8, U64
-from tacit.choreo import At, Fact, Holder, Message, Run, choreography
+from tacit.choreo import At, Holder, Message, Run, choreography
 from tacit.errors import PeerError
 from tacit.numeric.ring.words import Ring
 from tacit.numeric.shares.narrow import narrow, widen
+from tacit.protocols.facts import UNIFORM
 from tacit.protocols.shares.dealing import Correlation, Dealing, Share, Sizes, Words, deal
 
-OPENED = Fact("shares.masked", "nobody", "nothing", "none", "nothing: values under masks that no holder knows")
 
-
-class Opening(Message, tells=OPENED):
+class Opening(Message, tells=UNIFORM):
     """A holder's share of a masked value, in as few bytes as words of the ring need (`numeric.shares.narrow`)."""
 
     words: U64 | U8
 
 
-class OpenedBits(Message, tells=OPENED):
+class OpenedBits(Message, tells=UNIFORM):
     """A holder's share of masked bits, eight in a byte."""
 
     bits: U8
 
 
-@choreography(opens={Holder: OPENED})
+@choreography(opens={Holder: UNIFORM})
 def open_masked(run: Run, x: At[U64], *, ring: Ring) -> At[U64]:
     """Tell all holders a value that is under a mask."""
     received = run.send(Opening, Holder >> Holder, run.local(Holder, pack_words, x, ring))
     return run.local(Holder, add_openings, received, x, ring)
 
 
-@choreography(opens={Holder: OPENED})
+@choreography(opens={Holder: UNIFORM})
 def open_bits(run: Run, x: At[U64]) -> At[U64]:
     """Tell all holders bits that are under masks, as planes."""
     received = run.send(OpenedBits, Holder >> Holder, run.local(Holder, pack_bits, x))
@@ -76,7 +75,7 @@ class Triple(Correlation):
         return (reduce(masks[0] * masks[1], ring),), ()
 
 
-@choreography(opens={Holder: OPENED})
+@choreography(opens={Holder: UNIFORM})
 def multiply(run: Run, dealing: Dealing, x: At[U64], y: At[U64], *, size: int) -> At[U64]:
     """Return shares of x y, entry by entry, (1)."""
     dealt, _ = deal(run, dealing, Triple(size))
@@ -101,7 +100,7 @@ class SquareEach(Correlation):
         return (reduce(masks[0] * masks[0], ring),), ()
 
 
-@choreography(opens={Holder: OPENED})
+@choreography(opens={Holder: UNIFORM})
 def square_each(run: Run, dealing: Dealing, x: At[U64], *, size: int) -> At[U64]:
     """Return shares of x^2, entry by entry, (2)."""
     dealt, _ = deal(run, dealing, SquareEach(size))
@@ -156,7 +155,7 @@ class Cut(Correlation):
         return cut_mask(masks[0], self.s, ring), ()
 
 
-@choreography(opens={Holder: OPENED})
+@choreography(opens={Holder: UNIFORM})
 def truncate(run: Run, dealing: Dealing, x: At[U64], s: int, *, size: int) -> At[U64]:
     """Return shares of x / 2^s, (3)."""
     dealt, _ = deal(run, dealing, Cut(size, s))

@@ -33,9 +33,10 @@ from tacit.errors import PeerError
 from tacit.numeric.ring.triangle import pack
 from tacit.numeric.ring.words import Z64
 from tacit.numeric.shares.ring_product import ring_product
+from tacit.protocols.facts import UNIFORM
 from tacit.protocols.shares.dealing import DEALER, Dealing, Share, Words, deal
 from tacit.protocols.shares.factors import draw_words
-from tacit.protocols.shares.gates import OPENED, bits_of, open_masked, triangle_size
+from tacit.protocols.shares.gates import bits_of, open_masked, triangle_size
 from tacit.protocols.shares.owned import (
     I16,
     Given,
@@ -87,7 +88,7 @@ class HeldRows(Matrix):
         return multiply_held(A, pads, holders, shape, lines)
 
 
-@choreography(opens={Holder: OPENED})
+@choreography(opens={Holder: UNIFORM})
 def open_held(run: Run, dealing: Dealing, Z: At[U64], *, n: int, columns: int) -> HeldRows:
     """Open Z - A, (1), once for all products with Z, of which the holders have shares modulo 2^64, row by row."""
     tag, shape = run.tag(), Shape((n,), columns, 64)
@@ -98,7 +99,7 @@ def open_held(run: Run, dealing: Dealing, Z: At[U64], *, n: int, columns: int) -
     return HeldRows(shape, held, known)
 
 
-@choreography(opens={Holder: OPENED})
+@choreography(opens={Holder: UNIFORM})
 def open_given(run: Run, dealing: Dealing, Z: At[I16], rows: Sequence[int], columns: int) -> HeldRows:
     """Open Z - A, (5), once for all products with Z, of which every site has so many rows."""
     tag, shape, dealer = run.tag(), Shape(tuple(rows), columns, bits_of(Z64), run.roster[Site]), dealing.dealer
@@ -109,7 +110,7 @@ def open_given(run: Run, dealing: Dealing, Z: At[I16], rows: Sequence[int], colu
     return HeldRows(shape, run.local(Holder, keep_given, received, dealt, shape, dealing.first), known)
 
 
-@choreography(opens={Holder: OPENED})
+@choreography(opens={Holder: UNIFORM})
 def multiply_itself(run: Run, dealing: Dealing, matrix: HeldRows, *, rows: slice | None = None) -> At[U64]:
     """Return shares of Z'Z, (4), modulo 2^64, as a triangle; of all rows, or of some that follow each other."""
     holders, shape, taken = run.roster[Holder], matrix.shape, rows or slice(0, matrix.shape.n)

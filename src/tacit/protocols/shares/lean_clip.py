@@ -32,8 +32,9 @@ from tacit.numeric.shares.lean import (
     fill_words,
     read_with,
 )
+from tacit.protocols.facts import UNIFORM
 from tacit.protocols.shares.dealing import Correlation, Dealing, Kept, Share, Sizes, Words, deal
-from tacit.protocols.shares.gates import OPENED, cut_mask, open_bits, open_masked, reduce, shift_with
+from tacit.protocols.shares.gates import cut_mask, open_bits, open_masked, reduce, shift_with
 
 CLIP, CUT = 4, 2  # words of a clip, and of a truncation after them
 
@@ -102,7 +103,7 @@ class Looked(Correlation):
         return dealt.made[0].reshape(self.words, -1)
 
 
-@choreography(opens={Holder: OPENED})
+@choreography(opens={Holder: UNIFORM})
 def lean_clip(
     run: Run, dealing: Dealing, x: At[U64], window: Lean, *, size: int, absorbed: Kept | None = None
 ) -> At[U64]:
@@ -112,7 +113,7 @@ def lean_clip(
     return run.local(Holder, clip_share, c, bits, dealt, looked, dealing.first, dealing.ring)
 
 
-@choreography(opens={Holder: OPENED})
+@choreography(opens={Holder: UNIFORM})
 def clip_and_cut(run: Run, dealing: Dealing, x: At[U64], window: Lean, *, size: int) -> tuple[At[U64], At[U64]]:
     """Return shares of clip(x, 0, 1), and of x, both with q bits after the point, for |x| < 2^(I-2).
 
@@ -126,7 +127,7 @@ def clip_and_cut(run: Run, dealing: Dealing, x: At[U64], window: Lean, *, size: 
     )
 
 
-@choreography(opens={Holder: OPENED})
+@choreography(opens={Holder: UNIFORM})
 def reaches_one(
     run: Run, dealing: Dealing, x: At[U64], window: Lean, *, size: int, absorbed: Kept | None = None
 ) -> At[U64]:

@@ -38,26 +38,16 @@ from tacit.choreo import At, Holder, Message, Pads, Run, State, choreography
 from tacit.errors import PeerError
 from tacit.numeric.ring.words import Z64, Ring
 from tacit.numeric.shares.narrow import narrow, widen
-from tacit.protocols.shares.dealing import (
-    DEALER,
-    Correlation,
-    Dealer,
-    Dealing,
-    Kept,
-    Share,
-    Sizes,
-    Words,
-    deal,
-    draw,
-)
-from tacit.protocols.shares.gates import OPENED, open_masked, reduce
+from tacit.protocols.facts import UNIFORM
+from tacit.protocols.shares.dealing import DEALER, Correlation, Dealer, Dealing, Kept, Share, Sizes, Words, deal, draw
+from tacit.protocols.shares.gates import open_masked, reduce
 
 BLOCK = 1 << 14  # words of rows that are taken at a time: they stay in the cache
 
 I16 = NDArray[np.int16]
 
 
-class MaskedRows(Message, tells=OPENED, ragged=True):
+class MaskedRows(Message, tells=UNIFORM, ragged=True):
     """D_k of (1), block by block, each in as few bytes as the ring needs."""
 
     words: U64 | U8
@@ -221,7 +211,7 @@ class Given(Correlation):
         return (reduce(kept[0], ring).copy(),), ()
 
 
-@choreography(opens={Holder: OPENED})
+@choreography(opens={Holder: UNIFORM})
 def open_rows(run: Run, dealing: Dealing, Z: At[I16], shape: Shape) -> OwnedRows:
     """Open Z - A, (1), once for all products with Z."""
     tag = run.tag()
@@ -232,7 +222,7 @@ def open_rows(run: Run, dealing: Dealing, Z: At[I16], shape: Shape) -> OwnedRows
     return OwnedRows(shape, held, known)
 
 
-@choreography(opens={Holder: OPENED})
+@choreography(opens={Holder: UNIFORM})
 def prepare(run: Run, dealing: Dealing, matrix: Matrix, *, products: int, m: int) -> Batch:
     """Make what so many products of each kind take, all of m columns."""
     tag, holders, shape = run.tag(), run.roster[Holder], matrix.shape
@@ -246,7 +236,7 @@ def prepare(run: Run, dealing: Dealing, matrix: Matrix, *, products: int, m: int
     return Batch(matrix, m, held, absorbed, dealer)
 
 
-@choreography(opens={Holder: OPENED})
+@choreography(opens={Holder: UNIFORM})
 def forward(run: Run, batch: Batch, j: int, W: At[U64], beside: At[U64]) -> tuple[At[U64], Kept, At[U64]]:
     """Return shares of Z W, (2), the dealer's term of it, and the other value, which is opened in the same message.
 
@@ -260,7 +250,7 @@ def forward(run: Run, batch: Batch, j: int, W: At[U64], beside: At[U64]) -> tupl
     return share, absorbed, run.local(Holder, drop_columns, opened, batch.held, batch.m)
 
 
-@choreography(opens={Holder: OPENED})
+@choreography(opens={Holder: UNIFORM})
 def transpose_times(run: Run, dealing: Dealing, batch: Batch, j: int, s: At[U64]) -> At[U64]:
     """Return shares of Z's, (3), a row for each column of Z, of an s that has a line for each of m columns."""
     masked = run.local(Holder, mask_lines, s, batch.held, j, batch.m, dealing.ring)

@@ -19,8 +19,9 @@ import numpy as np
 from tacit.arrays import F64, U64
 from tacit.choreo import At, Holder, Run, choreography
 from tacit.numeric.ring.words import Ring
+from tacit.protocols.facts import UNIFORM
 from tacit.protocols.shares.dealing import Correlation, Dealing, Share, Sizes, Words, deal
-from tacit.protocols.shares.gates import OPENED, open_masked, reduce
+from tacit.protocols.shares.gates import open_masked, reduce
 
 TURN = Ring(1 << 32)
 BITS = 32
@@ -44,7 +45,7 @@ class Turned(Correlation):
         return tuple(reduce(each, ring) for each in turn(reduce(masks[0], TURN), self.bits)), ()
 
 
-@choreography(opens={Holder: OPENED})
+@choreography(opens={Holder: UNIFORM})
 def turn_phases(run: Run, dealing: Dealing, phases: At[U64], *, size: int, bits: int) -> tuple[At[U64], At[U64]]:
     """Return shares of cosines and of sines, (1), with twice so many bits after the point."""
     dealt, _ = deal(run, dealing, Turned(size, bits))

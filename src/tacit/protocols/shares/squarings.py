@@ -26,9 +26,10 @@ from tacit.choreo import At, Holder, Run, choreography
 from tacit.numeric.ring.triangle import unpack
 from tacit.numeric.ring.words import Ring
 from tacit.numeric.shares.ring_product import ring_both_ways, ring_square
+from tacit.protocols.facts import UNIFORM
 from tacit.protocols.shares.dealing import Correlation, Dealing, Kept, Share, Sizes, Words, deal
-from tacit.protocols.shares.gates import OPENED, bits_of, open_masked, reduce, triangle_size
-from tacit.protocols.shares.opened import Opened
+from tacit.protocols.shares.gates import bits_of, open_masked, reduce, triangle_size
+from tacit.protocols.shares.matrices import Opened
 
 SPARE = 7  # bits of c below the point of y / 2^s
 
@@ -90,7 +91,7 @@ class Carried(Correlation):
         return (kept[0] >> np.uint64(self.k - 1),), ()
 
 
-@choreography(opens={Holder: OPENED})
+@choreography(opens={Holder: UNIFORM})
 def open_all(run: Run, dealing: Dealing, *matrices: At[U64], n: int) -> tuple[Opened, ...]:
     """Return symmetric matrices of n rows as they are opened under masks, all in one round."""
     dealt, A = deal(run, dealing, Masks(n, len(matrices)))
@@ -105,7 +106,7 @@ def open_all(run: Run, dealing: Dealing, *matrices: At[U64], n: int) -> tuple[Op
     )
 
 
-@choreography(opens={Holder: OPENED})
+@choreography(opens={Holder: UNIFORM})
 def open_square(run: Run, dealing: Dealing, X: Opened, s: int, *, n: int) -> Opened:
     """Return 2 X X / 2^s as it is opened under a mask, for a symmetric X of n rows, (1) to (4)."""
     dealt, r = deal(run, dealing, Halved(n, s, squared=True), kept=X.A)
@@ -113,7 +114,7 @@ def open_square(run: Run, dealing: Dealing, X: Opened, s: int, *, n: int) -> Ope
     return _open_cut(run, dealing, y, dealt, r, s, size=triangle_size(n))
 
 
-@choreography(opens={Holder: OPENED})
+@choreography(opens={Holder: UNIFORM})
 def open_quotient(run: Run, dealing: Dealing, y: At[U64], s: int, *, n: int) -> Opened:
     """Return y / 2^s as it is opened under a mask, for a triangle of n rows, (2) to (4)."""
     dealt, r = deal(run, dealing, Halved(n, s, squared=False))

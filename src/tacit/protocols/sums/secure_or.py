@@ -20,14 +20,15 @@ from __future__ import annotations
 import numpy as np
 
 from tacit.arrays import U64, Flags
-from tacit.choreo import At, Fact, Holder, Pads, Role, Run, choreography
+from tacit.choreo import At, Holder, Pads, Role, Run, choreography
 from tacit.numeric.ring.words import Z64, Ring
+from tacit.protocols.facts import MARKED
 from tacit.protocols.sums.secure_sum import Protection, name_own_seed, secure_sum
 
 Marks = Flags
 
 
-@choreography(opens={"to": Fact("sums.marked", "holders", "aggregate", "all", "which entries anybody has marked")})
+@choreography(opens={"to": MARKED})
 def secure_or(
     run: Run, marks: At[Marks], *, to: Role, by: Protection, what: str = "marks", ring: Ring = Z64
 ) -> At[Marks]:

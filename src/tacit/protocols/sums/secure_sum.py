@@ -32,15 +32,13 @@ from functools import partial
 import numpy as np
 
 from tacit.arrays import U64, Array
-from tacit.choreo import At, Everyone, Fact, Holder, Message, Pads, PeerError, Role, Run, choreography
+from tacit.choreo import At, Everyone, Holder, Message, Pads, PeerError, Role, Run, choreography
 from tacit.crypto.pads import agreement
 from tacit.errors import LocalError
 from tacit.numeric.ring.fixed_point import FixedPoint
 from tacit.numeric.ring.triangle import pack, unpack
 from tacit.numeric.ring.words import Z64, Ring
-
-TOTAL = Fact("sums.total", "holders", "aggregate", "all", "the sum over all holders")
-PUBLIC_KEY = Fact("keys.public", "nobody", "key", "party", "nothing: a public key made for this run")
+from tacit.protocols.facts import MASKED, PUBLIC_KEY, TOTAL
 
 
 class PublicKey(Message, tells=PUBLIC_KEY, of_records=False):
@@ -51,13 +49,7 @@ class PublicKey(Message, tells=PUBLIC_KEY, of_records=False):
 
 class Masked(
     Message,
-    tells=Fact(
-        "sums.masked",
-        "nobody",
-        "nothing",
-        "none",
-        "nothing alone: a vector under pads that cancel only in the sum over all holders",
-    ),
+    tells=MASKED,
 ):
     """The masked vector m_k of (1), with the shape of the array behind it."""
 

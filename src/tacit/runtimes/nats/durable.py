@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from tacit.choreo.at import At, Carry, Scope, carried_values, entries_of
+from tacit.choreo.at import At, Carry, Scope, Work, carried_values, entries_of
 from tacit.choreo.codec import Frames, decode, encode
 from tacit.choreo.fact import read_names, write_names
 from tacit.choreo.ledger import Opened, read_rows, write_rows
@@ -23,7 +23,6 @@ from tacit.choreo.progress import Listener
 from tacit.choreo.randomness import Entropy
 from tacit.choreo.role import Roster
 from tacit.choreo.run import Pair, Run, Seen
-from tacit.choreo.step import Work
 from tacit.errors import PeerError
 from tacit.runtimes.apart import StoppedError
 

@@ -23,14 +23,13 @@ from dataclasses import dataclass, field
 from typing import Any, Self, TypeVar
 from weakref import ref
 
-from tacit.choreo.at import At, entries_of
+from tacit.choreo.at import At, Work, entries_of
 from tacit.choreo.codec import Frames, decode, decode_as, seal_arrays
 from tacit.choreo.ledger import Row
 from tacit.choreo.message import Each, Message
 from tacit.choreo.progress import Listener
 from tacit.choreo.role import Channel, Everyone, Role, Roster
 from tacit.choreo.run import Along, Pair, Run, Seen
-from tacit.choreo.step import Work
 from tacit.crypto.pads.entropy import RootEntropy
 from tacit.errors import ChoreographyError, LocalError, PeerError
 from tacit.runtimes.spark.layers import Layer, Layers, Partitions, Slot

@@ -26,9 +26,9 @@ from typing import Any
 import numpy as np
 
 from tacit.arrays import Array
+from tacit.choreo.at import Work
 from tacit.choreo.codec import Frames, decode, encode
 from tacit.choreo.message import Each, Message, Record, shapes
-from tacit.choreo.step import Work
 from tacit.crypto.pads.entropy import RootEntropy
 from tacit.errors import ChoreographyError, LocalError, PeerError
 

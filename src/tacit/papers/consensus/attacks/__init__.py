@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tacit.arrays import F64, I64
-from tacit.attacks.study import ERROR, Attack, Point, Points, steps
+from tacit.attacks.learners import ERROR, Attack, Point, Points, steps
 from tacit.federation.part import part_of
 from tacit.papers.consensus.attacks.iterate_differencing import Weights, iterate_differencing, overhear, recover_share
 from tacit.papers.consensus.attacks.two_party import measure_mistake, two_party

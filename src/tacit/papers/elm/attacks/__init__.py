@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tacit.arrays import F64, I64
-from tacit.attacks.study import ERROR, Attack, Point, Points, steps
+from tacit.attacks.learners import ERROR, Attack, Point, Points, steps
 from tacit.papers.elm.attacks.known_records import elm_known_records
 from tacit.papers.elm.attacks.layer_inversion import elm_inversion
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tacit.attacks.study import ERROR, Attack
+from tacit.attacks.learners import ERROR, Attack
 from tacit.papers.gram.attacks import gram_studies
 
 GRAM = ("GramSVC",)

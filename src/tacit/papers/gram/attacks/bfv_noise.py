@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.arrays import F64, I64, U64
-from tacit.crypto.pads.stream import words_of
+from tacit.crypto.pads.entropy import words_of
 from tacit.numeric.ring.words import Ring
 from tacit.papers.gram.engines.bfv_layout import N, Stretch, terms
 from tacit.papers.gram.engines.bfv_words import limbs_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tacit.arrays import F64, I64
-from tacit.attacks.study import Point, Points, scale, steps
+from tacit.attacks.learners import Point, Points, scale, steps
 from tacit.federation import Federation
 from tacit.numeric.svm.kernels import Kernel
 from tacit.papers.gram.attacks.bfv_noise import bfv_noise

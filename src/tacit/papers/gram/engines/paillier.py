@@ -27,8 +27,7 @@ import gmpy2
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.crypto.pads.entropy import prf
-from tacit.crypto.pads.stream import words_of
+from tacit.crypto.pads.entropy import prf, words_of
 from tacit.errors import LocalError, PeerError
 from tacit.papers.gram.engines.engines import STATISTICAL
 

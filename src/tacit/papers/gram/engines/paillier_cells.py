@@ -13,7 +13,7 @@ import gmpy2
 import numpy as np
 
 from tacit.arrays import I64, U8
-from tacit.crypto.pads.stream import words_of
+from tacit.crypto.pads.entropy import words_of
 from tacit.papers.gram.engines.paillier import (
     Integer,
     Powers,

@@ -33,7 +33,7 @@ import gmpy2
 import numpy as np
 
 from tacit.arrays import I64, U8, U64
-from tacit.crypto.pads.stream import words_of
+from tacit.crypto.pads.entropy import words_of
 from tacit.errors import PeerError
 from tacit.papers.gram.engines.engines import (
     BITS,

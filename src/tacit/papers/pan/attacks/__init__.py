@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tacit.attacks.study import ERROR, Attack
+from tacit.attacks.learners import ERROR, Attack
 from tacit.papers.pan.attacks import chosen_iterate, few_violators, landmark_exposure
 
 AGAINST = ("PanSVC", "VotedWrapperSelector", "FilterWrapperSelector")

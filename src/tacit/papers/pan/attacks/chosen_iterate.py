@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from tacit.arrays import F64, I64
-from tacit.attacks.study import Point, Points
+from tacit.attacks.learners import Point, Points
 from tacit.papers.pan.attacks.coordinator import Steps, deal_rows, play
 from tacit.papers.pan.cutting_plane import LineStep, Minima, Planes, SignedRows
 

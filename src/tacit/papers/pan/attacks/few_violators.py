@@ -15,7 +15,7 @@ import numpy as np
 from scipy.optimize import least_squares
 
 from tacit.arrays import F64, I64
-from tacit.attacks.study import Point, Points
+from tacit.attacks.learners import Point, Points
 from tacit.numeric.svm.kernels import Kernel
 from tacit.papers.pan.attacks.coordinator import deal_rows, listen
 from tacit.papers.pan.kmeans import find_centres

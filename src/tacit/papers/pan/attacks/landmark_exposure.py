@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from tacit.arrays import F64, I64
-from tacit.attacks.study import Point, Points
+from tacit.attacks.learners import Point, Points
 from tacit.papers.pan.attacks.coordinator import PARTIES
 from tacit.papers.pan.ground import NumberedRecords
 from tacit.papers.pan.kmeans import find_nearest

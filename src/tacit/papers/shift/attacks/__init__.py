@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tacit.arrays import F64, I64, U64
-from tacit.attacks.study import ERROR, Attack, Point, Points, steps
+from tacit.attacks.learners import ERROR, Attack, Point, Points, steps
 from tacit.papers.shift.attacks.column_minimum import shift_column_minimum
 from tacit.papers.shift.attacks.ica import ica
 from tacit.papers.shift.attacks.initiator import shift_initiator

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tacit.arrays import F64, I64, U64
-from tacit.attacks.study import Attack, Point, Points
+from tacit.attacks.learners import Attack, Point, Points
 from tacit.papers.sums.attacks.weak_seed import numpy_pad, weak_seed
 
 

@@ -16,12 +16,20 @@ from itertools import combinations
 
 import numpy as np
 
-from tacit.arrays import Array
+from tacit.arrays import F64, I64, Array
+from tacit.choreo import Message
 from tacit.errors import LocalError
-from tacit.protocols.part import Label, Names
+from tacit.protocols.facts import CLASSES
+from tacit.protocols.part import ClassWeight, Label, Names, Records
 
 Said = Mapping[str, Names]  # each holder's classes
 TWO = 2  # classes that can be told apart
+
+
+class Classes(Message, tells=CLASSES):
+    """The names of the classes in sorted order; labels travel as indices into it."""
+
+    names: Names
 
 
 def check_class_names(said: Said, *, declare: bool = False) -> None:
@@ -88,3 +96,44 @@ def _fold(name: Label) -> str:
 
 def _show(names: Names) -> str:
     return ", ".join(map(repr, names[:6])) + ", ..." * (len(names) > 6)  # noqa: PLR2004 - enough to see the difference
+
+
+def weigh_classes(names: Names, sizes: F64 | I64, class_weight: ClassWeight) -> F64:
+    """Return the weight of every class as scikit-learn has it: given, 1, or 'balanced' by how many records it has."""
+    check_class_weight(names, class_weight)
+    if class_weight is None:
+        return np.ones(len(names))
+    if isinstance(class_weight, str):
+        return np.asarray(sizes.sum() / (len(names) * np.maximum(sizes, 1.0)))
+    return np.array([float(class_weight.get(name, 1.0)) for name in names])
+
+
+def check_class_weight(names: Names, class_weight: ClassWeight) -> None:
+    """Refuse weights of classes that there are not, where scikit-learn does and in its words."""
+    if isinstance(class_weight, str) and class_weight != "balanced":
+        raise LocalError(f"unknown class_weight {class_weight!r}: use 'balanced', or a weight for each class")
+    if class_weight is None or isinstance(class_weight, str):
+        return
+    unknown = [name for name in class_weight if name not in names]
+    without = [name for name in names if name not in class_weight]
+    if unknown and without:
+        raise LocalError(
+            f"The classes, {without}, are not in class_weight, which names {unknown} instead: weigh classes of the"
+            " labels"
+        )
+
+
+def name_classes(part: Records, class_weight: ClassWeight = None) -> Classes:
+    """Return the distinct labels; refuse fewer than two, and weights of other classes."""
+    names = tuple(np.unique(labels_here(part)).tolist())
+    if len(names) < 2:  # noqa: PLR2004 - an SVM separates two
+        raise LocalError(f"the labels hold one class only ({names[0]!r}): a classifier needs at least 2 classes")
+    check_class_weight(names, class_weight)
+    return Classes(names)
+
+
+def labels_here(part: Records) -> Array:
+    """Return the labels; refuse a part without any."""
+    if part.y is None:
+        raise LocalError("the labeller holds no labels: name the party that does (labeller=...)")
+    return part.y

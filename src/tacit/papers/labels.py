@@ -12,18 +12,13 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from tacit.arrays import F64, I64, Array
+from tacit.arrays import F64, I64
 from tacit.choreo import At, Coordinator, Everyone, Fact, Holder, Labeller, Message, Run, State, choreography
 from tacit.errors import LocalError
-from tacit.protocols.class_names import check_class_names
+from tacit.papers.facts import ASKED_VALUES
+from tacit.protocols.classes import Classes, check_class_names, labels_here, weigh_classes
+from tacit.protocols.facts import CLASSES
 from tacit.protocols.part import ClassWeight, Names, Records
-from tacit.protocols.table_facts import ASKED_VALUES, CLASS_NAMES
-
-
-class Classes(Message, tells=CLASS_NAMES):
-    """The names of the classes in sorted order; labels travel as indices into it."""
-
-    names: Names
 
 
 class Labels(
@@ -79,31 +74,6 @@ class LabelledRows(State):
     weight: F64 | None
 
 
-def weigh_classes(names: Names, sizes: F64 | I64, class_weight: ClassWeight) -> F64:
-    """Return the weight of every class as scikit-learn has it: given, 1, or 'balanced' by how many records it has."""
-    check_class_weight(names, class_weight)
-    if class_weight is None:
-        return np.ones(len(names))
-    if isinstance(class_weight, str):
-        return np.asarray(sizes.sum() / (len(names) * np.maximum(sizes, 1.0)))
-    return np.array([float(class_weight.get(name, 1.0)) for name in names])
-
-
-def check_class_weight(names: Names, class_weight: ClassWeight) -> None:
-    """Refuse weights of classes that there are not, where scikit-learn does and in its words."""
-    if isinstance(class_weight, str) and class_weight != "balanced":
-        raise LocalError(f"unknown class_weight {class_weight!r}: use 'balanced', or a weight for each class")
-    if class_weight is None or isinstance(class_weight, str):
-        return
-    unknown = [name for name in class_weight if name not in names]
-    without = [name for name in names if name not in class_weight]
-    if unknown and without:
-        raise LocalError(
-            f"The classes, {without}, are not in class_weight, which names {unknown} instead: weigh classes of the"
-            " labels"
-        )
-
-
 def send_labels(run: Run, data: At[Records], classes: Names, class_weight: ClassWeight) -> At[Labels]:
     """Send all labels from the labeller to the coordinator."""
     return run.send(Labels, Labeller >> Coordinator, run.local(Labeller, labels_of, data, classes, class_weight))
@@ -114,7 +84,7 @@ def send_labels(run: Run, data: At[Records], classes: Names, class_weight: Class
         Coordinator: Fact(
             "shift.every_class", "holders", "label", "record", "the class and the weight of every record"
         ),
-        Everyone: CLASS_NAMES,
+        Everyone: CLASSES,
     }
 )
 def gather_labels(run: Run, data: At[Records], class_weight: ClassWeight) -> tuple[At[LabelledRows], Names]:
@@ -127,29 +97,14 @@ def gather_labels(run: Run, data: At[Records], class_weight: ClassWeight) -> tup
 # Steps at those who have labels
 
 
-def name_classes(part: Records, class_weight: ClassWeight = None) -> Classes:
-    """Return the distinct labels; refuse fewer than two, and weights of other classes."""
-    names = tuple(np.unique(_labels(part)).tolist())
-    if len(names) < 2:  # noqa: PLR2004 - an SVM separates two
-        raise LocalError(f"the labels hold one class only ({names[0]!r}): a classifier needs at least 2 classes")
-    check_class_weight(names, class_weight)
-    return Classes(names)
-
-
 def labels_of(part: Records, names: Names, class_weight: ClassWeight) -> Labels:
     """Return labels as indices, and sample weights times class weights."""
-    _, codes = np.unique(_labels(part), return_inverse=True)
+    _, codes = np.unique(labels_here(part), return_inverse=True)
     weight = part.weight
     if class_weight is not None:
         each = weigh_classes(names, np.bincount(codes, minlength=len(names)), class_weight)
         weight = each[codes] if weight is None else each[codes] * weight
     return Labels(codes.astype(np.int64), weight)
-
-
-def _labels(part: Records) -> Array:
-    if part.y is None:
-        raise LocalError("the labeller holds no labels: name the party that does (labeller=...)")
-    return part.y
 
 
 def check_labels(part: Records, me: str) -> None:

@@ -18,11 +18,9 @@ from sklearn.svm import SVC, SVR
 from sklearn.utils.class_weight import compute_sample_weight
 
 from tacit.arrays import F64, Array
-from tacit.base.estimator import choose_classes
+from tacit.base.estimator import Comparison, choose_classes
 from tacit.federation import Federation
-from tacit.numeric.svm.problems import OVO
-
-Comparison = dict[str, float | int | str]
+from tacit.numeric.svm.kernels import OVO
 
 
 @dataclass(frozen=True)
@@ -100,18 +98,6 @@ def _name(reference: Any) -> str:
     """Return what the reference is called in Python: scikit-learn writes the parameters that are not its defaults."""
     with config_context(print_changed_only=True):
         return f"scikit-learn's {' '.join(repr(reference).split())} on the pooled records"
-
-
-def central_svr(federation: Federation, params: Any) -> Central:
-    """Train scikit-learn's SVR on whole records."""
-    X, y, weight = federation.pooled()
-    targets = np.asarray(y, np.float64)
-    start = time.perf_counter()
-    svr = SVR(**_named(params, "epsilon")).fit(X, targets, sample_weight=weight)
-    values = svr.predict(X)[:, None]
-    seconds, coef = time.perf_counter() - start, svr.dual_coef_[0]
-    objective = _quadratic(svr, coef) - targets[svr.support_] @ coef + svr.epsilon * np.abs(coef).sum()
-    return Central(values, np.array([objective]), seconds, _name(svr))
 
 
 def _named(params: Any, *more: str) -> dict[str, Any]:
