@@ -201,6 +201,22 @@ def test_a_group_is_suppressed_where_the_rest_would_be_few(monkeypatch):
     assert found.cells[0].sum() == 120
 
 
+def test_two_groupings_that_differ_in_one_record_tell_how_it_was_judged(monkeypatch):
+    """Each has none or 10 records of each class in a group, and in the rest: so a site lets in one grouping alone.
+
+    `tests/unit/consortium/test_register.py` refuses the second one.
+    """
+    f, y = draw(11)
+    y[y < 0] = 0
+    one = np.arange(len(y)) % 2
+    other = one.copy()
+    other[7] = 1 - other[7]
+    tables = [play(hold(f, y, groups), monkeypatch, n_groups=2)[0].cells[1:] for groups in (one, other)]
+    assert all(cells.any() for cells in tables)
+    odd = np.argwhere((tables[0] - tables[1])[one[7]])
+    assert odd.tolist() == [[y[7], int(f[7] > 0)]]
+
+
 def test_a_class_of_few_records_hides_all_if_its_size_would_follow(monkeypatch):
     y = np.zeros(100, dtype=int)
     y[:4] = 1

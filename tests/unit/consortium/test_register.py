@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from editions_of import OWN, edition_of
 
+from tacit.choreo.declaration import plain
 from tacit.consortium.consent.bill import bill
 from tacit.consortium.consent.policy import Policy
 from tacit.consortium.consent.register import Limits, Question, Register, question_digest
@@ -109,11 +110,28 @@ def test_so_many_lists_of_columns_are_allowed_and_a_list_may_be_used_again(admit
     two = Limits(1000, {}, lists=2)
     admit(with_columns(0, ("age", "dose")), two)
     admit(with_columns(1, ("age",)), two)
-    with pytest.raises(LocalError, match="in its columns or their preparation, and policy column_lists = 2"):
+    with pytest.raises(LocalError, match="in columns or their preparation, and policy column_lists = 2"):
         admit(with_columns(2, ("dose",)), two)
     again = msgspec.structs.replace(with_columns(3, ("age",)), params={**job().params, "alpha": 3.0})
     admit(again, two)
     admit(with_columns(4, ("dose",)), two, n=120)
+
+
+def test_models_on_the_same_persons_are_judged_by_one_grouping_since_two_may_differ_by_one_record(admit):
+    def judged(number, by):
+        steps = [{"use": "SVC", "alpha": 10.0**number}]
+        asked = {"steps": steps, "seed": 1, "partition": "horizontal", "evaluate": {"by": by} if by else {}}
+        params = {name: plain(name, value) for name, value in asked.items()}
+        return msgspec.structs.replace(job(number=number), protocol="study", params=params)
+
+    admit(judged(0, {"sex": [0, 1]}))
+    admit(judged(1, {"sex": [0, 1]}))
+    admit(judged(2, "site"))
+    admit(judged(3, None))
+    for by in ({"sex_as_registered": [0, 1]}, {"sex": [0, 2]}, "sex"):
+        with pytest.raises(LocalError, match="in the groups that it is judged by, and policy groupings = 1 allows no"):
+            admit(judged(4, by))
+    admit(judged(4, {"stage": [1, 2]}), n=120)
 
 
 def test_what_models_told_adds_up_in_the_chain_and_is_written_once(register, admit):

@@ -102,7 +102,12 @@ class Case:
     @property
     def limits(self) -> Limits:
         """What the policy says of repetition."""
-        return Limits(self.policy.studies, self.policy.budget, self.keeps, self.policy.column_lists)
+        return limits_of(self.policy, self.keeps)
+
+
+def limits_of(policy: Policy, keeps: Callable[[str], bool]) -> Limits:
+    """Return what a policy says of repetition."""
+    return Limits(policy.studies, policy.budget, keeps, policy.column_lists, policy.groupings)
 
 
 def decide(case: Case) -> Decision:

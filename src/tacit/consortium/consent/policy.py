@@ -115,6 +115,8 @@ class Policy(Table, frozen=True, kw_only=True):
         any time.
     column_lists: how many lists of columns, preparations and parties studies on the same persons may have: landmarks of
         each have noise of their own, which averages out over many.
+    groupings: by how many columns of groups, beside sites, studies on the same persons may be judged: two may differ by
+        one record.
     preflights_per_day: how many jobs of one submitter are looked at beside the data in a day, whatever comes of them.
     predictions: new records that may be asked about under all models of one dataset together, whoever asks; for good.
     budget: per dataset, how much epsilon noisy jobs on its records may spend together; it follows the records.
@@ -134,6 +136,7 @@ class Policy(Table, frozen=True, kw_only=True):
     minimum_change: Count = 5
     studies: Count = 20
     column_lists: Count = 5
+    groupings: Count = 1
     preflights_per_day: Count = 20
     predictions: Annotated[int, msgspec.Meta(ge=0)] = 100
     budget: dict[str, Allowance] = msgspec.field(default_factory=dict)

@@ -10,6 +10,8 @@ records
     (3)  are not asked twice: what was asked before is answered from what is there
     (4)  have at most `column_lists` lists of columns, preparations and parties (policy) for the same persons: the noise
          on landmarks is the same for all jobs of one list, and another one for each list (`features.landmarks`)
+    (5)  judge the same persons by at most `groupings` groupings (policy): in one of them a group, and the rest, have
+         none or 10 records of each class, but two groupings may differ by one record
 
 Answers of a model are counted, under all models of the dataset that these were trained on and of datasets that share
 persons with it: a limit for each single model would be none. What noisy jobs spend adds up (`budget`).
@@ -40,6 +42,7 @@ from tacit.errors import LocalError
 from tacit.federation.checks import FEWEST
 from tacit.protocols.facts import LANDMARKS
 from tacit.registry import kind_of
+from tacit.report.evaluation import SITE
 from tacit.study.names import SEED
 
 ASKED_SAME = "asked the same"
@@ -78,13 +81,15 @@ class Question:
 class Limits:
     """What a policy says of repetition: how many studies each edition may have, and what noisy ones may cost.
 
-    keeps: tells whether the result of an earlier job is still here. lists: how many lists of columns there may be.
+    keeps: tells whether the result of an earlier job is still here. lists, groupings: how many lists of columns there
+    may be, and how many groupings of records that are judged.
     """
 
     studies: int
     budgets: Mapping[str, Allowance]
     keeps: Callable[[str], bool] = lambda _: False
     lists: int = LISTS
+    groupings: int = 1
 
 
 class Register:
@@ -136,17 +141,21 @@ class Register:
         return self._exceeds(job, edition, limits, same) if kind == "records" else None
 
     def _exceeds(self, job: Job, edition: Edition, limits: Limits, same: list[Entry]) -> tuple[Closeness, Entry] | None:
-        """Return which limit of repetition the job exceeds, (2) or (4); `same`: studies on the same records."""
+        """Return which limit of repetition the job exceeds, (2), (4) or (5); `same`: studies on the same records."""
         if len(same) >= limits.studies:
             words = f"on these records, and policy studies = {limits.studies} allows no more of them"
             return Closeness(words, of_records=False, remedy="ask that party, or wait for its next edition"), same[-1]
-        listed = [entry for entry in self.entries() if entry.people == edition.people and entry.points]
-        used = {entry.points for entry in listed}
-        if len(used) >= limits.lists and points_digest(job) not in {"", *used}:
-            words = (
-                f"in its columns or their preparation, and policy column_lists = {limits.lists} allows no more lists"
-            )
-            return Closeness(words, of_records=False, remedy="take the columns, steps and parties of it"), listed[-1]
+        alike = [entry for entry in self.entries() if entry.people == edition.people]
+        lists = {entry.points: entry for entry in alike if entry.points}
+        if len(lists) >= limits.lists and points_digest(job) not in {"", *lists}:
+            words = f"in columns or their preparation, and policy column_lists = {limits.lists} allows no more lists"
+            return Closeness(words, of_records=False, remedy="take its columns, steps and parties"), [*lists.values()][
+                -1
+            ]
+        groups = {entry.groups: entry for entry in alike if entry.groups}
+        if len(groups) >= limits.groupings and groups_digest(job) not in {"", *groups}:
+            words = f"in the groups that it is judged by, and policy groupings = {limits.groupings} allows no others"
+            return Closeness(words, of_records=False, remedy="judge by its groups, or by none"), [*groups.values()][-1]
         return None
 
     def count_studies(self, edition: Edition) -> int:
@@ -220,6 +229,7 @@ class Register:
                 weights=count_weights(job, len(edition.table.X)),
                 people=edition.people,
                 points=points_digest(job),
+                groups=groups_digest(job),
             )
             self._file.append(entry)
             return entry
@@ -262,6 +272,15 @@ def points_digest(job: Job) -> str:
     found = {name: getattr(job, name) for name in ("partition", "parties", "columns")}
     found["steps"] = list(job.params.get("steps") or ())[:-1]
     return hashlib.sha256(msgspec.json.encode(found, order="sorted")).hexdigest()
+
+
+def groups_digest(job: Job) -> str:
+    """Return a digest of the groups of records that a job is judged by; empty if there are none but sites."""
+    by = (job.arguments.get("evaluate") or {}).get("by")
+    if by in (None, SITE):
+        return ""
+    named = [step.get("categories") for step in job.arguments.get("steps") or ()] if isinstance(by, str) else []
+    return hashlib.sha256(msgspec.json.encode([by, named], order="sorted")).hexdigest()
 
 
 def question_digest(job: Job) -> str:

@@ -38,6 +38,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     records it is. voids: the digests of earlier lines whose runs ended before anything was opened, since this one began
     instead. cost: mu^2 of its differential privacy; 0 of a job without noise. people: a digest of whose records these
     are. points: a digest of what the noise on landmarks follows from beside these records; empty of a job without.
+    groups: a digest of the groups that it is judged by; empty of one without.
     told: mu^2 of the rounding noise on its models (`learners.rounding`); 0 as long as it has told none.
     """
 
@@ -61,6 +62,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     weights: int = 0
     people: str = ""
     points: str = ""
+    groups: str = ""
     told: float = 0.0
 
 

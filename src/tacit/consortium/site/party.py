@@ -19,12 +19,13 @@ from tacit.consortium.consent.decision import (
     Holdings,
     count_too_few,
     decide,
+    limits_of,
     named_columns,
     question_of,
 )
 from tacit.consortium.consent.people import Brought, Consent, Record
 from tacit.consortium.consent.policy import Policy
-from tacit.consortium.consent.register import Limits, Register
+from tacit.consortium.consent.register import Register
 from tacit.consortium.jobs.absence import EVERYBODY, SUMMED, TOO_FEW, CastError, Casting, check_cast, say_without
 from tacit.consortium.jobs.answers import Answer, Checked, Cleared, Ended, Finished, Proposal, Start, check_sites
 from tacit.consortium.jobs.folder import Folder, folder_of, folders, state_of
@@ -441,7 +442,7 @@ class Party(Site):
         holdings, register = self._holdings(job, grounds)
         if holdings is not None:
             own, question = named_columns(job, self.name, holdings), question_of(job, holdings, grounds, self.policy)
-            limits = Limits(self.policy.studies, self.policy.budget, self._keeps, self.policy.column_lists)
+            limits = limits_of(self.policy, self._keeps)
             apart = (casting.unopened, casting.left)
             try:
                 register.admit(job, own, self.name, holdings.edition, limits, now, question, *apart)
