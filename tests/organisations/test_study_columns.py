@@ -81,9 +81,11 @@ OTHERS = '[datasets.others]\npath = "others.csv"\nid = "patient"'
 def others(name, i):
     """Columns of other patients at a hospital, in an order of its own, with labels at the first and ids."""
     draw = np.random.default_rng(2)
-    X = draw.normal(size=(130, 12))
+    X = draw.normal(size=(300, 12))
     y = (X[:, 0] + X[:, 5] > 0).astype(int)
-    own = np.random.default_rng(i).permutation(np.delete(np.arange(130), slice(6 * i, 6 * i + 6)))  # each lacks others
+    own = np.random.default_rng(i).permutation(
+        np.delete(np.arange(300), slice(40 * i, 40 * i + 40))
+    )  # each lacks others
     return X[own, 4 * i : 4 * i + 4], name, y[own] if i == 0 else None, 1000 + own
 
 
@@ -144,9 +146,9 @@ def test_a_study_builds_on_an_alignment_of_records_that_stand_in_different_order
     fitted = tacit.Pipeline([(name, clone(step)) for name, step in steps]).fit(there)
     job = max(folders(sites.home("clearing") / "state"), key=lambda found: found.path.stat().st_ctime).job
     here = records_of(job, sites.configs)
-    assert 70 < here.n_rows < 112  # common patients, without those to judge by
+    assert 120 < here.n_rows < 180  # common patients, without those to judge by
     alone = tacit.Pipeline(steps).fit(here)
-    X = np.random.default_rng(2).normal(size=(130, 12))
+    X = np.random.default_rng(2).normal(size=(300, 12))
     check_alike(alone, fitted, X, least=0.85)
     assert fitted.score(X, X[:, 0] + X[:, 5] > 0) > 0.8
 
