@@ -10,6 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 import tacit
+from organisations.row_sites import dealt
 from tacit.cli.app import app
 from tacit.cli.one_machine import one_machine
 
@@ -73,16 +74,15 @@ def sites(rows, tmp_path_factory):
         yield made
 
 
-def test_the_analyst_is_told_what_a_simulation_of_the_pooled_tables_tells(rows, sites):
-    here = tacit.from_parts(
-        [(table.drop(columns="diagnosis"), table.diagnosis.to_numpy().astype(str)) for table in rows.values()],
-        names=NAMES,
-        partition="horizontal",
-        raw=True,
-    )
-    alone = here.describe()
+def test_the_analyst_is_told_what_a_simulation_of_the_same_records_tells(sites):
     found = tacit.connect(sites.config("analyst")).describe()
-    assert dataclasses.asdict(found.description) == dataclasses.asdict(alone.description)
+    here = dealt(sites)
+    assert 200 < here.n_rows < 300  # others are kept to judge by
+    alone = here.describe()
+    for name in ("chol", "(labels)"):
+        assert dataclasses.asdict(found[name]) == dataclasses.asdict(alone[name])
+    assert found.description.records == alone.description.records
+    assert [found[name].kind for name in ("chol", "sex", "seen")] == ["number", "text", "date"]
     assert found["(labels)"].categories.keys() == {"ill", "well"}
     opened = {fact.identifier for row in found.report.opens for fact in row.facts}
     assert "core.description" in opened

@@ -22,8 +22,8 @@ NAMES = ("h1", "h2", "h3")
 @pytest.fixture(scope="module")
 def sites(tmp_path_factory):
     X, y = load_breast_cancer(return_X_y=True)
-    X = ((X - X.mean(axis=0)) / X.std(axis=0))[:360, :6]
-    rows = {name: (X[i::3], y[:360][i::3]) for i, name in enumerate(NAMES)}
+    X = ((X - X.mean(axis=0)) / X.std(axis=0))[:480, :6]
+    rows = {name: (X[i::3], y[:480][i::3]) for i, name in enumerate(NAMES)}
     with started(rows, tmp_path_factory.mktemp("gate")) as made:
         yield made
 

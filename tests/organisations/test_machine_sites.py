@@ -9,6 +9,7 @@ import pytest
 from sklearn.datasets import make_classification
 
 import tacit
+from organisations.row_sites import records_of
 from organisations.sites import ANALYST, Sites
 from tacit.cli.one_machine import one_machine
 from tacit.consortium.jobs.folder import folder_of
@@ -67,12 +68,8 @@ def done(request, sites, tmp_path_factory):
 
 
 def test_a_study_survives_kills_in_every_phase_and_is_as_good_as_the_simulation(sites, done):
-    _, fitted, learner = done
-    parts = [sites.X[:, 4 * i : 4 * i + 4] for i in range(3)]
-    here = tacit.from_parts(
-        [(parts[0], sites.y), *parts[1:]], names=sites.hospitals, partition="vertical", coordinator="clearing"
-    )
-    learn, judge = tacit.train_test_split(here, test_size=0.25, random_state=7)
+    job, fitted, learner = done
+    learn, judge = (records_of(job, sites.configs, held_out=held_out) for held_out in (False, True))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         alone = tacit.Pipeline([("scale", tacit.FederatedScaler()), ("machine", learner())]).fit(learn)

@@ -17,7 +17,7 @@ pytest.importorskip("nats")
 
 def test_a_submitted_job_leaves_its_public_model_in_a_file(tmp_path, tmp_path_factory):
     rows = rows_of_three()
-    text = example_job(parties=tuple(rows), rows=80).replace("SVC", "SVC").replace('labeller = "h1"', "")
+    text = example_job(parties=tuple(rows), rows=80, partition="horizontal").replace('labeller = "h1"\n', "")
     (tmp_path / "job.toml").write_text(text)
     asked = ["submit", tmp_path / "job.toml", "--model", tmp_path / "model.tacit", "--config"]
     with started(rows, tmp_path_factory.mktemp("sites")) as sites, warnings.catch_warnings():

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 import tacit
-from organisations.row_sites import started
+from organisations.row_sites import check_alike, dealt, started
 from organisations.test_study import rows_with_gaps, study
 from tacit.consortium.site.settings import Study
 
@@ -90,8 +90,8 @@ def test_the_text_of_the_study_runs_between_organisations(tmp_path, monkeypatch)
         warnings.simplefilter("ignore")
         monkeypatch.chdir(sites.folder("analyst"))
         exec(compile(first, "docs/study.md", "exec"), names)  # noqa: S102 - our own page
-        here = tacit.from_parts(list(rows.values()), names=list(rows), partition="horizontal", allow_missing=True)
-        alone = study().fit(here)
+        alone = study().fit(dealt(sites))
     X = rows["h1"][0]
-    np.testing.assert_array_equal(names["model"].predict_proba(X), alone.predict_proba(X))
-    np.testing.assert_array_equal(tacit.load(sites.folder("analyst") / "model.tacit").predict(X), alone.predict(X))
+    check_alike(alone, names["model"], X)
+    loaded = tacit.load(sites.folder("analyst") / "model.tacit")
+    np.testing.assert_array_equal(loaded.predict_proba(X), names["model"].predict_proba(X))

@@ -378,7 +378,7 @@ class Party(Site):
         return Checked.of(job, report, self.identity)
 
     def _preflight(self, job: Job, now: datetime) -> tuple[list[Problem], Report]:
-        part, held_out = self.tables.part(job), self.tables.part(job, held_out=True)
+        part, held_out = self.tables.part(job), self.tables.beside(job)
         expires = None if self.identity.certificate is None else self.identity.certificate.not_valid_after_utc
         declared = self.settings.datasets.get(job.dataset)
         problems = local_checks(

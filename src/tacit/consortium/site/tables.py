@@ -99,6 +99,11 @@ class Tables:
         key = prf(self.register.memory.key, b"noise", edition.digest.encode(), bytes([held_out]))
         return dataclasses.replace(part, folds=folds, unlabelled=hidden, key=key)
 
+    def beside(self, job: Job) -> Part | None:
+        """Return the records to judge by that a job has beside those of `part`; none if it is about one set only."""
+        known = PROTOCOLS[job.protocol]
+        return self.part(job, held_out=True) if known.kind == "records" and not known.builds_on else None
+
     def ids(self, job: Job) -> Any:
         """Return digests of the ids of all records of the dataset."""
         table = self._table(job)
