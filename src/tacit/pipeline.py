@@ -27,7 +27,7 @@ from tacit.models.handle import Answers, Handle
 from tacit.models.prepared import Kept
 from tacit.progress import begin_step, watching
 from tacit.report import Report
-from tacit.report.combined import combine
+from tacit.report.report import combine
 
 UNUSED = (None, "passthrough")  # scikit-learn's words for a step that does nothing
 

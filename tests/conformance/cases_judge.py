@@ -12,7 +12,7 @@ from conformance import machine_reference
 from conformance.case import Case, Inputs, flat
 from tacit.choreo import Holder, Roster, Run
 from tacit.protocols.judge.model import judge_model
-from tacit.protocols.judge.own import HeldOut
+from tacit.protocols.judge.shared import HeldOut
 
 NUMBERS: dict[str, Any] = {"middle": 0.5, "reach": 6.0}
 KINDS: dict[str, tuple[str, str, dict[str, Any]]] = {

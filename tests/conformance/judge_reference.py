@@ -10,7 +10,7 @@ import numpy as np
 from conformance import machine_reference
 from tacit.numeric.svm.kernels import Kernel
 from tacit.protocols.features.maps import features_of, map_kernel
-from tacit.protocols.judge.own import HeldOut
+from tacit.protocols.judge.shared import HeldOut
 from tacit.protocols.learners.answers import KnownModel
 
 LEAST, BINS = 10, 64

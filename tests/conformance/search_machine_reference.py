@@ -10,8 +10,7 @@ from sklearn.svm import SVC
 
 from conformance import machine_reference
 from tacit.protocols.features.maps import features_of, map_layer
-from tacit.protocols.learners.folding import FOLDS, own_folds
-from tacit.protocols.learners.scoring import step_of
+from tacit.protocols.learners.scoring import FOLDS, own_folds, step_of
 from tacit.protocols.learners.targets import signs_of
 
 SEED = 5

@@ -21,7 +21,7 @@ from tacit.crypto.pads.entropy import RootEntropy
 from tacit.federation.part import part_of
 from tacit.numeric.scores.metrics import merge_bins
 from tacit.protocols.judge.model import judge_model
-from tacit.protocols.judge.own import SUM_BITS, HeldOut
+from tacit.protocols.judge.shared import SUM_BITS, HeldOut
 from tacit.protocols.judge.sums import FINE
 from tacit.protocols.shares import revealing
 from tacit.runtimes.together import Together

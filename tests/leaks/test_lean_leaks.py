@@ -14,8 +14,8 @@ import pytest
 
 from tacit.choreo import Coordinator, Holder, Roster, decode_as, entries_of
 from tacit.crypto.pads.entropy import RootEntropy
+from tacit.numeric.ring.words import widen
 from tacit.numeric.shares.lean import Lean, count_words
-from tacit.numeric.shares.narrow import widen
 from tacit.protocols.shares import lean_clip as gates
 from tacit.protocols.shares.dealing import Dealt, agree_with_dealer
 from tacit.protocols.shares.gates import OpenedBits, Opening

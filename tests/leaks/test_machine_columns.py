@@ -18,7 +18,7 @@ import pytest
 from tacit.choreo import Coordinator, Holder, Labeller, Roster, decode_as
 from tacit.crypto.pads.entropy import RootEntropy
 from tacit.federation.part import part_of
-from tacit.numeric.shares.narrow import widen
+from tacit.numeric.ring.words import widen
 from tacit.numeric.shares.shared_plan import plan_shared
 from tacit.numeric.svm.kernels import Kernel
 from tacit.protocols.features import shared as protocol

@@ -19,7 +19,7 @@ from tacit.choreo import Coordinator, Holder, Roster
 from tacit.crypto.pads.entropy import RootEntropy
 from tacit.errors import LocalError
 from tacit.federation.part import part_of
-from tacit.numeric.cells.rare import level_rare
+from tacit.protocols.prepare.cells import level_rare
 from tacit.protocols.prepare.columns import FINE, Asked, prepare_columns
 from tacit.protocols.shares import revealing
 from tacit.runtimes.together import Together

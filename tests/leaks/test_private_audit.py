@@ -22,7 +22,7 @@ from tacit.protocols.features.maps import PublicMap, map_layer
 from tacit.protocols.learners.private import Private, frame_map, map_rows, multiply, sum_slopes
 from tacit.protocols.learners.svm import choose_map
 from tacit.protocols.noisy.noisy_sum import Budget, agree_on_budget
-from tacit.protocols.settings import AnyKernel
+from tacit.protocols.parameters import AnyKernel
 
 CLASSES = ("a", "b", "c")
 ODD = np.array([

@@ -10,8 +10,7 @@ import numpy as np
 
 from tacit.choreo import Coordinator, Holder, Roster, decode_as, entries_of
 from tacit.crypto.pads.entropy import RootEntropy
-from tacit.numeric.ring.words import Ring
-from tacit.numeric.shares.narrow import widen
+from tacit.numeric.ring.words import Ring, widen
 from tacit.protocols.learners.revealing import ModelShare, ModelWords
 from tacit.protocols.shares.dealing import Dealt, agree_with_dealer
 from tacit.protocols.shares.deposits import Deposit

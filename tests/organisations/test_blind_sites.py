@@ -19,13 +19,15 @@ from organisations.sites import ANALYST, Sites
 from tacit.choreo import encode, entries_of
 from tacit.consortium.jobs.folder import folder_of
 from tacit.consortium.jobs.proposal import job_of_file
-from tacit.consortium.site.analyst import outcome_of, pipeline_of
+from tacit.consortium.site.analyst import outcome_of
 from tacit.crypto.pads.entropy import RootEntropy
 from tacit.errors import PeerError
 from tacit.numeric.shares.dual_plan import Q_BITS
-from tacit.numeric.svm.kernels import OVRfrom tacit.protocols.blind.training import blind_predict, gram_blind
+from tacit.numeric.svm.kernels import OVR, count_problems
+from tacit.protocols.blind.training import blind_predict, gram_blind
 from tacit.runtimes.nats.durable import Limits
 from tacit.runtimes.together import Together
+from tacit.study.replay import pipeline_of
 
 pytest.importorskip("nats")
 pytestmark = pytest.mark.slow

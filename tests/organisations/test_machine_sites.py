@@ -14,7 +14,8 @@ from organisations.sites import ANALYST, Sites
 from tacit.cli.one_machine import one_machine
 from tacit.consortium.jobs.folder import folder_of
 from tacit.consortium.jobs.proposal import job_of_file
-from tacit.consortium.site.analyst import outcome_of, pipeline_of
+from tacit.consortium.site.analyst import outcome_of
+from tacit.study.replay import pipeline_of
 
 pytest.importorskip("nats")
 pytestmark = pytest.mark.slow

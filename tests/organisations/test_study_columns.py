@@ -15,7 +15,8 @@ from organisations.sites import ANALYST, Sites
 from tacit.choreo import encode
 from tacit.consortium.jobs.folder import folder_of, folders
 from tacit.consortium.jobs.proposal import job_of_file
-from tacit.consortium.site.analyst import outcome_of, pipeline_of
+from tacit.consortium.site.analyst import outcome_of
+from tacit.study.replay import pipeline_of
 
 pytest.importorskip("nats")
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:X does not have valid feature names")]

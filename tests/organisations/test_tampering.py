@@ -17,7 +17,7 @@ from organisations.relay import COORDINATOR, Meeting, Relay
 from tacit.choreo import encode
 from tacit.errors import PeerError
 from tacit.runtimes.nats import network as nats
-from tacit.runtimes.nats.framing import frame
+from tacit.runtimes.nats.intake import frame
 
 PLACE = "/somewhere/Masked"
 ALTERED = "altered, or is of another run"

@@ -21,7 +21,7 @@ from tacit.federation.backend import Here
 from tacit.federation.part import Part, kinds_of
 from tacit.federation.slices import cut_rows
 from tacit.progress import watching
-from tacit.protocols.judge.own import HeldOut
+from tacit.protocols.judge.shared import HeldOut
 from tacit.protocols.learners.answers import KnownModel
 from tacit.protocols.learners.targets import LEAST_CLASS
 from tacit.protocols.part import hidden_of

@@ -25,7 +25,7 @@ from tacit.federation import Federation
 from tacit.federation.part import part_of
 from tacit.federation.plan import SPLITS, Partition
 from tacit.models import files
-from tacit.models.shapes import MisfitError, Shapes, among, below
+from tacit.models.files import MisfitError, Shapes, among, below
 from tacit.report import Report
 from tacit.report.words import clean
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,21 +12,21 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 from typer import Option
 
-from tacit.cli.output import check_targets, console, print_json, table
+from tacit.cli.output import console, print_json, table
+from tacit.cli.public_model import Files, write_files
 from tacit.consortium.consent.proposals import opened_by
 from tacit.consortium.jobs import questions
 from tacit.consortium.jobs.job import Job
 from tacit.consortium.jobs.preflight import concerns
 from tacit.consortium.jobs.public_result import to_plain
-from tacit.consortium.site.analyst import Analyst, Fetched, outcome_of
+from tacit.consortium.site.analyst import Analyst, Fetched
 from tacit.consortium.site.coordinator import News
-from tacit.consortium.site.fitted import fit_from, leaves_shares, make_estimator, makes_no_model, reading_model
+from tacit.consortium.site.fitted import leaves_shares, makes_no_model
 from tacit.consortium.site.telling import WAITING, describe_end, describe_progress, describe_remedy, leaving
-from tacit.errors import LocalError, PeerError
+from tacit.errors import PeerError
 from tacit.registry import kind_of
 from tacit.report.words import cost_of, count, listing
 from tacit.study.gate import check_released, is_withheld
-from tacit.study.names import STUDY
 
 Wait = Annotated[bool, Option("--wait/--no-wait", help="Follow the job to its end.")]
 TOLD = ("state", "answers", "rounds", "bytes", "seconds", "attempt", "without")  # of the news, in JSON
@@ -137,47 +136,3 @@ def _print_json(job: Job, news: News, result: Fetched | None, files: Files) -> N
         warnings=concerns(job),
         **{o.removeprefix("--"): None if result is None else str(path) for o, path in files.wanted.items()},
     )
-
-
-# The model of a finished job, or the handle to one in shares, as a file that `tacit predict` and `tacit.load` read
-
-
-@dataclass(frozen=True)
-class Files:
-    """What is written at the end of a job: its model, and its report as a page."""
-
-    model: Path | None = None
-    report: Path | None = None
-
-    @property
-    def wanted(self) -> dict[str, Path]:
-        """The files that are asked for, by option."""
-        named = {"--model": self.model, "--report": self.report}
-        return {option: path for option, path in named.items() if path is not None}
-
-
-def check_public(job: Job, files: Files, *, wait: bool) -> None:
-    """Raise, before a job is proposed, if its files could not be written at its end."""
-    for option, path in files.wanted.items():
-        check_targets({option: path}, [])
-        if not wait:
-            late = f"{option} {path} is written at the end of the job"
-            raise LocalError(f"{late}, and --no-wait does not wait for it: leave one of them out")
-        if option == "--model" and makes_no_model(job):
-            raise LocalError(
-                f"--model {path} cannot be written: the study has no steps, and makes no model; leave it out"
-            )
-        if job.protocol != STUDY:
-            make_estimator(job)
-
-
-def write_files(job: Job, news: News, result: Fetched, files: Files) -> None:
-    """Write what a finished job makes; the result is in the words of its coordinator."""
-    if not files.wanted:
-        return
-    with reading_model(job):
-        fitted = fit_from(job, outcome_of(job, news, result))
-    if files.model:
-        fitted.save(files.model)
-    if files.report:
-        fitted.report_.to_html(files.report)

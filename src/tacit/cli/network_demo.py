@@ -21,7 +21,8 @@ from threadpoolctl import threadpool_limits
 from tacit.base.shared import write_concerns_only
 from tacit.choreo.progress import Progress
 from tacit.cli.one_machine import ANALYST, CLEARING, DATASET, ID, LABEL, OneMachine, one_machine
-from tacit.cli.output import Steps, console, print_disclosures, steps, table
+from tacit.cli.output import Steps, console, steps, table
+from tacit.cli.summary import print_disclosures
 from tacit.consortium.audit.comparison import compare
 from tacit.consortium.broker.server import find_server
 from tacit.consortium.jobs.job import Job

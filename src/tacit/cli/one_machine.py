@@ -23,7 +23,7 @@ import numpy as np
 
 from tacit.arrays import F64, I64
 from tacit.consortium.broker.server import end_child, end_left_behind
-from tacit.consortium.consent.approvers import Approvers
+from tacit.consortium.consent.people import Approvers
 from tacit.consortium.membership.certificate_request import Request, create
 from tacit.consortium.membership.names import Kind
 from tacit.consortium.membership.registrar import Registrar

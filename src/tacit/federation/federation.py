@@ -20,11 +20,11 @@ from tacit.errors import LocalError
 from tacit.federation import checks, join, slices, streams
 from tacit.federation.backend import Backend, Here
 from tacit.federation.card import render_federation
-from tacit.federation.deal import Choice, Deal
 from tacit.federation.frames import Categories, as_texts, is_frame
 from tacit.federation.ids import align_tables, check_alignable, match_ids
 from tacit.federation.part import Part, declare_own, kinds_of, part_of
 from tacit.federation.plan import Partition, Plan, Split, by_cells, by_columns, by_rows, extent, party_names, plan_split
+from tacit.federation.slices import Choice, Deal
 from tacit.federation.table import Table, as_table
 from tacit.progress import listen_to
 from tacit.protocols.align.alignment import ENOUGH

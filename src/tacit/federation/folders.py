@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 import pyarrow as pa
@@ -18,7 +18,24 @@ from pyarrow import parquet
 
 from tacit.errors import LocalError
 from tacit.federation.frames import refuse_duplicates
-from tacit.federation.limit import Limit
+
+MEGABYTE = 1_000_000
+
+
+class Limit(NamedTuple):
+    """The most rows, and the most megabytes, of one table; keys of a dataset in a party's file have these names."""
+
+    maximum_rows: int
+    maximum_megabytes: int
+
+    def check(self, rows: int, size: int, name: str) -> None:
+        """Refuse more rows, or bytes, than there may be."""
+        if rows > self.maximum_rows:
+            raise LocalError(f"{name} has more than {self.maximum_rows} rows: narrow it, or raise maximum_rows")
+        if size > self.maximum_megabytes * MEGABYTE:
+            large = f"{name} takes more than {self.maximum_megabytes} MB"
+            raise LocalError(f"{large}: narrow it, or raise maximum_megabytes")
+
 
 SUFFIXES = (".parquet", ".pq")
 NO_VALUE = "__HIVE_DEFAULT_PARTITION__"

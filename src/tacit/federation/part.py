@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import field, replace
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tacit.arrays import F64, Array
 from tacit.choreo.message import State
-from tacit.choreo.sparse_rows import Cells
 from tacit.scratch import is_on_disk
-from tacit.sparse import is_sparse
+from tacit.sparse import Sparse, is_sparse
 
 Mask = NDArray[np.bool_]
 
@@ -147,3 +146,25 @@ def map_parts(function: Callable[[str, Part], T], parts: Mapping[str, Part]) -> 
         return {party: function(party, part) for party, part in parts.items()}
     with ThreadPoolExecutor(len(parts)) as pool:
         return dict(zip(parts, pool.map(function, parts, parts.values()), strict=True))
+
+
+# Sparse rows as a party keeps them: in wire form, so that journals, processes and clusters can hold them
+
+
+class SparseRows(Sparse, State):
+    """A party's own rows, of which only the cells that are not 0 are kept."""
+
+    values: F64
+    columns: Array
+    starts: Array
+    width: int
+    shift: F64 | None = None
+
+
+if TYPE_CHECKING:
+    # sparse rows do what trainings over rows ask of an array, and refuse the rest
+    Cells = F64
+    Mapped = Array
+else:
+    Cells = F64 | SparseRows
+    Mapped = Array | SparseRows

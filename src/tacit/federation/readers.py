@@ -15,11 +15,10 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import compute, csv, parquet
 
-from tacit.choreo.sparse_rows import SparseRows
 from tacit.errors import LocalError
-from tacit.federation.folders import read_folder
+from tacit.federation.folders import Limit, read_folder
 from tacit.federation.frames import POINTED_DATE, Categories, Columns, arrow_columns, values
-from tacit.federation.limit import Limit
+from tacit.federation.part import SparseRows
 from tacit.federation.table import Table, check_column, check_finite, from_columns, from_matrix, with_labels
 
 LIBSVM = (".libsvm", ".svm", ".svmlight")

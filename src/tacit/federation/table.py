@@ -11,10 +11,10 @@ import numpy as np
 
 from tacit.arrays import F64, Array
 from tacit.choreo.message import Record
-from tacit.choreo.sparse_rows import SparseRows
 from tacit.errors import LocalError
 from tacit.federation import frames
 from tacit.federation.frames import Categories, Columns, default_names, is_number, values
+from tacit.federation.part import SparseRows
 from tacit.scratch import is_on_disk
 from tacit.sparse import Sparse, is_sparse
 

@@ -15,13 +15,11 @@ from tacit.base.parameters import draw_seed
 from tacit.choreo.declaration import wrong_value
 from tacit.errors import LocalError
 from tacit.federation import Federation
-from tacit.inspect.drawn import Drawn
 from tacit.metrics import evaluate
-from tacit.model_selection.split import deal_out, train_test_split
-from tacit.model_selection.validation import seed_model
+from tacit.model_selection.validation import deal_out, seed_model, train_test_split
 from tacit.report import Report
-from tacit.report.canvas import ACCENT, axes, draw
-from tacit.report.combined import combine
+from tacit.report.canvas import ACCENT, Drawn, axes, draw
+from tacit.report.report import combine
 
 
 @dataclass(frozen=True, repr=False)

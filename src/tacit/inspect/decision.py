@@ -17,8 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from tacit.arrays import F64, Array
 from tacit.base.estimator import choose_classes
 from tacit.errors import LocalError
-from tacit.inspect.drawn import Drawn
-from tacit.report.canvas import ACCENT, INK, TYPES, axes, draw, short
+from tacit.report.canvas import ACCENT, INK, TYPES, Drawn, axes, draw, short
 
 WIDE = 3.0  # deviations to either side of the mean that are drawn
 SHADES = LinearSegmentedColormap.from_list("sides", [TYPES[1], "#f5f8f8", ACCENT])

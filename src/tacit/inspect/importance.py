@@ -19,11 +19,10 @@ from tacit.choreo.declaration import Number, wrong_value
 from tacit.errors import LocalError
 from tacit.federation import Federation
 from tacit.federation.part import Part, freeze
-from tacit.inspect.drawn import Drawn
 from tacit.metrics import check_model
 from tacit.registry import Outcome
 from tacit.report import Report
-from tacit.report.canvas import ACCENT, INK, axes, draw, short
+from tacit.report.canvas import ACCENT, INK, Drawn, axes, draw, short
 from tacit.report.outcome import add_outcome, report_on
 
 REPEATS = Number(1, whole=True)

@@ -1,8 +1,7 @@
 """Records set aside, models validated, parameters found across parties."""
 
 from tacit.model_selection.search import FederatedGridSearch, FederatedRandomizedSearch
-from tacit.model_selection.split import train_test_split
-from tacit.model_selection.validation import Validation, cross_val_score, cross_validate
+from tacit.model_selection.validation import Validation, cross_val_score, cross_validate, train_test_split
 
 __all__ = [
     "FederatedGridSearch",

@@ -26,8 +26,8 @@ from tacit.errors import LocalError
 from tacit.federation import Federation
 from tacit.registry import Outcome
 from tacit.report.card import render_search
-from tacit.report.combined import combine
 from tacit.report.release import Release
+from tacit.report.report import combine
 from tacit.report.words import plain
 from tacit.request import Request
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tacit.choreo import Holder, State
-from tacit.models.shapes import Shapes
+from tacit.models.files import Shapes
 from tacit.numeric.svm.kernels import OVR
 from tacit.protocols.blind.training import BlindShare
 from tacit.request import Input, Left, Values

@@ -6,7 +6,7 @@ import numpy as np
 
 from tacit.arrays import F64
 from tacit.choreo import State
-from tacit.models.shapes import MisfitError, Shapes, among
+from tacit.models.files import MisfitError, Shapes, among
 from tacit.numeric.devices import device_of
 from tacit.numeric.features.elm import ACTIVATIONS
 from tacit.protocols.features.local import raw_blocks

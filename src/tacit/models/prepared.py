@@ -13,7 +13,7 @@ import numpy as np
 
 from tacit.arrays import F64, I64, Array
 from tacit.choreo import State
-from tacit.models.shapes import MisfitError, Shapes, among, below
+from tacit.models.files import MisfitError, Shapes, among, below
 
 
 def is_text(values: Sequence[Any]) -> bool:

@@ -14,8 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from tacit.consortium.consent.approvers import Approvers
-from tacit.consortium.consent.people import Consent
+from tacit.consortium.consent.people import Approvers, Consent
 from tacit.consortium.consent.policy import Policy
 from tacit.consortium.jobs.folder import Folder, folder_of
 from tacit.consortium.jobs.job import is_id
@@ -27,8 +26,8 @@ from tacit.consortium.site.common import Site
 from tacit.consortium.site.coordinator import News
 from tacit.consortium.site.health import Health
 from tacit.consortium.site.settings import AnalystSettings, CoordinatorSettings, PartySettings, Settings
+from tacit.consortium.site.sources import SETTLED, Watched
 from tacit.consortium.site.telling import describe_progress
-from tacit.consortium.site.watched import SETTLED, Watched
 from tacit.errors import LocalError, PeerError, TacitError
 from tacit.runtimes.nats.dialling import UnreachableError
 

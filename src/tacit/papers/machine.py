@@ -6,8 +6,8 @@ from math import isqrt
 
 from tacit.arrays import F64
 from tacit.choreo import State
+from tacit.models.files import Shapes
 from tacit.models.mapped import MappedModel
-from tacit.models.shapes import Shapes
 from tacit.numeric.scores.folds import votes
 from tacit.numeric.svm.kernels import OVO, problems
 

@@ -16,7 +16,7 @@ MASKED = Fact(
 )  # fmt: skip
 UNIFORM = Fact(
     "shares.uniform", "nobody", "nothing", "none",
-    "nothing: random words, or values under masks, keys or commitments that the reader lacks",
+    "nothing: random words, or words under masks",
 )  # fmt: skip
 PUBLIC_KEY = Fact("keys.public", "nobody", "key", "party", "nothing: a public key made for this run")
 
@@ -34,8 +34,8 @@ CLASSES = Fact(
 )  # fmt: skip
 BALANCE = Fact(
     "core.balance", "holders", "count", "class",
-    "with class_weight='balanced' the weight of each class, rounded to a power of the square root of two; with"
-    " features='exact' how many records each class has over all parties",
+    "with class_weight='balanced' the weight of each class, rounded to a power of the square root of two, or with"
+    " features='exact' its size",
 )  # fmt: skip
 COLUMNS = Fact(
     "core.columns", "holders", "aggregate", "column",
@@ -68,8 +68,8 @@ MAGNITUDES = Fact(
 MODEL = Fact(
     "core.model", "holders", "model", "all",
     "the weights of the model, rounded and with noise of one step, which of a few candidates was the best, and to a"
-    " power of two how large weights and rows of features are; with probability=True averages of decision values and"
-    " targets, rounded and with noise of some records, which its probabilities follow from",
+    " power of two how large weights and rows of features are; with probability=True rounded averages of decision"
+    " values and targets, with noise",
 )  # fmt: skip
 SCORES = Fact(
     "core.scores", "holders", "aggregate", "all",

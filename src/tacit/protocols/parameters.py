@@ -7,6 +7,8 @@ Estimators check by the same records (`base.parameters`), within the bounds of w
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from tacit.choreo.declaration import (
     LARGEST,
     ByKey,
@@ -16,6 +18,7 @@ from tacit.choreo.declaration import (
     Number,
     OneOf,
     Parameter,
+    Settings,
     Span,
     Switch,
     Text,
@@ -26,7 +29,7 @@ from tacit.choreo.declaration import (
 from tacit.numeric.cells.ownership import PARTITIONS
 from tacit.numeric.devices import NAMES
 from tacit.numeric.features.elm import ACTIVATIONS
-from tacit.numeric.svm.kernels import KERNELS
+from tacit.numeric.svm.kernels import KERNELS, Kernel
 
 ROWS = 10**9  # more records than any party has
 CLASSES = 1000
@@ -107,3 +110,37 @@ def fault(declared: Parameter, annotation: object, value: object) -> str | None:
         return f"parameter {declared.name!r} is {show_short(value)}, and this protocol takes {annotation}"
     kind, name, wrong = find_wrong(declared.kind, declared.name, value)
     return f"parameter {name!r} is {show_short(wrong)}, and it takes {kind}"
+
+
+# Records of parameters that protocols of several families take as one value; a job gives their fields one by one
+
+
+@dataclass(frozen=True, kw_only=True)
+class RadialKernel(Settings):
+    """A kernel that has no number but gamma; 'scale' and 'auto' stand for numbers that depend on the data."""
+
+    kernel: str
+    gamma: float | str
+
+    @property
+    def name(self) -> str:
+        """The name of the kernel; a job calls it `kernel`."""
+        return self.kernel
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnyKernel(RadialKernel):
+    """A kernel with all its numbers."""
+
+    degree: int
+    coef0: float
+
+    @property
+    def shape(self) -> Kernel:
+        """The kernel, whose gamma is still open."""
+        return Kernel(self.name, degree=self.degree, coef0=self.coef0)
+
+    @property
+    def is_scaled(self) -> bool:
+        """Whether gamma depends on the sum of all cells."""
+        return self.gamma == "scale" and self.name != "linear"

@@ -29,8 +29,7 @@ from tacit.choreo.declaration import Number, Parameter
 from tacit.choreo.protocol import SMALL, TABLE, Cost, Declaration, Planned, Rehearsal
 from tacit.errors import LocalError
 from tacit.numeric.ring.fixed_point import FixedPoint
-from tacit.protocols.invented import by_rows
-from tacit.protocols.part import Records
+from tacit.protocols.part import Records, by_rows
 from tacit.protocols.sums.secure_sum import protect, secure_sum
 
 # 1. Messages: frozen, typed, and each says what a receiver learns from it. Without tells= the file does not import.

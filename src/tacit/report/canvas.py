@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import html
 import io
+import os
 import re
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from tacit.files import write_whole
 from tacit.report.words import clean
 
 INK, MUTED, LINE, ACCENT = "#1f2933", "#616e7c", "#d5dce3", "#0f766e"
@@ -104,3 +108,21 @@ def _inline(svg: str, name: str, label: str) -> str:
 def _prefix(tag: str, name: str) -> str:
     tag = re.sub(r'\bid="', f'id="{name}-', tag)
     return re.sub(r'(url\(|href=")#', rf"\g<1>#{name}-", tag)
+
+
+# What can be looked at: an SVG that a notebook shows and a file holds
+
+
+class Drawn(ABC):
+    """Something with a picture."""
+
+    @abstractmethod
+    def to_svg(self) -> str:
+        """Return the picture as SVG text."""
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the picture to a file."""
+        return write_whole(path, self.to_svg().encode(), "the picture")
+
+    def _repr_svg_(self) -> str:
+        return self.to_svg()

@@ -34,7 +34,8 @@ def test_files_of_different_records_are_aligned(tacit, folder, clinics):
 def test_what_training_opens_is_told_before_what_the_alignment_does_on_the_screen_too(tacit, folder, clinics):
     shown = " ".join(tacit("train", *clinics, "--id", "patient").out.split())
     order = [
-        shown.index(words) for words in ("the weights of the model", "how many ids the second", "which of its own ids")
+        shown.index(words)
+        for words in ("the weights of the model", "how many ids a holder has", "which of the reader's ids")
     ]
     assert order[0] < min(order[1:])
     assert load(folder / "model.tacit").named_steps["model"].report_.opens[0].protocol == "train_svm"

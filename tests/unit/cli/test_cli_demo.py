@@ -9,7 +9,7 @@ from tacit.choreo.fact import fact_called
 from tacit.choreo.ledger import Learnt
 from tacit.cli import app, local
 from tacit.cli.local import demo
-from tacit.cli.output import Line, list_disclosures
+from tacit.cli.summary import Line, list_disclosures
 
 TOGETHER = "together (tacit)"
 

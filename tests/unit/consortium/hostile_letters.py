@@ -24,7 +24,7 @@ from tacit.consortium.jobs.preflight import CODES
 from tacit.consortium.membership.names import control_subject
 from tacit.crypto.pads.agreement import public_key
 from tacit.registry import job_protocols
-from tacit.runtimes.nats.framing import CHUNK, frame
+from tacit.runtimes.nats.intake import CHUNK, frame
 from tacit.runtimes.nats.network import Broker
 
 MALLORY, ACCOMPLICE, VICTIM, CLEARING = "mallory", "south", "north", "clearing"

@@ -136,8 +136,8 @@ def test_the_copied_template_in_another_package_is_proposed_rehearsed_played_and
         (
             "column_means",
             TEXT.replace("parameters=(BITS,)", "parameters=(BITS, PARAMETERS['C'])").replace(
-                "from tacit.protocols.invented",
-                "from tacit.protocols.parameters import PARAMETERS\nfrom tacit.protocols.invented",
+                "from tacit.protocols.part",
+                "from tacit.protocols.parameters import PARAMETERS\nfrom tacit.protocols.part",
             ),
             "column_means = {}.means:COLUMN_MEANS",
             r"known already: \['C'\]",

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import msgspec
 import pytest
 
-from tacit.consortium.broker.asking import Reading, parse_time, read_clock
+from tacit.consortium.broker.clock import Reading, parse_time, read_clock
 from tacit.consortium.broker.server import find_server
 from tacit.consortium.jobs.preflight import combine, report_of
 from tacit.errors import MissingExtraError

@@ -20,7 +20,7 @@ from tacit.consortium.broker.server import find_server
 from tacit.consortium.membership.members import Members
 from tacit.consortium.membership.names import CONTROL_STREAM, control_subject
 from tacit.errors import LocalError, MissingExtraError, PeerError
-from tacit.runtimes.nats.framing import SEALED_CHUNK, frame
+from tacit.runtimes.nats.intake import SEALED_CHUNK, frame
 from tacit.runtimes.nats.network import Broker
 
 pytest.importorskip("nats", reason="needs the extra 'nats'")

@@ -13,8 +13,8 @@ from job_files import example_job
 from tacit.consortium.site import example_files
 from tacit.consortium.site.metrics import METRICS
 from tacit.consortium.site.settings import AnalystSettings, CoordinatorSettings, PartySettings
-from tacit.federation.databases.connection import DATABASES, Connection
 from tacit.federation.databases.postgresql import LONGEST_QUERY
+from tacit.federation.databases.query import DATABASES, Connection
 
 ROOT = Path(__file__).parents[3]
 DEPLOY = ROOT / "deploy"

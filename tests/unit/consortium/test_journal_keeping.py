@@ -84,7 +84,7 @@ def test_a_sealed_entry_moved_to_another_name_is_refused(journal):
 
 
 def test_a_large_entry_is_sealed_in_pieces(journal, monkeypatch):
-    monkeypatch.setattr("tacit.consortium.journal.vault.PIECE", 1000)
+    monkeypatch.setattr("tacit.consortium.journal.bodies.PIECE", 1000)
     for size in (0, 999, 1000, 1001, LARGE):
         journal.commit_memo(f"/{size}", content("memo", size))
         assert journal.memo(f"/{size}") == content("memo", size)

@@ -25,7 +25,7 @@ from tacit.consortium.broker.letters import (
 )
 from tacit.consortium.membership.names import control_subject, question_subject
 from tacit.errors import PeerError
-from tacit.runtimes.nats.framing import CHUNK, frame
+from tacit.runtimes.nats.intake import CHUNK, frame
 
 MIB = 1 << 20
 

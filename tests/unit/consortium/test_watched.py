@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from tacit.consortium.site.watched import NOWHERE, Watched, stamp_of
+from tacit.consortium.site.sources import NOWHERE, Watched, stamp_of
 from tacit.errors import LocalError
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tacit.federation.deal import Choice, Deal
 from tacit.federation.ids import digests
+from tacit.federation.slices import Choice, Deal
 from tacit.federation.table import as_table
 from tacit.numeric.scores.folds import share_out
 

@@ -7,8 +7,7 @@ from pyarrow import parquet
 
 from tacit.errors import LocalError
 from tacit.federation import folders
-from tacit.federation.folders import read_folder
-from tacit.federation.limit import Limit
+from tacit.federation.folders import Limit, read_folder
 from tacit.federation.readers import read
 
 

@@ -9,11 +9,10 @@ import pyarrow as pa
 import pytest
 
 from tacit.errors import LocalError, MissingExtraError
-from tacit.federation.databases.connection import DATABASES, Connection
 from tacit.federation.databases.database import QueryError
-from tacit.federation.databases.query import check_query, read_query
+from tacit.federation.databases.query import DATABASES, Connection, check_query, read_query
+from tacit.federation.folders import Limit
 from tacit.federation.frames import arrow_columns
-from tacit.federation.limit import Limit
 from tacit.federation.readers import from_loaded
 
 pytest.importorskip("adbc_driver_manager", reason="no ADBC driver: pip install '.[sql]'")

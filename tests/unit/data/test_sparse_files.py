@@ -8,10 +8,10 @@ from typer.testing import CliRunner
 
 import tacit
 from tacit.choreo import decode, encode
-from tacit.choreo.sparse_rows import SparseRows
 from tacit.cli.app import app
 from tacit.errors import LocalError
 from tacit.federation import Federation, read, readers
+from tacit.federation.part import SparseRows
 
 WIDTH = 30
 DENSE = random_array((240, WIDTH), density=0.2, rng=np.random.default_rng(0)).toarray()

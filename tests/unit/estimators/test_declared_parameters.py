@@ -16,8 +16,7 @@ from tacit import SVC, SVR
 from tacit.base.parameters import check, rules_of
 from tacit.choreo.declaration import Either, Number, Settings
 from tacit.errors import LocalError
-from tacit.protocols.parameters import PARAMETERS
-from tacit.protocols.settings import AnyKernel
+from tacit.protocols.parameters import PARAMETERS, AnyKernel
 from tacit.registry import PROTOCOLS
 
 RUNS = [

@@ -11,7 +11,7 @@ from sklearn.svm import SVC
 
 import tacit
 from tacit import LocalError
-from tacit.federation.deal import Choice
+from tacit.federation.slices import Choice
 
 SPLITS = ("horizontal", "vertical", "arbitrary")
 

@@ -110,7 +110,7 @@ def test_probabilities_never_fall_with_the_decision_value_and_add_up_to_one(canc
     order = np.argsort(model.decision_function(X[400:]))
     assert (np.diff(p[order, 1]) >= 0).all()
     assert np.square(p[:, 1] - y[400:]).mean() < 0.06
-    assert "probabilities" in " ".join(fact.prose for opened in model.report_.opens for fact in opened.facts)
+    assert "rounded averages" in " ".join(fact.prose for opened in model.report_.opens for fact in opened.facts)
     with pytest.raises(LocalError, match="probability=True is of classes, with loss='least_squares'"):
         tacit.SVC(features=80, probability=True, loss="hinge", **QUIET).fit(X, y)
 

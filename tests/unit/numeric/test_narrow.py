@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tacit.numeric.shares.narrow import narrow, widen
+from tacit.numeric.ring.words import narrow, widen
 
 RNG = np.random.default_rng(4)
 

@@ -11,7 +11,7 @@ from tacit.crypto.pads.entropy import RootEntropy
 from tacit.errors import PeerError
 from tacit.federation.part import part_of
 from tacit.protocols.blind.training import gram_blind
-from tacit.protocols.settings import AnyKernel
+from tacit.protocols.parameters import AnyKernel
 from tacit.protocols.shares.dealing import Dealt
 from tacit.protocols.shares.gates import OpenedBits, Opening
 from tacit.runtimes.together import Together

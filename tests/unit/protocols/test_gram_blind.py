@@ -16,7 +16,7 @@ from tacit.crypto.pads.entropy import RootEntropy
 from tacit.federation.part import part_of
 from tacit.numeric.shares.dual_plan import choose_rounds
 from tacit.protocols.blind.training import blind_predict, gram_blind
-from tacit.protocols.settings import AnyKernel
+from tacit.protocols.parameters import AnyKernel
 from tacit.runtimes.together import Together
 
 NAMES = ("north", "south", "east")

@@ -14,9 +14,8 @@ from tacit import LocalError, PeerError
 from tacit.choreo import Coordinator, Holder, Roster, decode_as, entries_of
 from tacit.crypto.pads.entropy import RootEntropy
 from tacit.numeric.ring.triangle import unpack
-from tacit.numeric.ring.words import Ring
+from tacit.numeric.ring.words import Ring, widen
 from tacit.numeric.shares.hinge_plan import G_FACTOR, Z_BITS, plan_hinge, suit_exponent
-from tacit.numeric.shares.narrow import widen
 from tacit.protocols.learners.hinge import OwnRows, SharedTable, open_table, train_hinge
 from tacit.protocols.shares.cut_each import Part, cut_each
 from tacit.protocols.shares.dealing import Dealing, agree_with_dealer

@@ -22,7 +22,8 @@ from typer import Option
 from tacit.arrays import F64, I64
 from tacit.cli.network_demo import demonstrate, found_consortium, refuse_few, write_study
 from tacit.cli.one_machine import ANALYST, CLEARING, OneMachine
-from tacit.cli.output import Steps, check_targets, console, figures, print_disclosures, steps, table
+from tacit.cli.output import Steps, check_targets, console, steps, table
+from tacit.cli.summary import figures, print_disclosures
 from tacit.consortium.broker.server import find_server
 from tacit.consortium.jobs.job import Job
 from tacit.consortium.site.analyst import Analyst

@@ -15,7 +15,8 @@ from typer import Argument, Option
 
 import tacit
 from tacit.cli.options import AsJson, Config, Drop
-from tacit.cli.output import check_targets, console, figures, print_json, summarise_known, table
+from tacit.cli.output import check_targets, console, print_json, table
+from tacit.cli.summary import figures, summarise_known
 from tacit.errors import LocalError
 
 PARTIES = 3  # the fewest whose sums hide the single parts

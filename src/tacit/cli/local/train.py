@@ -14,8 +14,9 @@ from typer import Argument, Option
 
 import tacit
 from tacit.cli.options import AsJson, Drop
-from tacit.cli.output import check_targets, console, figures, print_json, steps, summarise_known, table
+from tacit.cli.output import check_targets, console, print_json, steps, table
 from tacit.cli.preparing import describe_preparation, is_safe, steps_of, warn_of_scales, with_preparation
+from tacit.cli.summary import figures, summarise_known
 from tacit.errors import LocalError
 from tacit.report.words import listing
 

@@ -16,7 +16,9 @@ import typer
 from typer import Argument, Option
 
 from tacit.cli.options import AsJson, Config, JobId, Page
+from tacit.cli.organisations.people import people
 from tacit.cli.output import check_targets, console, csv_of, print_json, table
+from tacit.cli.passphrases import Secret, read_passphrase
 from tacit.cli.site import serve, settings_of
 from tacit.consortium.site.settings import PartySettings
 from tacit.errors import LocalError
@@ -24,42 +26,6 @@ from tacit.files import write_whole
 
 if TYPE_CHECKING:
     from tacit.consortium.consent.people import Consent, Pending
-
-from tacit.cli.site import any_settings
-from tacit.report.words import listing
-
-# Let people choose the passphrases with which they log in to a site's page and sign their decisions.
-#
-# Example: tacit people add dr-lee --config north.toml
-
-people = typer.Typer(rich_markup_mode=None, no_args_is_help=True, help="Manage who may log in and sign decisions.")
-
-
-@people.command(epilog="Example: tacit people add dr-lee --config north.toml")
-def add(
-    ctx: typer.Context,
-    name: Annotated[str, Argument(metavar="NAME", help="Who chooses a passphrase; a policy says who may decide.")],
-    *,
-    secret: Secret = None,
-    config: Config = None,
-) -> None:
-    """Let a person choose a passphrase, which signs what they decide."""
-    from tacit.consortium.consent.approvers import Approvers
-
-    settings = any_settings(config or ctx.obj)
-    Approvers(settings.state / "approvers").add(name, read_passphrase(name, secret, new=True))
-    typer.echo(f"{name} logs in at {settings.name} with this passphrase from now on")
-
-
-@people.command("list", epilog="Example: tacit people list --config north.toml")
-def list_people(ctx: typer.Context, *, config: Config = None) -> None:
-    """Show who has a passphrase here."""
-    from tacit.consortium.consent.approvers import Approvers
-
-    settings = any_settings(config or ctx.obj)
-    names = Approvers(settings.state / "approvers").names()
-    typer.echo(f"{settings.name}: {listing(names) or 'nobody has a passphrase yet'}")
-
 
 party = typer.Typer(rich_markup_mode=None)
 party.add_typer(people, name="people")
@@ -252,24 +218,3 @@ def _print_decision(site: str, one: Pending) -> None:
     more = count(one.needed - len(one.approved), "more approver")
     still = f": {more} must agree" if one.state == "waiting" else ""
     typer.echo(f"job {one.job.id} is {one.state} at {site}{still}")
-
-
-# Passphrases of people, from the keyboard or from a file
-
-
-Secret = Annotated[
-    Path | None,
-    Option("--passphrase-file", metavar="FILE", help="A private file with the passphrase; without it you are asked."),
-]
-
-
-def read_passphrase(person: str, file: Path | None, *, new: bool = False) -> str:
-    """Return a person's passphrase, from a file that only its owner can read, or from the keyboard."""
-    if file is None:
-        try:
-            return str(typer.prompt(f"passphrase of {person}", hide_input=True, confirmation_prompt=new, err=True))
-        except typer.Abort:
-            raise LocalError(f"nobody typed the passphrase of {person}: type it, or give --passphrase-file") from None
-    if not file.is_file() or file.stat().st_mode & 0o077:
-        raise LocalError(f"{file} is not a file that only its owner can read: create it, and chmod 600 {file}")
-    return file.read_text(encoding="utf-8").rstrip("\n")

@@ -7,8 +7,9 @@ Example: tacit resume 3fa2 --config analyst.toml
 
 from __future__ import annotations
 
-from tacit.cli.following import Files, ModelOut, ReportOut, Wait, check_public, follow
+from tacit.cli.following import ModelOut, ReportOut, Wait, follow
 from tacit.cli.options import AsJson, Config, JobId
+from tacit.cli.public_model import Files, check_public
 from tacit.cli.site import settings_of
 from tacit.consortium.jobs.questions import known_job
 from tacit.consortium.site.analyst import Analyst

@@ -13,9 +13,10 @@ from typing import Annotated
 
 from typer import Argument
 
-from tacit.cli.following import Files, ModelOut, ReportOut, Wait, check_public, follow
+from tacit.cli.following import ModelOut, ReportOut, Wait, follow
 from tacit.cli.options import AsJson, Config
 from tacit.cli.output import console, table
+from tacit.cli.public_model import Files, check_public
 from tacit.cli.site import settings_of
 from tacit.consortium.consent.proposals import opened_by
 from tacit.consortium.jobs.job import Job

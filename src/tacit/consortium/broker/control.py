@@ -27,7 +27,7 @@ from tacit.consortium.membership.identity import Identity
 from tacit.consortium.membership.members import Members
 from tacit.crypto.pads.envelope import Sealer
 from tacit.errors import LocalError, PeerError, TacitError
-from tacit.runtimes.nats.framing import SEALED_CHUNK
+from tacit.runtimes.nats.intake import SEALED_CHUNK
 from tacit.runtimes.nats.network import FETCH, Broker
 
 if TYPE_CHECKING:

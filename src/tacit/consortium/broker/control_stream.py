@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from tacit.consortium.membership.members import Member, Members
 from tacit.consortium.membership.names import CONTROL_STREAM, LETTERED, control_subject
-from tacit.runtimes.nats.framing import SEALED_CHUNK
+from tacit.runtimes.nats.intake import SEALED_CHUNK
 from tacit.runtimes.nats.network import PENDING, ensure_stream
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from tacit.errors import PeerError
-from tacit.runtimes.nats.framing import CHUNK, frame, unframe
+from tacit.runtimes.nats.intake import CHUNK, frame, unframe
 
 FORGET = 120.0  # seconds after which a letter that does not go on is dropped
 UNFINISHED = 8  # letters of one sender that may be unfinished at a time

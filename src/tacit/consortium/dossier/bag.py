@@ -21,8 +21,7 @@ from pathlib import Path
 import msgspec
 
 from tacit.consortium.dossier.contents import Case, Files, gather, write_json
-from tacit.consortium.dossier.crate import METADATA, PREVIEW, describe, identify
-from tacit.consortium.dossier.page import render
+from tacit.consortium.dossier.crate import METADATA, PREVIEW, describe, identify, render
 from tacit.consortium.membership.identity import Identity
 from tacit.errors import LocalError
 from tacit.files import write_whole

@@ -23,8 +23,8 @@ from tacit.consortium.editions.dealing import I8, JUDGED, SHARE
 from tacit.consortium.editions.memory import Memory
 from tacit.consortium.editions.persons import Persons, find_persons, take_persons
 from tacit.consortium.editions.smoothing import NONE, find_ends, flatten_rare, merge_small
-from tacit.federation.deal import classes_of
 from tacit.federation.ids import digests, taken
+from tacit.federation.slices import classes_of
 from tacit.federation.table import Table
 from tacit.sparse import is_sparse
 

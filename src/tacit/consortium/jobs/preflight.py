@@ -29,14 +29,14 @@ import numpy as np
 from threadpoolctl import threadpool_info
 
 from tacit.arrays import Array
-from tacit.consortium.broker.asking import Reading
+from tacit.consortium.broker.clock import Reading
 from tacit.consortium.consent.budget import spends
 from tacit.consortium.consent.register_file import Head
 from tacit.consortium.consent.risks import exposures_of
+from tacit.consortium.jobs.comparing import check_table, compare_classes, compare_schemas
 from tacit.consortium.jobs.job import Job, Moment, source_hash
 from tacit.consortium.jobs.rehearsal import cost_of
 from tacit.consortium.jobs.requests import requests_of
-from tacit.consortium.jobs.schemas import check_table, compare_classes, compare_schemas
 from tacit.consortium.site.settings import Dataset, Schema
 from tacit.errors import LocalError
 from tacit.federation.part import Part

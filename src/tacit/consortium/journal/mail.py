@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 
-from tacit.consortium.journal.bodies import digest_of
+from tacit.consortium.journal.bodies import Vault, digest_of
 from tacit.consortium.journal.store import Entries, Store
-from tacit.consortium.journal.vault import Vault
 from tacit.errors import LocalError, PeerError
 
 MAX_CHUNKS = 1 << 20

@@ -20,10 +20,9 @@ from typing import Annotated, Any, Self, get_type_hints
 
 import msgspec
 
-from tacit.consortium.journal.bodies import Body, InUseError, digest_of, explain_errors
+from tacit.consortium.journal.bodies import Body, InUseError, Vault, digest_of, explain_errors
 from tacit.consortium.journal.mail import Mail
 from tacit.consortium.journal.store import BODIES, NAME, Entries, Store
-from tacit.consortium.journal.vault import Vault
 from tacit.errors import LocalError
 
 # What a party keeps for itself in a journal, encrypted: secrets, results of slow steps, the state at a round's end

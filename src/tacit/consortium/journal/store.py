@@ -16,8 +16,7 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from tacit.consortium.journal.bodies import Bodies, Body, explain_errors, sync_file, sync_folder
-from tacit.consortium.journal.vault import Vault
+from tacit.consortium.journal.bodies import Bodies, Body, Vault, explain_errors, sync_file, sync_folder
 from tacit.errors import LocalError
 
 NAME = "journal.sqlite"

@@ -14,7 +14,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from tacit.consortium.broker.asking import Question, Reading, parse, read_clock
+from tacit.consortium.broker.asking import Question, parse
+from tacit.consortium.broker.clock import Reading, read_clock
 from tacit.consortium.broker.control import Control
 from tacit.consortium.jobs.answers import Ended, check_sites, read
 from tacit.consortium.jobs.folder import Folder, folder_of, folders, state_of

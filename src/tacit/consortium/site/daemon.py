@@ -25,7 +25,7 @@ from tacit.consortium.site.metrics import figures, serve_metrics
 from tacit.consortium.site.party import Party
 from tacit.consortium.site.runs import figures_of
 from tacit.consortium.site.settings import CoordinatorSettings, DaemonSettings, PartySettings, Settings
-from tacit.consortium.site.watched import stamp_of
+from tacit.consortium.site.sources import stamp_of
 from tacit.errors import LocalError
 from tacit.files import write_whole
 from tacit.runtimes.nats.dialling import UnreachableError

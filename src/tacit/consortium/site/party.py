@@ -37,8 +37,8 @@ from tacit.consortium.membership.identity import Identity
 from tacit.consortium.membership.members import Members
 from tacit.consortium.site.common import Site, find_folder
 from tacit.consortium.site.settings import PartySettings
+from tacit.consortium.site.sources import Watched
 from tacit.consortium.site.tables import Tables, network_key
-from tacit.consortium.site.watched import Watched
 from tacit.errors import LocalError, MissingExtraError, PeerError, TacitError, UndisclosedError
 from tacit.federation.databases.database import QueryError
 from tacit.runtimes.apart import StoppedError

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tacit.errors import LocalError
-from tacit.federation.limit import Limit
+from tacit.federation.folders import Limit
 
 
 class QueryError(LocalError):

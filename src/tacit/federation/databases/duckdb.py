@@ -9,7 +9,7 @@ from typing import Any
 
 from tacit.errors import MissingExtraError
 from tacit.federation.databases.database import Database, file_of, find_reason
-from tacit.federation.limit import Limit
+from tacit.federation.folders import Limit
 
 SESSION = {
     "access_mode": "READ_ONLY",

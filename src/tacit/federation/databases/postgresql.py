@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from tacit.errors import MissingExtraError
 from tacit.federation.databases.database import Database, QueryError, find_reason
-from tacit.federation.limit import Limit
+from tacit.federation.folders import Limit
 
 LONGEST_WAIT, LONGEST_QUERY = 10, 300  # seconds until a connection, and a query, is given up
 WAIT = "connect_timeout"

@@ -9,10 +9,12 @@ from typing import Any
 import pyarrow as pa
 
 from tacit.errors import LocalError, MissingExtraError
-from tacit.federation.databases.connection import Connection
-from tacit.federation.databases.database import QueryError
+from tacit.federation.databases.database import Database, QueryError
+from tacit.federation.databases.duckdb import DUCKDB
+from tacit.federation.databases.postgresql import POSTGRESQL
+from tacit.federation.databases.sqlite import SQLITE
+from tacit.federation.folders import Limit
 from tacit.federation.frames import refuse_duplicates
-from tacit.federation.limit import Limit
 
 SHOWN = 200  # characters of what a database says
 IN_ORDER = (
@@ -127,3 +129,23 @@ def states_order(query: str) -> bool:
 
 def _without_quoted(query: str) -> str:
     return TOKENS.sub(" ", bare(query)).strip()
+
+
+# Connections: how a database is reached, in a text that holds a password and is never shown
+
+
+DATABASES: dict[str, Database] = {each.example.partition(":")[0]: each for each in (POSTGRESQL, SQLITE, DUCKDB)}
+
+
+class Connection:
+    """A database, and where it is; `place` says where that was written, and is all that an error shows."""
+
+    def __init__(self, text: str, place: str) -> None:
+        kind, _, self.address = text.strip().partition(":")
+        if kind not in DATABASES or not self.address:
+            known = ", or ".join(each.example for each in DATABASES.values())
+            raise QueryError(f"{place} holds no connection: write it like {known}")
+        self.kind, self.place, self.database = kind, place, DATABASES[kind]
+
+    def __repr__(self) -> str:
+        return f"Connection({self.kind}:..., from {self.place})"

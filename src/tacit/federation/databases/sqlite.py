@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from tacit.errors import MissingExtraError
 from tacit.federation.databases.database import Database, file_of, find_reason
-from tacit.federation.limit import Limit
+from tacit.federation.folders import Limit
 
 BATCH = "adbc.sqlite.query.batch_rows"
 WHY_NOT_OPENED = {"failed to open": "there is no such file, or it may not be read"}

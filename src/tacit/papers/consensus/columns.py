@@ -61,8 +61,8 @@ from tacit.papers.machine import gamma_of, value_classes
 from tacit.papers.parameters import fixed_point
 from tacit.protocols.classes import Classes, name_classes
 from tacit.protocols.facts import CLASSES, SIZES
+from tacit.protocols.parameters import AnyKernel
 from tacit.protocols.part import ClassWeight, Names, Records, Table
-from tacit.protocols.settings import AnyKernel
 from tacit.protocols.sums.secure_sum import protect, secure_sum
 
 AUTO = 0.1  # rho="auto", times M

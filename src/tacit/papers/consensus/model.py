@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tacit.arrays import F64
 from tacit.choreo import State
-from tacit.models.shapes import Shapes, among
+from tacit.models.files import Shapes, among
 from tacit.numeric.svm.kernels import KERNELS
 from tacit.papers.consensus.columns import ColumnShare
 

@@ -62,10 +62,8 @@ from tacit.papers.parameters import MAX_ROUNDS, MULTI_CLASS, TOL, fixed_point
 from tacit.protocols.classes import check_class_names, weigh_classes
 from tacit.protocols.facts import CLASSES
 from tacit.protocols.features.maps import LINEAR, PublicMap, features_of
-from tacit.protocols.invented import by_rows
-from tacit.protocols.parameters import number_or
-from tacit.protocols.part import ClassWeight, Names, Records
-from tacit.protocols.settings import AnyKernel
+from tacit.protocols.parameters import AnyKernel, number_or
+from tacit.protocols.part import ClassWeight, Names, Records, by_rows
 from tacit.protocols.sums.secure_sum import protect, secure_sum
 
 KERNELS = ("linear", "rbf", "poly")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tacit.choreo import Coordinator, Holder, State
-from tacit.models.shapes import Shapes, among
+from tacit.models.files import Shapes, among
 from tacit.numeric.features.elm import ACTIVATIONS
 from tacit.papers.elm.vertical import Master, NodeWeights
 from tacit.request import Input, Left, Values

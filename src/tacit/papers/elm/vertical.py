@@ -59,9 +59,8 @@ from tacit.papers.parameters import BAND as AT_ONCE
 from tacit.papers.parameters import fixed_point
 from tacit.protocols.classes import Classes, name_classes
 from tacit.protocols.facts import CLASSES, SIZES
-from tacit.protocols.invented import by_columns
 from tacit.protocols.parameters import number_or
-from tacit.protocols.part import ClassWeight, Names, Records, Table
+from tacit.protocols.part import ClassWeight, Names, Records, Table, by_columns
 from tacit.protocols.sums.secure_sum import protect, secure_sum
 
 NODES = 200  # at most, where their number is left open

@@ -80,8 +80,8 @@ from tacit.papers.parameters import fixed_point
 from tacit.protocols.blind.owners import agreed_range, ownership
 from tacit.protocols.classes import Classes, name_classes
 from tacit.protocols.facts import CLASSES, OWNERS
+from tacit.protocols.parameters import AnyKernel
 from tacit.protocols.part import ClassWeight, Held, Names, OwnCells, Records, Table
-from tacit.protocols.settings import AnyKernel
 from tacit.protocols.sums.secure_sum import Protection, protect, secure_sum
 
 

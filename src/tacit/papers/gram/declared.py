@@ -24,8 +24,8 @@ from tacit.papers.gram.vertical import gram_predict, gram_vertical
 from tacit.papers.gram.weights import WeightShare, gram_weights
 from tacit.papers.parameters import BAND as AT_ONCE
 from tacit.papers.parameters import MULTI_CLASS
-from tacit.protocols.invented import by_cells, by_columns
 from tacit.protocols.parameters import NOTHING, ROWS, SWITCH
+from tacit.protocols.part import by_cells, by_columns
 
 SUPPORT = 31  # vectors: enough to make the answers small beside the sums they come from
 FEW = 8  # vectors of a model over cells, whose answers are ciphertexts whatever their number

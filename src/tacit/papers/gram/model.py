@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import field
 
 from tacit.choreo import Coordinator, Holder, State
-from tacit.models.shapes import Shapes, among
+from tacit.models.files import Shapes, among
 from tacit.numeric.svm.kernels import KERNELS, OVR
 from tacit.papers.gram.train import DualModel, SupportColumns
 from tacit.papers.gram.weights import WeightShare

@@ -57,8 +57,8 @@ from tacit.papers.parameters import fixed_point
 from tacit.protocols.blind.owners import check_declared
 from tacit.protocols.classes import Classes, name_classes
 from tacit.protocols.facts import CLASSES, SIZES
+from tacit.protocols.parameters import AnyKernel
 from tacit.protocols.part import Records, Table
-from tacit.protocols.settings import AnyKernel
 from tacit.protocols.sums.secure_sum import Protection, protect, secure_sum
 
 

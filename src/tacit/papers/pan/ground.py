@@ -24,8 +24,8 @@ from tacit.papers.parameters import LANDMARKS, MAX_ROUNDS, MULTI_CLASS, TOL, fix
 from tacit.protocols.classes import check_class_names, weigh_classes
 from tacit.protocols.facts import CLASSES
 from tacit.protocols.features.maps import PublicMap, features_of
+from tacit.protocols.parameters import AnyKernel
 from tacit.protocols.part import ClassWeight, Names, Records
-from tacit.protocols.settings import AnyKernel
 from tacit.protocols.sums.secure_sum import Protection, protect, secure_sum
 
 KERNELS = ("linear", "rbf", "poly")  # of the paper

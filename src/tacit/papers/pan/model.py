@@ -6,7 +6,7 @@ import numpy as np
 
 from tacit.arrays import F64, I64
 from tacit.choreo import State
-from tacit.models.shapes import MisfitError, Shapes, below
+from tacit.models.files import MisfitError, Shapes, below
 from tacit.papers.machine import PublicMachine
 
 

@@ -35,8 +35,7 @@ from tacit.papers.pan.cutting_plane import CUT_SUMS, ITERATES, OBJECTIVES, USUAL
 from tacit.papers.pan.ground import OF_PAN, Ground, NumberedRecords, PanSettings, agree_on_ground, sign_rows
 from tacit.papers.pan.landmarks import LANDMARKS, share_landmarks, share_of
 from tacit.protocols.features.maps import PublicMap
-from tacit.protocols.invented import by_rows
-from tacit.protocols.part import Names, Records
+from tacit.protocols.part import Names, Records, by_rows
 
 ATTACKED = (
     "PAN-SVM shows everyone landmarks that may be records, and its coordinator sums that differ by single records"

@@ -41,8 +41,7 @@ from tacit.papers.pan.pan_svm import ATTACKED, agree_on_landmarks
 from tacit.papers.pan.relevance import Thresholds, sum_classes, vote_features
 from tacit.papers.pan.select_wrapper import check_left, estimate, shrink_selection
 from tacit.papers.pan.subsets import ACCURACY, MIDDLE, MODELS, rate_subset, share_middle
-from tacit.protocols.invented import by_rows
-from tacit.protocols.part import Records
+from tacit.protocols.part import Records, by_rows
 from tacit.protocols.sums.secure_sum import secure_sum
 
 SCORE = Either((Nothing(), Number(0, job_most=1e12)))

@@ -39,8 +39,7 @@ from tacit.papers.pan.landmarks import LANDMARKS
 from tacit.papers.pan.pan_svm import ATTACKED, agree_on_landmarks, shrink
 from tacit.papers.pan.relevance import Expansion, order, score_rfe, score_rsvm, score_t, sum_changes, sum_margin, vote
 from tacit.papers.pan.subsets import ACCURACY, MIDDLE, MODELS, rate_subset, share_middle, take_columns, train_subset
-from tacit.protocols.invented import by_rows
-from tacit.protocols.part import Records
+from tacit.protocols.part import Records, by_rows
 from tacit.protocols.sums.secure_sum import secure_sum
 
 CRITERIA = ("rfe", "rsvm", "t")

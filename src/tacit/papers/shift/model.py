@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tacit.choreo import State
-from tacit.models.shapes import Shapes, among
+from tacit.models.files import Shapes, among
 from tacit.numeric.svm.kernels import KERNELS
 from tacit.papers.shift.ring import Shift, ShiftedSVM
 

@@ -49,9 +49,8 @@ from tacit.papers.facts import EVERY_LABEL
 from tacit.papers.labels import LabelledRows, Labels, OwnDecisions, check_labels, gather_labels, read_values
 from tacit.papers.machine import gamma_of, value_classes
 from tacit.papers.shift.formulas import DISTRIBUTIONS, narrow, shift_of
-from tacit.protocols.parameters import SWITCH
+from tacit.protocols.parameters import SWITCH, RadialKernel
 from tacit.protocols.part import Names, Records, Table
-from tacit.protocols.settings import RadialKernel
 
 OWN_ANSWERS = Fact("shift.answers_of_own", "reader", "answer", "record", "the decision values of its own records")
 

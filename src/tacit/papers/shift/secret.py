@@ -54,8 +54,8 @@ from tacit.papers.shift.ring import (
     move,
     stack_blocks,
 )
+from tacit.protocols.parameters import RadialKernel
 from tacit.protocols.part import Records, Table
-from tacit.protocols.settings import RadialKernel
 from tacit.protocols.sums.secure_sum import protect
 
 WORDS = 5  # a key of 32 bytes, and (3)

@@ -39,8 +39,8 @@ from tacit.papers.shift.formulas import rotation_of, shift_of
 from tacit.papers.shift.ring import OF_SHIFT, ROTATION, Shift, ShiftedSVM, Trained, check_kernel, find_narrow, fit, move
 from tacit.protocols.classes import Classes, name_classes
 from tacit.protocols.facts import CLASSES, SIZES
+from tacit.protocols.parameters import RadialKernel
 from tacit.protocols.part import Records, Table
-from tacit.protocols.settings import RadialKernel
 
 
 class MovedColumns(

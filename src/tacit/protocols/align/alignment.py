@@ -64,11 +64,12 @@ from numpy.typing import NDArray
 
 from tacit.arrays import I64, U8, U64
 from tacit.choreo import At, Coordinator, Everyone, Holder, Message, Pads, PeerError, Result, Role, Run, choreography
+from tacit.choreo.protocol import LARGE, SMALL, Brought, Cost, Declaration, Inputs, Planned, Rehearsal, Stage
 from tacit.crypto.pads.entropy import prf
 from tacit.crypto.sets import key_value_store, row_hash
 from tacit.crypto.sets.oprf import VALUE, load_sodium
 from tacit.errors import LocalError
-from tacit.protocols.align.blind_function import blind_values
+from tacit.protocols.align.blind_function import blind_values, count_blocks
 from tacit.protocols.facts import COMMON, COMMON_HOWEVER_FEW, ID_COUNTS, MATCHED, UNIFORM
 from tacit.protocols.sums.secure_sum import name_own_seed, protect
 
@@ -335,3 +336,33 @@ def rows_of(ids: U8, opening: Opening, common: int) -> I64:
 def names_of(ids: U8, key: bytes) -> U8:
     """Return the names of ids under the key of this opening."""
     return row_hash.hashes(ids, TOKEN, use=b"tacit name", key=key)
+
+
+# Alignment as jobs name it: what it needs, how it is rehearsed and what it costs
+
+
+def same_ids(stage: Stage) -> Inputs:
+    """Return invented ids, the same at every holder."""
+    same = np.random.default_rng(0).integers(0, 256, (stage.records, DIGEST), np.uint8)
+    return {"ids": (Holder, dict.fromkeys(stage.roster[Holder], same))}
+
+
+def estimate(planned: Planned) -> Cost:
+    """Scale from rehearsals: bytes grow with the ids; every block of columns is sent to each holder but the first."""
+    small, large = (planned.rehearse(n) for n in (SMALL, LARGE))
+    growth, blocks = (
+        (planned.records - SMALL) / (LARGE - SMALL),
+        count_blocks(planned.records, planned.complete["block"]),
+    )
+    sent = zip(planned.roster.parties, planned.traffic(small), planned.traffic(large), strict=True)
+    moved = {p: round(a + max(0.0, growth) * (b - a)) for p, a, b in sent}
+    return Cost(rounds=small.rounds + (len(planned.roster[Holder]) - 1) * (blocks - 1), bytes=moved)
+
+
+ALIGN = Declaration(
+    align,
+    {"ids": Brought(Holder, "ids")},
+    Rehearsal(same_ids, lambda _: {"min_records": 1}, estimate),
+    unless={"count_only": True},
+    columns_only=True,
+)

@@ -1,6 +1,6 @@
 """Which kernel is made in shares, over which split, and what is public of it.
 
-By columns, rows and cells: RBF from `blind.kernels` and `blind.cells`, polynomial ones from `blind.powers`. The linear
+By columns, rows and cells: RBF from `blind.kernels` and `blind.cells`, polynomial ones from `blind.kernels`. The linear
 kernel is made in fewer dimensions (`blind.linear`).
 """
 
@@ -21,12 +21,11 @@ from tacit.numeric.shares.dual_plan import K_BITS, RBF, ROW_BITS, Spectrum, chec
 from tacit.numeric.shares.powers import Powers, choose_exponent, plan_powers
 from tacit.protocols.blind.cells import Scaled, cell_dots, cell_kernel, cross_dots, cross_kernel, scale_cells
 from tacit.protocols.blind.owners import agreed_range
-from tacit.protocols.blind.powers import mean_diagonal, move_point, new_dots, raise_dots, triangle_dots
 from tacit.protocols.facts import MAGNITUDES, UNIFORM
+from tacit.protocols.parameters import AnyKernel
 from tacit.protocols.part import Table
-from tacit.protocols.settings import AnyKernel
 from tacit.protocols.shares.dealing import Dealing
-from tacit.protocols.shares.gates import multiply, triangle_size, truncate
+from tacit.protocols.shares.gates import multiply, share_anew, triangle_size, truncate
 from tacit.protocols.sums.secure_sum import protect
 
 KERNELS = RADIAL, LINEAR, POLYNOMIAL = "rbf", "linear", "poly"
@@ -253,4 +252,82 @@ def squared_distances(A: F64, B: F64) -> F64:
     """Return |a_i - b_j|^2."""
     lengths = np.einsum("ij,ij->i", A, A)[:, None] + np.einsum("ij,ij->i", B, B)[None, :]
     found: F64 = np.maximum(lengths - 2.0 * (A @ B.T), 0.0)
+    return found
+
+
+# Polynomial kernels in shares.
+#
+#     G_ij = x_i . x_j                        by columns the sum of what each holder knows by itself; by rows and cells
+#                                             from one opening (`blind.cells`)                                       (1)
+#     K_ij = (gamma G_ij + coef0)^degree      a product and a truncation for every degree but the first              (2)
+#     k = sum_i K_ii / n                      opened, one number, as gamma='scale' opens one                         (3)
+#
+# 2^E is the smallest power of two that is at least k. Then K / 2^E has a diagonal whose mean is at most 1, and so
+# eigenvalues of at most n, like the RBF kernel: `numeric.shares.dual_plan` holds. The range of the cells bounds the
+# eigenvalues too, but some hundred times too high where a few cells are large, and as many bits would be lost.
+
+
+class DiagonalShare(Message, tells=MAGNITUDES):
+    """A holder's share of the sum of (3), which all of them together open."""
+
+    word: U64
+
+
+@choreography(opens={Holder: UNIFORM})
+def raise_dots(run: Run, dealing: Dealing, dots: At[U64], powers: Powers, *, size: int) -> At[U64]:
+    """Return shares of (2) from shares of gamma G, both with `powers.bits` after the point."""
+    g = run.local(Holder, add_constant, dots, powers, dealing.first)
+    power = g
+    for _ in range(powers.degree - 1):
+        product = multiply(run, dealing, power, g, size=size)
+        power = truncate(run, dealing, product, powers.bits, size=size)
+    return power
+
+
+@choreography(opens={Everyone: MAGNITUDES})
+def mean_diagonal(run: Run, dealing: Dealing, K: At[U64], n: int, bits: int) -> float:
+    """Open the mean of the diagonal of K, (3), and return it."""
+    own = share_anew(run, dealing, run.local(Holder, add_diagonal, K, n), size=1)
+    told = run.publish_all(DiagonalShare, run.local(Holder, DiagonalShare, own))
+    return float(FixedPoint(bits).decode(Z64.total(message.word for message in told.values()))[0]) / n
+
+
+@choreography(opens={Holder: UNIFORM})
+def move_point(run: Run, dealing: Dealing, K: At[U64], down: int, *, size: int) -> At[U64]:
+    """Return shares of K / 2^down, by a truncation, or at each holder by itself where nothing is cut."""
+    return truncate(run, dealing, K, down, size=size) if down > 0 else run.local(Holder, shift_up, K, -down)
+
+
+# Steps at the holders
+
+
+def triangle_dots(part: Table, powers: Powers, me: str) -> U64:
+    """Return the holder's share of gamma G over columns, as a triangle: its own dot products."""
+    return _encode_dots((part.X @ part.X.T)[np.tril_indices(len(part.X))], powers, me)
+
+
+def new_dots(part: Table, train: Table, powers: Powers, me: str) -> U64:
+    """Return the holder's share of gamma times the dot products of new and old records over columns, row by row."""
+    return _encode_dots((part.X @ train.X.T).ravel(), powers, me)
+
+
+def _encode_dots(dots: F64, powers: Powers, me: str) -> U64:
+    return FixedPoint(powers.bits).encode(powers.gamma * dots, f"dot products of {me}")
+
+
+def add_constant(dots: U64, powers: Powers, first: bool) -> U64:  # noqa: FBT001 - a step
+    """Return the share of gamma G + coef0."""
+    return dots + np.uint64(first) * np.uint64(round(np.ldexp(powers.coef0, powers.bits)))
+
+
+def add_diagonal(K: U64, n: int) -> U64:
+    """Return the share of the sum of K's diagonal."""
+    i = np.arange(n)
+    found: U64 = K[i * (i + 3) // 2].sum(keepdims=True)
+    return found
+
+
+def shift_up(K: U64, by: int) -> U64:
+    """Return the share with more bits after the point."""
+    found: U64 = np.left_shift(K, np.uint64(by))
     return found

@@ -1,7 +1,7 @@
-"""The linear kernel in shares, in as many dimensions as there are columns: (1) and (2) of `numeric.shares.linear_plan`.
+"""The linear kernel in shares, in as many dimensions as there are columns: (1) and (2) of `numeric.shares.dual_plan`.
 
     X less its means, and X'X             from one opening of X - A (`blind.cells`)                                  (1)
-    R = rho (X'X + rho I)^-1              from squares of columns x columns (`blind.resolvent`) and a Newton step    (2)
+    R = rho (X'X + rho I)^-1              from squares of columns x columns (`blind.iterate`) and a Newton step    (2)
     N = R X', Z = I - X N / rho           two products of matrices (`shares.matrices`)                               (3)
     w = N q, b = rho mean(q) - means . w  with the q at the end of (2) of `numeric.shares.dual_plan`                 (4)
 
@@ -21,16 +21,27 @@ from tacit.arrays import U64
 from tacit.choreo import At, Holder, Run, choreography
 from tacit.numeric.cells.ownership import Owners
 from tacit.numeric.ring.triangle import unpack
-from tacit.numeric.shares.dual_plan import K_BITS, Q_BITS, DualPlan, Spectrum, check_answers, describe_linear
-from tacit.numeric.shares.linear_plan import CELL_BITS, DELTA, MEAN, W_BITS, Narrow, choose_cell_bits, plan_narrow
+from tacit.numeric.shares.dual_plan import (
+    CELL_BITS,
+    DELTA,
+    K_BITS,
+    MEAN,
+    Q_BITS,
+    W_BITS,
+    DualPlan,
+    Narrow,
+    Spectrum,
+    check_answers,
+    choose_cell_bits,
+    describe_linear,
+    plan_narrow,
+)
 from tacit.numeric.shares.powers import choose_exponent
 from tacit.protocols.blind.cells import Grams, Scaled, fold, own_dots, own_table
 from tacit.protocols.blind.goals import SideShare
-from tacit.protocols.blind.iterate import iterate, repeat, subtract_means
-from tacit.protocols.blind.kernels import Asked
+from tacit.protocols.blind.iterate import add_squares, iterate, repeat, subtract_means, take_from_one
+from tacit.protocols.blind.kernels import Asked, mean_diagonal, move_point
 from tacit.protocols.blind.owners import agreed_range
-from tacit.protocols.blind.powers import mean_diagonal, move_point
-from tacit.protocols.blind.resolvent import add_squares, take_from_one
 from tacit.protocols.facts import UNIFORM
 from tacit.protocols.part import Table
 from tacit.protocols.shares.dealing import Dealing, deal

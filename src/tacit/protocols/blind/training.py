@@ -4,7 +4,7 @@ The problem is that of `gram.vertical` and `gram.arbitrary`. There the coordinat
 matrix; here it deals correlated randomness and learns nothing of the records (`shares.dealing`):
 
     1. kernel       K in shares, from each holder's own factor, or from products      `blind.kernels`, `blind.cells`
-    2. resolvent    Z = rho (PKP + rho I)^-1 in shares, from squares                  `blind.resolvent`
+    2. resolvent    Z = rho (PKP + rho I)^-1 in shares, from squares                  `blind.iterate`
     3. iteration    beta in shares, in a number of rounds that is public before       `blind.iterate`
     4. bias         b / C = rho mean(q) - mean(K beta)                                                               (1)
     5. answers      f(z) / C = K(z, .) beta + b / C, opened to the asker alone                                       (2)
@@ -43,7 +43,7 @@ from tacit.numeric.ring.words import Z64
 from tacit.numeric.shares.dual_plan import K_BITS, Q_BITS, ROW_BITS, DualPlan, plan_dual
 from tacit.numeric.shares.losses import Loss
 from tacit.protocols.blind.goals import Goal, SideShare, centre_pull, check_unweighted, own_sides, weigh
-from tacit.protocols.blind.iterate import apply_fixed, iterate, repeat, subtract_means
+from tacit.protocols.blind.iterate import apply_fixed, iterate, repeat, resolve, subtract_means
 from tacit.protocols.blind.kernels import (
     LINEAR,
     RADIAL,
@@ -57,11 +57,10 @@ from tacit.protocols.blind.kernels import (
 from tacit.protocols.blind.linear import Centred, centre_table, new_cells, solve_narrow
 from tacit.protocols.blind.numbers import Span, agree_on_numbers, half_of, middle_of
 from tacit.protocols.blind.owners import check_declared, ownership, publish_classes
-from tacit.protocols.blind.resolvent import resolve
 from tacit.protocols.classes import Classes, check_class_weight, name_classes
 from tacit.protocols.facts import ANSWERS, BALANCE, CLASSES, MAGNITUDES, SIZES, UNIFORM
+from tacit.protocols.parameters import AnyKernel
 from tacit.protocols.part import ClassWeight, Held, Names
-from tacit.protocols.settings import AnyKernel
 from tacit.protocols.shares.dealing import Dealing, agree_with_dealer, check_dealer
 from tacit.protocols.shares.gates import multiply, truncate
 from tacit.protocols.shares.matrices import Crossed, multiply_matrices

@@ -53,7 +53,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tacit.arrays import F64, I64, U64
+from tacit.arrays import F64, I64, U64, Flags
 from tacit.choreo import At, Everyone, Holder, Message, Result, Run, Site, choreography
 from tacit.crypto.noise.discrete_gaussian import draw_noise
 from tacit.crypto.pads.entropy import prf
@@ -82,11 +82,11 @@ from tacit.numeric.ring.triangle import pack, unpack
 from tacit.numeric.ring.words import Z64
 from tacit.protocols.facts import LANDMARKS
 from tacit.protocols.features.coin import seed_of, toss_coin
-from tacit.protocols.features.openings import decide, open_result
 from tacit.protocols.part import OwnCells
 from tacit.protocols.shares.dealing import Dealing
 from tacit.protocols.shares.deposits import gather
-from tacit.protocols.shares.gates import triangle_size, truncate
+from tacit.protocols.shares.gates import Opening, triangle_size, truncate
+from tacit.protocols.shares.revealing import compare_in_shares, reveal
 from tacit.scratch import ROWS, blocks
 from tacit.sparse import is_sparse
 
@@ -434,3 +434,34 @@ def gamma_scale(distribution: Distribution) -> float:
     own = np.square(root).sum(axis=0) if root.ndim > 1 else np.square(root)
     variance = float((np.square(distribution.scale) * own).mean() + distribution.centre.var()) if d else 0.0
     return 1.0 / (d * variance) if variance > 0 else 1.0
+
+
+# What is opened on the way to landmarks: bits of comparisons, and noisy sums, first to the holders, then to everyone.
+#
+#     x in shares >> shares anew, of the dealer's zeros >> every holder adds them up >> the first one publishes      (1)
+#
+# Shares anew, since a share that a gate leaves follows from what the dealer knows and what was opened before. They go
+# from holder to holder: the dealer hears the result alone, which every other holder compares with its own.
+
+
+class ResultShare(Opening, tells=LANDMARKS):
+    """A holder's share of a result that is opened."""
+
+
+class Published(Message, tells=LANDMARKS):
+    """A result, as whole numbers."""
+
+    values: I64
+
+
+@choreography(opens={Everyone: LANDMARKS})
+def decide(run: Run, dealing: Dealing, x: At[I64], targets: I64, *, largest: int) -> Flags:
+    """Return [sum_p x_p >= target] for every entry; `largest` is how large a sum can be."""
+    bits, ring = compare_in_shares(run, dealing, x, targets, largest=largest)
+    return open_result(run, replace(dealing, ring=ring), bits, size=targets.size).astype(np.bool_)
+
+
+@choreography(opens={Everyone: LANDMARKS})
+def open_result(run: Run, dealing: Dealing, x: At[U64], *, size: int) -> I64:
+    """Tell everyone what is in shares, by (1)."""
+    return reveal(run, dealing, ResultShare, Published, x, size=size)

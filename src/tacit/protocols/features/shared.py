@@ -28,9 +28,8 @@ from tacit.arrays import F64, I64, U8, U64
 from tacit.choreo import At, Everyone, Holder, Message, Pads, Run, State, choreography
 from tacit.errors import PeerError
 from tacit.numeric.ring.triangle import pack, unpack
-from tacit.numeric.ring.words import Ring
+from tacit.numeric.ring.words import Ring, narrow, widen
 from tacit.numeric.shares.lean import Lean
-from tacit.numeric.shares.narrow import narrow, widen
 from tacit.numeric.shares.ridge_plan import P_BITS, RidgePlan, bound_trace
 from tacit.numeric.shares.ring_product import ring_product
 from tacit.numeric.shares.shared_plan import SharedPlan

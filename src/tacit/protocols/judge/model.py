@@ -12,9 +12,9 @@ it is asked for, of groups of them (sites, or declared categories of a column),
                to 2^-(2 + j), 2^j the root of the number of its records or more                                     (1)
 
     1. sizes      how many records each party brings                              `learners.targets`
-    2. counts     of its own records at each holder, else in shares               `judge.own`, `judge.shared`
+    2. counts     of its own records at each holder, else in shares               `judge.shared`, `judge.shared`
     3. shown      which classes and groups are: none with 1 to k - 1 records of a class, nor is the rest
-                                                                                  `judge.showing`
+                                                                                  `judge.bins`
     4. told       the counts of these, their rounded sums, and bins
     5. sites      each one of 3 computes and rounds (1) of its own records, and publishes it
 
@@ -43,10 +43,19 @@ from tacit.numeric.scores.folds import choose_class
 from tacit.numeric.scores.metrics import accuracy, exact_areas, macro, recalls
 from tacit.protocols.column_parameters import OF_SCORES
 from tacit.protocols.facts import JUDGEMENT, MODEL, SIZES
-from tacit.protocols.judge.bins import Bins, merge_bins
-from tacit.protocols.judge.own import FAR, SUMS, TWO, HeldOut, Layout, count_own, sum_own
-from tacit.protocols.judge.shared import bound_values, count_shared, sum_shared
-from tacit.protocols.judge.showing import choose_classes, choose_groups
+from tacit.protocols.judge.bins import Bins, choose_classes, choose_groups, merge_bins
+from tacit.protocols.judge.shared import (
+    FAR,
+    SUMS,
+    TWO,
+    HeldOut,
+    Layout,
+    bound_values,
+    count_own,
+    count_shared,
+    sum_own,
+    sum_shared,
+)
 from tacit.protocols.judge.sums import JudgedShare, JudgedWords, OwnFigures, round_chances, round_errors
 from tacit.protocols.learners.answers import KnownModel, Shown, caps_of_map, show_public
 from tacit.protocols.learners.fitting import count_table, describe_side

@@ -19,7 +19,7 @@ from tacit.arrays import F64, I64, U64
 from tacit.choreo import At, Holder, Message, Run
 from tacit.numeric.scores.metrics import stretch
 from tacit.protocols.facts import JUDGEMENT
-from tacit.protocols.judge.own import SUM_BITS, SUMS, Layout
+from tacit.protocols.judge.shared import SUM_BITS, SUMS, Layout
 from tacit.protocols.shares.dealing import Dealing
 from tacit.protocols.shares.gates import Opening, square_each, truncate
 from tacit.protocols.shares.revealing import compare

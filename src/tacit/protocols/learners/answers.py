@@ -40,10 +40,9 @@ from tacit.numeric.svm.kernels import Kernel
 from tacit.protocols.facts import ANSWERS, MODEL, SIZES
 from tacit.protocols.features.maps import LINEAR, PublicMap, map_kernel
 from tacit.protocols.features.shared import OwnTargets, Side, count_factors, make_features
-from tacit.protocols.invented import by_cells
 from tacit.protocols.learners.fitting import count_table, describe_side
 from tacit.protocols.learners.targets import publish_sizes
-from tacit.protocols.part import Held
+from tacit.protocols.part import Held, by_cells
 from tacit.protocols.shares.dealing import Dealing, agree_with_dealer, check_dealer
 from tacit.protocols.shares.gates import share_anew, truncate
 

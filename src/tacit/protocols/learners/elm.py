@@ -26,7 +26,6 @@ from tacit.errors import LocalError
 from tacit.protocols.facts import BALANCE, CLASSES, LANDMARKS, MODEL, SIZES
 from tacit.protocols.features.coin import seed_of, toss_coin
 from tacit.protocols.features.maps import FOURIER, map_layer
-from tacit.protocols.invented import by_cells
 from tacit.protocols.learners.fitting import Task, TrainedMachine, alphas_of, count_table, learn_squares
 from tacit.protocols.learners.menu import MENU as CHOICES
 from tacit.protocols.learners.svm import estimate_squares
@@ -44,7 +43,7 @@ from tacit.protocols.learners.targets import (
     publish_sizes,
     weigh_classes,
 )
-from tacit.protocols.part import Held, Names
+from tacit.protocols.part import Held, Names, by_cells
 from tacit.protocols.shares.dealing import agree_with_dealer, check_dealer
 from tacit.protocols.shares.deposits import choose_committee
 

@@ -3,7 +3,7 @@
     1. Z - A is opened once       by rows at the peers of each owner                                `shares.owned`
                                   by columns and cells at all holders                               `features.rows`
     2. S = Z'Z                    by rows each owner's own S_k is its share; opened once under a mask
-    3. G ~ (I + rho S)^-1         squares of D x D, opened once under a mask                        `blind.resolvent`
+    3. G ~ (I + rho S)^-1         squares of D x D, opened once under a mask                        `blind.iterate`
     4. iterations                 nine openings each, of sizes that are public:
          W - b, and W - w~ under a mask                         2 D words
          X under a mask, bits of its clip, and what they make   a word and some bits of a row       `shares.lean_clip`
@@ -38,7 +38,7 @@ from tacit.numeric.ring.words import Z64, Ring
 from tacit.numeric.shares.dual_plan import K_BITS
 from tacit.numeric.shares.hinge_plan import S_BITS, Z_BITS, HingePlan
 from tacit.numeric.shares.ring_product import ring_symmetric
-from tacit.protocols.blind.resolvent import open_squares, take_from_one
+from tacit.protocols.blind.iterate import open_squares, take_from_one
 from tacit.protocols.facts import UNIFORM
 from tacit.protocols.features.rows import MappedRows
 from tacit.protocols.shares.cut_each import Part, Parts, cut_each

@@ -57,7 +57,6 @@ from tacit.protocols.facts import NOISY_MODEL, SIZES
 from tacit.protocols.features.coin import seed_of, toss_coin
 from tacit.protocols.features.landmarks import standard_distribution
 from tacit.protocols.features.maps import FOURIER, PublicMap, features_of, map_layer
-from tacit.protocols.invented import by_rows
 from tacit.protocols.learners.elm import AUTO, choose_activation, choose_nodes
 from tacit.protocols.learners.fitting import TrainedMachine
 from tacit.protocols.learners.svm import Learner, choose_map, choose_size
@@ -73,8 +72,8 @@ from tacit.protocols.noisy.ground import (
     weigh,
 )
 from tacit.protocols.noisy.noisy_sum import noisy_sum
-from tacit.protocols.part import ClassWeight, Names, Records
-from tacit.protocols.settings import AnyKernel
+from tacit.protocols.parameters import AnyKernel
+from tacit.protocols.part import ClassWeight, Names, Records, by_rows
 from tacit.protocols.sums.secure_sum import protect
 from tacit.scratch import ROWS, blocks
 

@@ -1,7 +1,7 @@
 """A search in shares: how good a machine is with each candidate's parameters; one rounded number of each is revealed.
 
     1. sizes, names of classes         public                                                     `learners.targets`
-    2. folds                           fixed; the size of each is public                          `learners.folding`
+    2. folds                           fixed; the size of each is public                          `learners.scoring`
     3. of each map (kernel, gamma, layer), on few features:
          least squares                 without each fold, for all alpha at once               `learners.fold_squares`
          hinge                         without each of some folds, for all C at once              `learners.hinge`
@@ -42,7 +42,6 @@ from tacit.protocols.features.local import add_rows
 from tacit.protocols.features.maps import FOURIER, PublicMap, map_layer
 from tacit.protocols.features.rows import map_shared
 from tacit.protocols.features.shared import OwnTargets
-from tacit.protocols.invented import by_cells
 from tacit.protocols.learners.elm import choose_activation, choose_nodes
 from tacit.protocols.learners.fitting import (
     Task,
@@ -55,12 +54,20 @@ from tacit.protocols.learners.fitting import (
     share_rows,
 )
 from tacit.protocols.learners.fold_squares import FoldShare, FoldWeights, find_errors, solve_folds
-from tacit.protocols.learners.folding import FOLDS, Folded, fold_records
 from tacit.protocols.learners.hinge import OwnRows, train_moving, weights_of
 from tacit.protocols.learners.hinge_search import Search, hold_out
 from tacit.protocols.learners.menu import COUNT
 from tacit.protocols.learners.menu import MENU as CHOICES
-from tacit.protocols.learners.scoring import Lines, count_right, step_of, take_best, tell_scores
+from tacit.protocols.learners.scoring import (
+    FOLDS,
+    Folded,
+    Lines,
+    count_right,
+    fold_records,
+    step_of,
+    take_best,
+    tell_scores,
+)
 from tacit.protocols.learners.svm import HINGE, Learner, caps_of, choose_map, choose_size, place_points
 from tacit.protocols.learners.targets import (
     MOST_WEIGHT,
@@ -74,8 +81,8 @@ from tacit.protocols.learners.targets import (
     publish_sizes,
     weigh_classes,
 )
-from tacit.protocols.part import Held, Names, Records
-from tacit.protocols.settings import AnyKernel
+from tacit.protocols.parameters import AnyKernel
+from tacit.protocols.part import Held, Names, Records, by_cells
 from tacit.protocols.shares.cut_each import Part, cut_each
 from tacit.protocols.shares.dealing import Dealing, agree_with_dealer, check_dealer
 from tacit.protocols.shares.gates import square_each, triangle_size, truncate

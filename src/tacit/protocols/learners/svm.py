@@ -41,7 +41,6 @@ from tacit.protocols.features.landmarks import (
     standard_distribution,
 )
 from tacit.protocols.features.maps import PublicMap, map_columns, map_kernel
-from tacit.protocols.invented import by_cells
 from tacit.protocols.learners.fitting import Task, TrainedMachine, alphas_of, count_table, learn_hinge, learn_squares
 from tacit.protocols.learners.menu import MENU as CHOICES
 from tacit.protocols.learners.targets import (
@@ -57,8 +56,8 @@ from tacit.protocols.learners.targets import (
     publish_sizes,
     weigh_classes,
 )
-from tacit.protocols.part import Held, Names
-from tacit.protocols.settings import AnyKernel
+from tacit.protocols.parameters import AnyKernel
+from tacit.protocols.part import Held, Names, by_cells
 from tacit.protocols.shares.dealing import Dealing, agree_with_dealer, check_dealer
 from tacit.protocols.shares.deposits import AUTO, choose_committee
 from tacit.scratch import ROWS as BLOCK

@@ -36,8 +36,7 @@ from tacit.arrays import U8, U64
 from tacit.choreo import At, Coordinator, Each, Everyone, Holder, Message, Pads, Run, State, choreography
 from tacit.crypto.pads.agreement import pair_seed
 from tacit.errors import LocalError, PeerError
-from tacit.numeric.ring.words import Z64, Ring
-from tacit.numeric.shares.narrow import narrow, widen
+from tacit.numeric.ring.words import Z64, Ring, narrow, widen
 from tacit.protocols.facts import DEALT, PUBLIC_KEY, UNIFORM
 from tacit.protocols.sums.secure_sum import PublicKey, own_key
 
@@ -55,7 +54,7 @@ class Dealt(
 ):
     """What the holder whose turn it is misses, (2), one value after the other; nothing for the others.
 
-    words: of values that are added up, in as few bytes as the ring needs (`numeric.shares.narrow`). tables: of those
+    words: of values that are added up, in as few bytes as the ring needs (`numeric.ring.words`). tables: of those
     that are combined by exclusive or.
     """
 

@@ -21,8 +21,7 @@ import numpy as np
 from tacit.arrays import U8, U64
 from tacit.choreo import At, Holder, Message, Pads, Run, choreography
 from tacit.errors import PeerError
-from tacit.numeric.ring.words import Ring
-from tacit.numeric.shares.narrow import narrow, widen
+from tacit.numeric.ring.words import Ring, narrow, widen
 from tacit.protocols.facts import UNIFORM
 from tacit.protocols.shares.dealing import DEALER, Dealing, Share, Words, deal
 from tacit.protocols.shares.gates import bits_of, multiply, reduce, truncate

@@ -23,14 +23,13 @@ import numpy as np
 from tacit.arrays import U8, U64
 from tacit.choreo import At, Holder, Message, Run, choreography
 from tacit.errors import PeerError
-from tacit.numeric.ring.words import Ring
-from tacit.numeric.shares.narrow import narrow, widen
+from tacit.numeric.ring.words import Ring, narrow, widen
 from tacit.protocols.facts import UNIFORM
 from tacit.protocols.shares.dealing import Correlation, Dealing, Share, Sizes, Words, deal
 
 
 class Opening(Message, tells=UNIFORM):
-    """A holder's share of a masked value, in as few bytes as words of the ring need (`numeric.shares.narrow`)."""
+    """A holder's share of a masked value, in as few bytes as words of the ring need (`numeric.ring.words`)."""
 
     words: U64 | U8
 

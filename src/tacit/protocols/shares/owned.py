@@ -36,8 +36,7 @@ from numpy.typing import NDArray
 from tacit.arrays import U8, U64, Array
 from tacit.choreo import At, Holder, Message, Pads, Run, State, choreography
 from tacit.errors import PeerError
-from tacit.numeric.ring.words import Z64, Ring
-from tacit.numeric.shares.narrow import narrow, widen
+from tacit.numeric.ring.words import Z64, Ring, narrow, widen
 from tacit.protocols.facts import UNIFORM
 from tacit.protocols.shares.dealing import DEALER, Correlation, Dealer, Dealing, Kept, Share, Sizes, Words, deal, draw
 from tacit.protocols.shares.gates import open_masked, reduce

@@ -18,9 +18,8 @@ import numpy as np
 from tacit.arrays import I64, U64, Flags
 from tacit.choreo import At, Holder, Message, Run
 from tacit.errors import PeerError
-from tacit.numeric.ring.words import Ring
+from tacit.numeric.ring.words import Ring, narrow
 from tacit.numeric.shares.lean import Lean
-from tacit.numeric.shares.narrow import narrow
 from tacit.protocols.shares.dealing import Dealing
 from tacit.protocols.shares.gates import Opening, add_openings, bits_of, reduce, share_anew
 from tacit.protocols.shares.lean_clip import reaches_one

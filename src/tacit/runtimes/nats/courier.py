@@ -24,11 +24,9 @@ from tacit.choreo.codec import Frames
 from tacit.crypto.pads.envelope import Sealer
 from tacit.errors import LocalError, PeerError
 from tacit.runtimes.apart import REASON, StoppedError, quote
-from tacit.runtimes.nats.framing import CHUNK, Head, decode_as, frame, unframe
-from tacit.runtimes.nats.intake import Arrival, Intake
+from tacit.runtimes.nats.intake import CHUNK, Arrival, Head, Intake, decode_as, frame, unframe
 from tacit.runtimes.nats.network import Broker, InterruptedRunError, open_stream, stream_of
-from tacit.runtimes.nats.posting import RETRY, Letter, Post
-from tacit.runtimes.nats.pulling import Inbox, give_back
+from tacit.runtimes.nats.posting import RETRY, Inbox, Letter, Post, give_back
 
 if TYPE_CHECKING:
     from nats.aio.msg import Msg

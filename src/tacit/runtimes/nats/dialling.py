@@ -16,14 +16,6 @@ from tacit.errors import LocalError, MissingExtraError
 if TYPE_CHECKING:
     from nats.aio.client import Client
 
-import base64
-from urllib.parse import ParseResult
-
-from aiohttp import ClientWSTimeout
-from nats.aio.client import Client, Srv
-from nats.aio.transport import WebSocketTransport
-from yarl import URL
-
 PATIENCE = 10  # seconds for one attempt
 GOODBYE = 1.0  # seconds to close what came of it
 HANG_UPS, PAUSE = 3, 1.0  # so many in a row, so many seconds apart, are no accident
@@ -134,7 +126,7 @@ def _client(servers: Sequence[str], proxy: str | None) -> Client:
     _refuse_unfit(servers, proxy)
     try:
         if _websockets(servers):
-            from tacit.runtimes.nats.dialling import WebsocketClient  # noqa: PLC0415 - an extra
+            from tacit.runtimes.nats.websocket import WebsocketClient  # noqa: PLC0415 - an extra
 
             return WebsocketClient(proxy)
         from nats.aio.client import Client  # noqa: PLC0415 - an extra
@@ -175,72 +167,3 @@ def _plain(proxy: str) -> str:
     """Return a proxy's address without user and password."""
     parts = urlsplit(proxy)
     return f"{parts.scheme}://{parts.hostname}:{parts.port}"
-
-
-# NATS over a websocket, through an HTTP proxy if need be: for networks that let out nothing but port 443.
-#
-# The proxy gets CONNECT with the server's host and port, then carries TLS that ends at the server: it sees who is
-# dialled, sizes and times. It must pass TLS through: one that opens it shows another certificate and is refused.
-#
-# nats-py has no proxy, and lets its websockets wait five minutes to be connected. So its transport is replaced where
-# its client makes it.
-
-
-CLOSING = 2.0  # seconds that a server gets to say goodbye
-SHUTTING = 0.1  # seconds for the TLS below it, which aiohttp does not wait for
-
-
-class WebsocketClient(Client):
-    """A client that dials websockets only."""
-
-    def __init__(self, proxy: str | None = None) -> None:
-        super().__init__()
-        self._proxy = proxy
-
-    async def _connect_to_server(self, s: Srv) -> None:
-        if not self._transport:
-            self._transport = Websocket(self._proxy)
-        await super()._connect_to_server(s)
-
-
-class Websocket(WebSocketTransport):
-    """Dials one websocket after the other to the same server."""
-
-    def __init__(self, proxy: str | None = None) -> None:
-        super().__init__()
-        self._proxy: URL | None = None
-        self._pass: dict[str, str] | None = None
-        if proxy:
-            self._proxy, self._pass = _split_proxy(proxy)
-
-    async def connect_tls(
-        self, uri: str | ParseResult, ssl_context: ssl.SSLContext, buffer_size: int, connect_timeout: int
-    ) -> None:
-        """Dial; the client calls it again with a mere host name when the server wants TLS, which it has by then."""
-        del buffer_size
-        if isinstance(uri, str):
-            return
-        if self._ws is not None:
-            await self._ws.close()
-        dialling = self._client.ws_connect(
-            uri.geturl(),
-            ssl=ssl_context,
-            proxy=self._proxy,
-            proxy_headers=self._pass,
-            max_msg_size=0,
-            timeout=ClientWSTimeout(ws_close=CLOSING),
-        )
-        self._ws = await asyncio.wait_for(dialling, connect_timeout)
-        self._using_tls = True
-
-    async def wait_closed(self) -> None:
-        """Wait until nothing is left that would outlive the loop."""
-        await super().wait_closed()  # type: ignore[no-untyped-call]
-        await asyncio.sleep(SHUTTING)
-
-
-def _split_proxy(proxy: str) -> tuple[URL, dict[str, str] | None]:
-    """Return a proxy's address, which aiohttp puts into its errors, and the password that lets a site pass."""
-    address = URL(proxy)
-    word = base64.b64encode(f"{address.user}:{address.password or ''}".encode()).decode()
-    return address.with_user(None), {"Proxy-Authorization": f"Basic {word}"} if address.user else None

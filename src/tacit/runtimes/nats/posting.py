@@ -19,6 +19,19 @@ if TYPE_CHECKING:
     from nats.aio.msg import Msg
     from nats.aio.subscription import Subscription
 
+import json
+import time
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from tacit.errors import PeerError
+from tacit.runtimes.nats.network import FETCH, PENDING
+
+if TYPE_CHECKING:
+    from nats.aio.client import Client
+    from nats.aio.msg import Msg
+    from nats.aio.subscription import Subscription
+
 PATIENCE = 5.0  # seconds for a receipt
 RETRY, LONGEST_RETRY = 0.1, 2.0  # seconds until the next attempt: the first time, and at most
 
@@ -105,3 +118,95 @@ def _is_receipt(message: Msg) -> bool:
     except msgspec.DecodeError:
         return False
     return isinstance(told, dict) and "stream" in told and "error" not in told
+
+
+# Taking letters from a consumer of a stream: one request for some of them stands at the broker all the time
+
+
+BATCH = PENDING  # letters that one request asks for: as many as may be unacknowledged
+LOST = 0.5  # seconds that an answer of the broker may take: after that a request is made again
+NOTHING_YET = frozenset({"404", "408"})
+
+
+class Inbox:
+    """The letters of one consumer, in the order in which the broker hands them out."""
+
+    def __init__(self, client: Client, stream: str, consumer: str) -> None:
+        self._client = client
+        self._subject = f"$JS.API.CONSUMER.MSG.NEXT.{stream}.{consumer}"
+        self._replies = client.new_inbox()
+        self._asked = 0  # requests so far; the last one stands
+        self._left, self._since = 0, 0.0  # how many letters it may still bring, and when it was made
+        self._letters: list[Msg] = []
+        self._trouble: str | None = None
+        self._news: asyncio.Future[None] | None = None
+        self._listening: Subscription | None = None
+        self._draining: asyncio.Future[None] | None = None
+
+    async def open(self) -> None:
+        """Listen for letters."""
+        self._listening = await self._client.subscribe(f"{self._replies}.*", cb=self._take)
+
+    async def close(self) -> None:
+        """Listen no longer, and let the broker hand out at once what nobody fetched: it would wait for long else."""
+        if self._listening is not None:
+            if self._draining is None:
+                self._draining = asyncio.ensure_future(_drain(self._listening))
+            # never cancelled: nats-py loses its connection over a pong that nobody waits for any more
+            await asyncio.wait({self._draining}, timeout=LOST)
+        letters, self._letters = self._letters, []
+        await give_back(letters)
+
+    async def fetch(self) -> list[Msg]:
+        """Return the letters that came, or none after a while; raise if the consumer is gone."""
+        if not self._letters and self._trouble is None:
+            await self._wait()
+        if self._trouble is not None:
+            raise PeerError(f"the broker answered {self._trouble}")
+        letters, self._letters = self._letters, []
+        return letters
+
+    async def _wait(self) -> None:
+        now = time.monotonic()
+        if self._left <= 0 or now - self._since > FETCH + LOST:
+            self._left, self._since = BATCH, now
+            self._asked += 1
+            request = json.dumps({"batch": BATCH, "expires": int(FETCH * 1e9)}).encode()
+            await self._client.publish(self._subject, request, reply=f"{self._replies}.{self._asked}")
+        loop = asyncio.get_running_loop()
+        self._news = loop.create_future()
+        alarm = loop.call_later(FETCH + LOST, self._wake)
+        try:
+            await self._news
+        finally:
+            alarm.cancel()
+            self._news = None
+
+    async def _take(self, message: Msg) -> None:
+        if not message.subject.startswith(self._replies):
+            self._letters.append(message)
+            self._left -= 1
+        elif message.subject != f"{self._replies}.{self._asked}":
+            return  # about an earlier request
+        elif (status := (message.headers or {}).get("Status")) in NOTHING_YET:
+            self._left = 0
+        else:
+            self._trouble = f"{status} {(message.headers or {}).get('Description', '')}".strip()
+        self._wake()
+
+    def _wake(self) -> None:
+        if self._news is not None and not self._news.done():
+            self._news.set_result(None)
+
+
+async def _drain(listening: Subscription) -> None:
+    """Take what is on its way, and no more."""
+    with contextlib.suppress(Exception):  # the connection may be gone, and all of it with it
+        await listening.drain()  # type: ignore[no-untyped-call] # nats-py has not typed it
+
+
+async def give_back(letters: Iterable[Msg]) -> None:
+    """Let the broker hand out letters once more, at once."""
+    for letter in letters:
+        with contextlib.suppress(Exception):  # it does so by itself after a while
+            await letter.nak()

@@ -30,7 +30,7 @@ from tacit.papers.gram.linear import gram_linear_predict
 from tacit.papers.gram.train import DualModel
 from tacit.papers.gram.weights import gram_weights
 from tacit.papers.labels import Decision
-from tacit.protocols.settings import AnyKernel
+from tacit.protocols.parameters import AnyKernel
 from tacit.runtimes.together import Together
 
 
