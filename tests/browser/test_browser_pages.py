@@ -252,7 +252,7 @@ def test_a_study_goes_its_whole_way_through_the_pages(machine, browser, pictures
         analyst.page.click("text=model.tacit")
     assert Path(download.value.path()).stat().st_size > 500
     analyst.page.click("text=The whole report")
-    assert "Who knows what after this run" in analyst.page.content()
+    assert "To decide" in analyst.page.content()
 
     north = desks["north"].go(f"/results/{job}").see("Judged on held-out records")
     north.check()

@@ -35,12 +35,12 @@ def chromium(page, tmp_path, *arguments):
 def test_the_browser_finds_every_section_in_order(page, tmp_path):
     shown = chromium(page, tmp_path, "--dump-dom").stdout
     sections = [
-        "Who knows what after this run",
-        "Every disclosure, from the ledger",
-        "Not protected",
-        "Result",
-        "Cost",
+        "To decide</h2>",
+        "Result</h2>",
+        "Not protected</h2>",
+        "Method and cost</h2>",
         "Parameters",
+        "Every disclosure, from the ledger",
     ]
     found = [shown.find(section) for section in sections]
     assert -1 not in found

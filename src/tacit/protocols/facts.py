@@ -34,7 +34,7 @@ CLASSES = Fact(
 )  # fmt: skip
 BALANCE = Fact(
     "core.balance", "holders", "count", "class",
-    "with class_weight='balanced' the weight of each class, rounded to a power of the square root of two, or with"
+    "with class_weight='balanced' the weight of each class, rounded to a power of the square root of two; with"
     " features='exact' its size",
 )  # fmt: skip
 COLUMNS = Fact(
@@ -57,7 +57,7 @@ UNLIKE = Fact(
 LANDMARKS = Fact(
     "core.landmarks", "holders", "aggregate", "all",
     "synthetic points, drawn once from the mean and covariance of all records, which have noise and are rounded, in"
-    " units of a coarse centre and scale of every column; and in a regression those of the targets",
+    " units of a coarse centre and scale of every column; in a regression a coarse middle and spread of the targets",
 )  # fmt: skip
 MAGNITUDES = Fact(
     "core.magnitudes", "holders", "aggregate", "all",
@@ -67,9 +67,9 @@ MAGNITUDES = Fact(
 )  # fmt: skip
 MODEL = Fact(
     "core.model", "holders", "model", "all",
-    "the weights of the model, rounded and with noise of one step, which of a few candidates was the best, and to a"
-    " power of two how large weights and rows of features are; with probability=True rounded averages of decision"
-    " values and targets, with noise",
+    "the weights of the model, rounded and with noise of one step, and to a power of two how large weights and rows of"
+    " features are; with alpha='auto' which of a few alpha was the best; with C='auto' which of a few C was the best;"
+    " with probability=True rounded averages of decision values and targets, with noise",
 )  # fmt: skip
 SCORES = Fact(
     "core.scores", "holders", "aggregate", "all",

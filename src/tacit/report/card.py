@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 from tacit.cards import fold_away, list_lines, list_warnings, make_card, make_table
 from tacit.choreo.ledger import Opened
 from tacit.registry import PROTOCOLS
-from tacit.report.disclosures import BESIDES, by_site
-from tacit.report.words import figure, list_candidates, listing, summary
+from tacit.report.decision import list_learnt, say_line
+from tacit.report.disclosures import BESIDES, fold_ledger
+from tacit.report.words import figure, list_candidates, summary
 
 if TYPE_CHECKING:
     from tacit.report.report import Report
@@ -19,20 +20,14 @@ BEST = 5  # candidates that are shown before the rest is folded away
 
 def render_report(report: Report) -> str:
     """Return the card of a report."""
-    learnt = [
-        (listing(who), row.learnt, listing(row.senders), row.how_often())
-        for who, rows in by_site(report.learnt, report.parties)
-        for row in rows
-    ]
-    known = outermost(report.opens)
-    inside = [o for o in report.opens if o not in known]
+    lines = fold_ledger(report.learnt, list(report.parties))
+    learnt = [(line.who, say_line(line, report), line.senders, line.times) for line in lines]
     return make_card(
         report.title,
         summary(report),
-        make_table(("who", "knows after the run"), _known(known)),
+        make_table(("who", "knows after the run"), [(who, "; ".join(facts)) for who, facts in list_learnt(report)]),
         list_warnings(report.warnings),
         make_table(("figure", "value"), _figures(report)),
-        fold_away("what the protocols inside say of it", make_table(("who", "knows"), _known(inside))),
         fold_away("every disclosure, from the ledger", make_table(("who", "learnt", "from", "how often"), learnt)),
         fold_away("not protected", list_lines(report.not_protected)),
         fold_away("parameters", make_table(("parameter", "value"), report.params.items())),
@@ -56,14 +51,6 @@ def render_search(title: str, best: dict[str, Any], report: Report) -> str:
         fold_away(f"{len(tried) - BEST} more", make_table(heads, tried[BEST:])),
         fold_away("who learnt what", render_report(report)),
     )
-
-
-def _known(opens: Sequence[Opened]) -> list[tuple[str, str]]:
-    """Return what each role knows, a row per role, each fact once."""
-    roles: dict[str, dict[str, None]] = {}
-    for opened in opens:
-        roles.setdefault(opened.role, {})[opened.what] = None
-    return [(role, "; ".join(facts)) for role, facts in roles.items()]
 
 
 def _figures(report: Report) -> list[tuple[str, str]]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from tacit.choreo.fact import Fact, Facts, prose_of
 from tacit.choreo.ledger import Learnt, Ledger, Opened
-from tacit.report.words import often
+from tacit.report.words import listing, often
 
 # what ran before the outermost protocol, or opens more by the caller's choice
 BESIDES = ("align", "open_common", "gram_algorithm1", "gram_intersection")
@@ -24,71 +24,45 @@ class Told(NamedTuple):
     times: int
 
 
-@dataclass(frozen=True, slots=True)
-class Disclosure:
-    """What one party learnt from several others alike: `times` from each of them, `bytes` from all together."""
+class Line(NamedTuple):
+    """One kind of message: who got it, what it tells, from whom, how often, and the bytes of all of them."""
 
     who: str
     facts: Facts
-    senders: tuple[str, ...]
     message: str
-    times: int
+    senders: str
+    times: str
     bytes: int
 
-    @property
-    def learnt(self) -> str:
-        """The facts in prose."""
-        return prose_of(self.facts)
 
-    def how_often(self) -> str:
-        """How often it was learnt, such as `6 times each`."""
-        return often(self.times) + (" each" if len(self.senders) > 1 else "")
-
-
-def disclosures(learnt: Iterable[Learnt], sites: Iterable[str] = ()) -> list[Disclosure]:
-    """Return equal rows of several senders as one; rows of one receiver stand together, in the order of `sites`."""
-    groups: dict[tuple[str, Facts, str, int], list[Learnt]] = {}
+def fold_ledger(learnt: Iterable[Learnt], sites: Sequence[str]) -> list[Line]:
+    """Return the ledger's rows with equal ones merged, whoever sent or received them."""
+    groups: dict[tuple[str, Facts, int], list[Learnt]] = {}
     for row in learnt:
-        groups.setdefault((row.who, row.facts, row.message, row.times), []).append(row)
-    merged = [_merge(rows) for rows in groups.values()]
-    order = {who: i for i, who in enumerate(dict.fromkeys([*sites, *(d.who for d in merged)]))}
-    return sorted(merged, key=lambda d: order[d.who])
+        groups.setdefault((row.message, row.facts, row.times), []).append(row)
+    return [line for rows in groups.values() for line in _fold(rows, sites)]
 
 
-def by_site(learnt: Iterable[Learnt], sites: Iterable[str] = ()) -> list[tuple[tuple[str, ...], list[Disclosure]]]:
-    """Return the disclosures site by site; sites that learnt the same stand together."""
-    each: dict[str, list[Disclosure]] = {}
-    for row in disclosures(learnt, sites):
-        each.setdefault(row.who, []).append(row)
-    groups: list[list[str]] = []
-    for who, rows in each.items():
-        like = next((group for group in groups if _alike(each[group[0]], rows)), None)
-        if like is None:
-            groups.append([who])
-        else:
-            like.append(who)
-    return [(tuple(group), [_share(row, group) for row in each[group[0]]]) for group in groups]
+def _fold(rows: list[Learnt], sites: Sequence[str]) -> list[Line]:
+    receivers, senders = tuple(dict.fromkeys(r.who for r in rows)), tuple(dict.fromkeys(r.from_whom for r in rows))
+    alike = {(r, s) for r in receivers for s in senders if r != s} == {(r.who, r.from_whom) for r in rows}
+    if alike:
+        return [_line(_name_receivers(receivers, senders, sites), rows)]
+    return [_line(who, [row for row in rows if row.who == who]) for who in receivers]
 
 
-def _alike(some: list[Disclosure], others: list[Disclosure]) -> bool:
-    """Whether two sites learnt the same, from the same or from each other."""
-    return len(some) == len(others) and all(
-        (a.facts, a.message, a.times, a.bytes) == (b.facts, b.message, b.times, b.bytes)
-        and (set(a.senders) == set(b.senders) or {a.who, *a.senders} == {b.who, *b.senders})
-        for a, b in zip(some, others, strict=True)
-    )
+def _line(who: str, rows: list[Learnt]) -> Line:
+    senders = tuple(dict.fromkeys(row.from_whom for row in rows))
+    times = often(rows[0].times) + (" each" if len(senders) > 1 else "")
+    return Line(who, rows[0].facts, rows[0].message, listing(senders), times, sum(row.bytes for row in rows))
 
 
-def _share(row: Disclosure, group: list[str]) -> Disclosure:
-    """Return what is true of every site of the group."""
-    others = tuple(sender for sender in row.senders if sender not in group)
-    return row if others == row.senders else replace(row, senders=(*others, "each of the others here"))
-
-
-def _merge(rows: list[Learnt]) -> Disclosure:
-    first = rows[0]
-    senders = tuple(row.from_whom for row in rows)
-    return Disclosure(first.who, first.facts, senders, first.message, first.times, sum(row.bytes for row in rows))
+def _name_receivers(receivers: tuple[str, ...], senders: tuple[str, ...], sites: Sequence[str]) -> str:
+    if set(receivers) == set(sites):
+        return "everyone"
+    if len(senders) == 1 and {*receivers, *senders} == set(sites):
+        return "everyone else"
+    return listing(receivers)
 
 
 def unite(learnt: Iterable[Learnt]) -> list[Learnt]:

@@ -11,16 +11,29 @@ from typing import TYPE_CHECKING, Any
 
 from tacit.cards import Made
 from tacit.report import plots, score_plots, search_plot
+from tacit.report.decision import decide, say_line
 from tacit.report.description import HEADS, Description, rows_of, say_rule
-from tacit.report.disclosures import Disclosure, by_site
+from tacit.report.disclosures import Line, fold_ledger
 from tacit.report.evaluation import Evaluation, figures_beside, figures_of, heads_beside
 from tacit.report.flow import flow
 from tacit.report.release import HEADS as HEADS_OF_RELEASE
 from tacit.report.release import SEEN, Release, list_lines
-from tacit.report.words import clean, figure, human_bytes, human_seconds, list_candidates, listing, seen_bytes, summary
+from tacit.report.words import clean, figure, human_bytes, human_seconds, list_candidates, seen_bytes, summary
 
 if TYPE_CHECKING:
     from tacit.report.report import Report
+
+
+SECTIONS = {  # of the page, in order, by their ids
+    "decide": "To decide",
+    "warnings": "Warnings",
+    "result": "Result",
+    "release": "Release",
+    "table": "The table",
+    "not-protected": "Not protected",
+    "cost": "Method and cost",
+    "ledger": "Every disclosure",
+}
 
 
 def render(report: Report) -> str:
@@ -29,8 +42,8 @@ def render(report: Report) -> str:
     return Template(template).substitute(
         title=_esc(report.title),
         summary=_esc(summary(report)),
-        facts=_facts(report),
-        opens=_opens(report),
+        contents=_contents(report),
+        decision=_decision(report),
         parties=_table(("site", "held"), report.parties.items()),
         disclosures=_disclosures(report),
         not_protected=_aside(report.not_protected, "Nothing was named."),
@@ -65,42 +78,33 @@ def _value(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else figure(value)
 
 
-def _facts(report: Report) -> str:
-    facts = [("Estimator", report.estimator), ("Partition", report.partition), ("Runtime", report.runtime)]
-    body = "".join(f"<div><dt>{name}</dt><dd>{_esc(value)}</dd></div>" for name, value in facts)
-    return f'<dl class="facts">{body}<div class="wide"><dt>Protection</dt><dd>{_esc(report.protection)}</dd></div></dl>'
+def _contents(report: Report) -> str:
+    """Return links to the sections that there are."""
+    there = {"table": report.description, "release": report.release}
+    links = (f'<a href="#{key}">{name}</a>' for key, name in SECTIONS.items() if there.get(key, True) is not None)
+    return f'<nav class="contents" aria-label="Contents">{" ".join(links)}</nav>'
 
 
-def _opens(report: Report) -> str:
-    roles: dict[str, list[str]] = {}
-    for o in report.opens:
-        line = f'<li class="opens-item">{_esc(o.what)} <span class="by">by {_esc(o.protocol)}</span></li>'
-        roles.setdefault(o.role, []).append(line)
-    cards = (f'<li><div class="who">{_esc(role)}</div><ul>{"".join(lines)}</ul></li>' for role, lines in roles.items())
-    return f'<ul class="opens">{"".join(cards)}</ul>' if roles else "<p>The protocols of this run declare nothing.</p>"
+def _decision(report: Report) -> str:
+    each = ((point.heading, "".join(f"<li>{_esc(line)}</li>" for line in point.lines)) for point in decide(report))
+    points = (f'<li><div class="who">{_esc(heading)}</div><ul>{lines}</ul></li>' for heading, lines in each)
+    return f'<ul class="opens">{"".join(points)}</ul>'
 
 
 def _disclosures(report: Report) -> str:
-    sites = by_site(report.learnt, report.parties)
-    if not sites:
+    lines = fold_ledger(report.learnt, list(report.parties))
+    if not lines:
         return "<p>No message left any site.</p>"
     head = '<tr><th>who</th><th>learnt</th><th>from whom</th><th class="n">how often</th><th class="n">bytes</th></tr>'
-    body = "".join(_site(listing(who), rows) for who, rows in sites)
-    return f'<div class="scroll ledger"><table><thead>{head}</thead>{body}</table></div>'
+    body = "".join(_ledger_line(line, report) for line in lines)
+    return f'<div class="scroll ledger"><table><thead>{head}</thead><tbody>{body}</tbody></table></div>'
 
 
-def _site(who: str, rows: list[Disclosure]) -> str:
-    head = f'<th scope="rowgroup" rowspan="{len(rows)}">{_esc(who)}</th>'
-    lines = "".join(f"<tr>{head if i == 0 else ''}{_cells(row)}</tr>" for i, row in enumerate(rows))
-    return f'<tbody class="site">{lines}</tbody>'
-
-
-def _cells(row: Disclosure) -> str:
-    what = (
-        f"<td>{_esc(row.learnt)}<code"
-        f' class="message">{_esc(row.message)}</code></td><td>{_esc(listing(row.senders))}</td>'
-    )
-    return f'{what}<td class="n">{row.how_often()}</td><td class="n">{seen_bytes(row.bytes)}</td>'
+def _ledger_line(line: Line, report: Report) -> str:
+    name, _, learnt = say_line(line, report).partition(": ")
+    what = f'<td>{_esc(learnt)}<code class="message">{_esc(name)}</code></td><td>{_esc(line.senders)}</td>'
+    cells = f'{what}<td class="n">{line.times}</td><td class="n">{seen_bytes(line.bytes)}</td>'
+    return f'<tr><th scope="row">{_esc(line.who)}</th>{cells}</tr>'
 
 
 def _aside(lines: list[str], nothing: str) -> str:

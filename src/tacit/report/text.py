@@ -11,8 +11,9 @@ from rich.table import Table
 from rich.text import Text
 
 from tacit.report import release
+from tacit.report.decision import decide, say_line
 from tacit.report.description import HEADS, Description, rows_of, say_rule
-from tacit.report.disclosures import by_site
+from tacit.report.disclosures import fold_ledger
 from tacit.report.evaluation import Evaluation, figures_beside, figures_of, heads_beside
 from tacit.report.words import (
     clean,
@@ -21,7 +22,6 @@ from tacit.report.words import (
     human_bytes,
     human_seconds,
     list_candidates,
-    listing,
     seen_bytes,
     summary,
 )
@@ -35,20 +35,19 @@ NO_SCORE = "No score was measured in this run."
 
 
 def render(report: Report) -> Group:
-    """Return the sections in the order of the HTML page: who knows what comes first."""
+    """Return the sections in the order of the HTML page: what is to be decided, results, cost, and the ledger last."""
     return Group(
         Text(clean(report.title), style="bold"),
         Text(summary(report)),
-        Text(clean(report.protection), style="dim"),
-        *_section("Who knows what after this run", _opens(report)),
-        *_section("What each brought", _parties(report)),
+        *_section("To decide", _decision(report)),
         *_section("Warnings", _bullets(report.warnings, "None.")),
-        *_section("Every disclosure, from the ledger", _disclosures(report)),
-        *_section("Not protected", _bullets(report.not_protected, "Nothing was named.")),
-        *(() if report.description is None else _section("The table", render_table(report.description))),
         *_section("Result", _result(report)),
         *(() if report.release is None else _section("Release", render_release(report.release))),
+        *(() if report.description is None else _section("The table", render_table(report.description))),
+        *_section("Not protected", _bullets(report.not_protected, "Nothing was named.")),
+        *_section("What each brought", _parties(report)),
         *_section("Cost", _cost(report)),
+        *_section("Every disclosure, from the ledger", _disclosures(report)),
         Text(f"\nfingerprint {report.fingerprint}", style="dim"),
     )
 
@@ -78,11 +77,9 @@ def _fill(table: Table, rows: Iterable[Iterable[Any]]) -> Table:
     return table
 
 
-def _opens(report: Report) -> RenderableType:
-    if not report.opens:
-        return Text("The protocols of this run declare nothing.")
-    rows = ((o.role, o.what, o.protocol) for o in report.opens)
-    return _fill(_table("who", "knows", "by the protocol"), rows)
+def _decision(report: Report) -> RenderableType:
+    rows = [("" if i else point.heading, line) for point in decide(report) for i, line in enumerate(point.lines)]
+    return _fill(_table("", ""), rows)
 
 
 def _parties(report: Report) -> RenderableType:
@@ -90,17 +87,11 @@ def _parties(report: Report) -> RenderableType:
 
 
 def _disclosures(report: Report) -> RenderableType:
+    lines = fold_ledger(report.learnt, list(report.parties))
+    if not lines:
+        return Text("No message left any site.")
     table = _table("who", "learnt", "from whom", "how often", "bytes", numbers=("how often", "bytes"))
-    sites = by_site(report.learnt, report.parties)
-    for who, rows in sites:
-        for i, row in enumerate(rows):
-            said = "" if i else listing(who)
-            _fill(
-                table,
-                [(said, f"{row.message}: {row.learnt}", listing(row.senders), row.how_often(), seen_bytes(row.bytes))],
-            )
-        table.add_section()
-    return table if sites else Text("No message left any site.")
+    return _fill(table, ((li.who, say_line(li, report), li.senders, li.times, seen_bytes(li.bytes)) for li in lines))
 
 
 def _bullets(lines: list[str], nothing: str) -> RenderableType:
@@ -142,7 +133,7 @@ def _evaluation(evaluation: Evaluation) -> RenderableType:
     notes = [Text(clean(line)) for line in (f"{evaluation.how}.", *evaluation.warnings)]
     tables = [_fill(_table(*heads, numbers=heads[1:]), figures_of(evaluation))]
     if evaluation.beside:
-        heads = heads_beside(evaluation)
+        heads = tuple(head.replace(", ", "\n") for head in heads_beside(evaluation))
         tables.append(_fill(_table(*heads, numbers=heads[1:]), figures_beside(evaluation)))
     return Group(*tables, *notes)
 

@@ -9,7 +9,7 @@ from tacit.choreo.fact import fact_called
 from tacit.choreo.ledger import Learnt
 from tacit.cli import app, local
 from tacit.cli.local import demo
-from tacit.cli.summary import Line, list_disclosures
+from tacit.report.disclosures import fold_ledger
 
 TOGETHER = "together (tacit)"
 
@@ -76,16 +76,16 @@ def test_who_learnt_the_same_shares_a_line():
         Learnt("b", (fact_called("a turn"),), "a", "Turn", 1, 10),
         Learnt("hub", (fact_called("a turn"),), "b", "Turn", 1, 10),
     ]
-    assert list_disclosures(rows, sites) == [
-        Line("everyone", "a key", "a, b", "once each"),
-        Line("everyone else", "the model", "hub", "2 times"),
-        Line("b", "a turn", "a", "once"),
-        Line("hub", "a turn", "b", "once"),
+    assert [(line.who, line.message, line.senders, line.times) for line in fold_ledger(rows, sites)] == [
+        ("everyone", "Key", "a, b", "once each"),
+        ("everyone else", "Model", "hub", "2 times"),
+        ("b", "Turn", "a", "once"),
+        ("hub", "Turn", "b", "once"),
     ]
 
 
 def test_report_prints_what_training_left(tacit, model, folder):
-    assert "Who knows what after this run" in tacit("report", model).out
+    assert "To decide" in tacit("report", model).out
     assert Report.from_dict(tacit("report", model, "--json").json).title.endswith(
         " > SVC) on 60 records between 3 parties"
     )

@@ -3,11 +3,11 @@ import io
 from rich.console import Console
 
 
-def test_what_is_open_comes_before_the_ledger(report):
+def test_what_is_to_be_decided_comes_first_then_results_and_the_ledger_last(report):
     text = report.to_text()
     order = [
         text.index(words)
-        for words in ("the pooled Gram matrix", "Warnings", "Every disclosure", "Not protected", "Result", "Cost")
+        for words in ("the pooled Gram matrix", "Warnings", "Result", "Not protected", "Cost", "Every disclosure")
     ]
     assert order == sorted(order)
 
@@ -39,10 +39,10 @@ def test_the_costs_are_there(report):
 def test_rich_prints_a_report(report):
     console = Console(file=io.StringIO(), width=100)
     console.print(report)
-    assert "Who knows what after this run" in console.file.getvalue()
+    assert "To decide" in console.file.getvalue()
 
 
 def test_a_report_of_nothing_says_so(empty):
     text = empty.to_text()
     assert "No message left any site." in text
-    assert "The protocols of this run declare nothing." in text
+    assert "Differential privacy" in text
