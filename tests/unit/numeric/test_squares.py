@@ -44,8 +44,8 @@ def test_every_machine_finds_the_same_weights_to_the_last_bit():
     assert choose_squares(760.0).weights == WEIGHTS
 
 
-@pytest.mark.parametrize("kappa", [1.0, 3.0, 760.0, 2.0**15, 2.0**21])
-@pytest.mark.parametrize("more", [0, 5])
+@pytest.mark.parametrize("kappa", [1.0, 3.0, 106.7, 760.0, 2.0**15, 2.0**21])
+@pytest.mark.parametrize("more", [0, 5, 12])
 def test_errors_of_fewer_levels_are_relative_at_every_eigenvalue(kappa, more):
     fewest = choose_relative(kappa, 0.15)
     found = choose_relative(kappa, 0.15, fewest.levels + more)

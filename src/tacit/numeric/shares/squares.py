@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 import numpy as np
@@ -62,7 +62,10 @@ def choose_squares(kappa: float, most: float = ERROR) -> Squares:
 
 @cache
 def choose_relative(kappa: float, most: float, least: int = 1) -> Squares:
-    """Return the fewest levels, but `least`, whose error relative to 1 / (1 + x) is small enough."""
+    """Return the fewest levels, but `least`, whose error relative to 1 / (1 + x) is small enough.
+
+    Where so many do not fit a small kappa, those beyond what does have the weight 0.
+    """
     i = 1.0 - np.arange(OCTAVE) / (2 * OCTAVE)
     octaves = math.frexp(kappa)[1] + BELOW
     x = kappa * np.concatenate([[0.0], *(np.ldexp(i, -j) for j in range(octaves))])
@@ -70,7 +73,10 @@ def choose_relative(kappa: float, most: float, least: int = 1) -> Squares:
         found = _fit(levels, x, kappa, 1.0 + x)
         if found.error <= most:
             return found
-    raise LocalError(f"eigenvalues may reach {kappa:.3g} times alpha: raise alpha")
+    if least == 1:
+        raise LocalError(f"eigenvalues may reach {kappa:.3g} times alpha: raise alpha")
+    fewer = choose_relative(kappa, most)
+    return replace(fewer, weights=(*fewer.weights, *[0] * (least - fewer.levels)))
 
 
 def evaluate_squares(levels: int, x: F64, kappa: float) -> list[F64]:
