@@ -12,7 +12,7 @@ from tacit.federation.plan import Partition
 from tacit.report.words import human_bytes, listing
 
 DOCS = Path(__file__).parent
-SHORT, LONG = DOCS.parent / "README.md", DOCS / "choosing.md"
+PAGE = DOCS / "choosing.md"
 BEGIN, END = "<!-- which method: written by docs/make_advice.py -->", "<!-- which method: end -->"
 PARTIES, RECORDS, COLUMNS = 4, 2000, 20
 SPLIT = {"horizontal": "rows", "vertical": "columns", "arbitrary": "cells"}
@@ -22,17 +22,6 @@ WHOSE = {
     "arbitrary": "Every party has some cells of the table, in any pattern: clinics that each did some of the tests.",
 }
 HEADS = ("method", "what is opened", "points below the pooled learner", "rounds", "traffic of the busiest site")
-
-
-def make_short() -> str:
-    """Return one table of the methods that fit each split and ask nobody to accept a risk, the best first."""
-    rows = [
-        (SPLIT[partition], *_cells(each, attacks=False))
-        for partition in get_args(Partition)
-        for each in _ask(partition)
-        if not each.risk
-    ]
-    return _table(("split by", *HEADS), rows)
 
 
 def make_long() -> str:
@@ -65,12 +54,11 @@ def _cells(found: Advised, *, attacks: bool) -> tuple[str, ...]:
     return name, "; ".join(said), below, f"{found.cost.rounds}", human_bytes(max(found.cost.bytes.values()))
 
 
-def renew(page: Path) -> str:
-    """Return a page with its tables as the code has them now."""
-    before, rest = page.read_text(encoding="utf-8").split(BEGIN)
-    return f"{before}{BEGIN}\n{make_long() if page == LONG else make_short()}\n{END}{rest.split(END)[1]}"
+def renew() -> str:
+    """Return the page with its tables as the code has them now."""
+    before, rest = PAGE.read_text(encoding="utf-8").split(BEGIN)
+    return f"{before}{BEGIN}\n{make_long()}\n{END}{rest.split(END)[1]}"
 
 
 if __name__ == "__main__":
-    for page in (SHORT, LONG):
-        page.write_text(renew(page), encoding="utf-8")
+    PAGE.write_text(renew(), encoding="utf-8")
