@@ -57,7 +57,7 @@ LONG = ("03_pipeline_and_grid_search.py", "04_rows_of_many.py", "06_heart_diseas
 def test_an_example_says_what_it_promises(name, tmp_path):
     command = [sys.executable, "-W", "error", str(EXAMPLES / name)]
     # our own files
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60)  # noqa: S603
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=240)  # noqa: S603
     assert done.stderr == ""
     for words in SAYS[name]:
         assert words in done.stdout
