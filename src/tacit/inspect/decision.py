@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from tacit.arrays import F64, Array
 from tacit.base.estimator import choose_classes
 from tacit.errors import LocalError
-from tacit.report.canvas import ACCENT, INK, TYPES, Drawn, axes, draw, short
+from tacit.report.canvas import ACCENT, INK, TYPES, Drawn, Picture, axes, short
 
 WIDE = 3.0  # deviations to either side of the mean that are drawn
 SHADES = LinearSegmentedColormap.from_list("sides", [TYPES[1], "#f5f8f8", ACCENT])
@@ -44,10 +44,11 @@ class DecisionPlot(Drawn):
     classes: tuple[Any, ...]
     at: dict[str, float]
 
-    def to_svg(self) -> str:
-        """Return an SVG picture of the plane, coloured by what the model decides."""
+    @property
+    def picture(self) -> Picture:
+        """The plane, coloured by what the model decides."""
         label = f"What the model decides by {self.names[0]} and {self.names[1]}"
-        return draw("decision", label, (5.4, 4.2), self._paint)
+        return Picture("decision", label, (5.4, 4.2), self._paint)
 
     def _paint(self, figure: Figure) -> None:
         ax = axes(figure, f"By {short(self.names[0])} and {short(self.names[1])}", *map(short, self.names))

@@ -48,6 +48,7 @@ IdColumn = Annotated[
     str | None, Option("--id", metavar="COLUMN", help="Align the files by this column: only common records stay.")
 ]
 MinRecords = Annotated[int, Option(min=1, metavar="N", help="With --id: open no id if fewer records are common.")]
+FoldIds = Annotated[bool, Option("--fold-ids", help="With --id: capitals and blanks of ids do not count.")]
 Seed = Annotated[
     int, Option(min=0, metavar="N", help="Decides who gets which part of one file; no secret depends on it.")
 ]
@@ -90,6 +91,7 @@ def train(
     drop: Drop = None,
     id_column: IdColumn = None,
     min_records: MinRecords = 10,
+    fold_ids: FoldIds = False,
     seed: Seed = 0,
     n_features: Width = None,
     prepare: Prepare = None,
@@ -122,7 +124,7 @@ def train(
                 federation = Federation.simulate(whole, parties=parties or PARTIES, seed=seed, **split)
             else:
                 federation = Federation.from_files(
-                    data, label=label, drop=drop or (), id=id_column, min_records=min_records,
+                    data, label=label, drop=drop or (), id=id_column, min_records=min_records, fold_ids=fold_ids,
                     allow_two_parties=allow_two_parties, n_features=n_features, sparse=sparse, **split,
                 )  # fmt: skip
         with bar.doing("training"):
