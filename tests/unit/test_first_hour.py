@@ -212,3 +212,46 @@ def test_a_column_that_is_empty_at_a_site_is_told(raw: tacit.Federation) -> None
     told = tacit.from_parts(parts, partition="horizontal", raw=True).describe().warnings
     assert any("'east': column 'chol' has no value there" in line for line in told)
     assert not any("'chol'" in line for line in raw.describe().warnings)
+
+
+# Which method, and how good it is
+
+
+def test_a_raw_table_is_advised_about_as_after_a_vectorizer(raw: tacit.Federation, files: list[Path]) -> None:
+    """Texts and gaps are no reason why no method fits."""
+    found = tacit.advise(raw)
+    assert next(iter(found)).name == "SVC"
+    assert [step for step, _ in next(iter(found)).model.steps] == ["table", "model"]
+    assert repr(found).startswith("320 records, horizontal, between 4 parties, after a TableVectorizer")
+    assert next(run("advise", *files, "--label", "ill")) == repr(found).splitlines()[0]
+
+
+def test_figures_say_of_which_class_they_are(model: Any, raw: tacit.Federation, tmp_path: Path) -> None:
+    """Sensitivity of the well is not sensitivity of the ill."""
+    found = tacit.evaluate(model, raw, name="wards")
+    assert f"sensitivity of yes {found.sensitivity:.4f}" in repr(found)
+    other = tacit.evaluate(model, raw, name="wards again", pos_label="no")
+    assert other.sensitivity == found.specificity
+    assert "sensitivity of no" in other._repr_html_()
+    assert "taken for yes" in found._repr_html_()
+    assert found.plot("roc").save(tmp_path / "roc.png").read_bytes().startswith(b"\x89PNG")
+    assert "<svg" in found.plot()._repr_svg_()
+    with pytest.raises(LocalError, match="train with probability=True"):
+        found.plot("calibration")
+
+
+def test_a_decision_plot_takes_texts_and_dates(model: Any) -> None:
+    """A model of a raw table is drawn by its own columns."""
+    usual = tacit.inspect.decision_plot(model, ("age", "chol"), points=8)
+    assert set(usual.at) == {"sex", "pain", "seen"}
+    women = tacit.inspect.decision_plot(
+        model, ("age", "chol"), points=8, at={"sex": "female", "pain": "typical", "seen": "2024-05-01"}
+    )
+    assert {"sex": "female", "pain": "typical"}.items() <= women.at.items()
+    frame = pd.DataFrame({"age": np.repeat(women.x[3], 8), "chol": women.y, "sex": "female", "pain": "typical"})
+    said = model.decision_function(frame.assign(seen="2024-05-01"))
+    np.testing.assert_allclose(women.values[:, 3], said, atol=1e-9)  # noqa: PD011 - of a plot
+    with pytest.raises(LocalError, match="name one of female, male"):
+        tacit.inspect.decision_plot(model, ("age", "chol"), at={"sex": "woman"})
+    with pytest.raises(LocalError, match="column 'sex' has categories"):
+        tacit.inspect.decision_plot(model, ("age", "sex"))

@@ -18,6 +18,7 @@ from tacit.cli.output import check_targets, console, print_json, steps, table
 from tacit.cli.preparing import describe_preparation, is_safe, steps_of, warn_of_scales, with_preparation
 from tacit.cli.summary import figures, summarise_known
 from tacit.errors import LocalError
+from tacit.federation.plan import Partition
 from tacit.report.words import listing
 
 PARTIES = 3  # the fewest whose sums hide the single parts
@@ -26,7 +27,7 @@ WORDS = {"true": True, "false": False, "none": None}
 
 
 Data = Annotated[list[Path], Argument(metavar="DATA", help="One file for each party, or one file to split up.")]
-Partition = Annotated[
+PartitionName = Annotated[
     str | None,
     Option(
         metavar="NAME",
@@ -81,7 +82,7 @@ AllowTwo = Annotated[bool, Option("--allow-two-parties", help="Accept that sums 
 def train(
     data: Data,
     *,
-    partition: Partition = None,
+    partition: PartitionName = None,
     parties: Parties = None,
     estimator: Estimator = "SVC",
     settings: SetParameters = None,
@@ -164,7 +165,7 @@ def read_value(text: str) -> bool | int | float | str | None:
     return text
 
 
-def find_partition(files: Sequence[Path], label: str, beside: Sequence[str]) -> str:
+def find_partition(files: Sequence[Path], label: str, beside: Sequence[str]) -> Partition:
     """Return how the files split the data, by their columns: the same are rows, and others columns."""
     from tacit.federation import read  # noqa: PLC0415 - as in `train`
 
