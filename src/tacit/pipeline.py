@@ -21,7 +21,7 @@ from tacit.base.release import Releasable
 from tacit.base.saved import SavedPipeline, check_steps, save
 from tacit.errors import LocalError
 from tacit.federation import Federation
-from tacit.federation.frames import is_frame
+from tacit.federation.frames import arrange, is_frame
 from tacit.models.export import export
 from tacit.models.handle import Answers, Handle
 from tacit.models.prepared import Kept
@@ -110,32 +110,32 @@ class Pipeline(Releasable, sklearn_pipeline.Pipeline):  # type: ignore[misc]  # 
     def predict(self, X: Any, **params: Any) -> Any:
         """Return what the last step predicts; between organisations an `Answers` that says who has it."""
         there = self._ask_elsewhere(X)
-        return super().predict(X, **params) if there is None else there
+        return super().predict(self._arrange(X), **params) if there is None else there
 
     @available_if(_final_estimator_has("decision_function"))  # type: ignore[untyped-decorator]
     def decision_function(self, X: Any, **params: Any) -> Any:
         """Return decision values of the last step; between organisations an `Answers` that says who has them."""
         there = self._ask_elsewhere(X)
-        return super().decision_function(X, **params) if there is None else there
+        return super().decision_function(self._arrange(X), **params) if there is None else there
 
     @available_if(_final_estimator_has("predict_proba"))  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any, **params: Any) -> Any:
         """Return probabilities by the last step; between organisations an `Answers` that says who has them."""
         there = self._ask_elsewhere(X)
-        return super().predict_proba(X, **params) if there is None else there
+        return super().predict_proba(self._arrange(X), **params) if there is None else there
 
     @available_if(_final_estimator_has("predict_log_proba"))  # type: ignore[untyped-decorator]
     def predict_log_proba(self, X: Any, **params: Any) -> Any:
         """Return logarithms of the probabilities; between organisations an `Answers` that says who has them."""
         there = self._ask_elsewhere(X)
-        return super().predict_log_proba(X, **params) if there is None else there
+        return super().predict_log_proba(self._arrange(X), **params) if there is None else there
 
     @available_if(_final_estimator_has("score"))  # type: ignore[untyped-decorator]
     def score(self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any) -> float:
         """Return the score of the last step; on labelled records of sites, by one job."""
         check_is_fitted(self)
         found = X.backend.score(X, self) if isinstance(X, Federation) and y is None else None
-        return float(super().score(X, y, sample_weight, **params)) if found is None else float(found)
+        return float(super().score(self._arrange(X), y, sample_weight, **params)) if found is None else float(found)
 
     def _federate(self, X: Any, y: Any, params: dict[str, Any]) -> tuple[Any, Any]:
         """Return a plain frame and its labels as a federation, which weights of the last step then belong to."""
@@ -185,9 +185,21 @@ class Pipeline(Releasable, sklearn_pipeline.Pipeline):  # type: ignore[misc]  # 
     def prepare(self, X: Any) -> Any:
         """Return records, or a `Federation`, as the last step gets them."""
         check_is_fitted(self)
+        X = self._arrange(X)
         for _, step in list(self._steps())[:-1]:
             X = step.transform(X)
         return X
+
+    def _arrange(self, X: Any) -> Any:
+        """Return new records with the columns of the training, in order; those that are left out may be missing."""
+        known = getattr(self, "feature_names_in_", None)
+        if known is None:
+            return X
+        if isinstance(X, Federation):
+            moved = X.partition == "horizontal" and X.features != tuple(known) and set(X.features) == set(known)
+            return X.take_columns(known.tolist()) if moved and X.holds_records else X
+        spare = getattr(next(self._steps())[1], "dropped_", {})
+        return arrange(X, known.tolist(), spare) if is_frame(X) else X
 
     @property
     def handle_(self) -> Handle | None:

@@ -54,7 +54,7 @@ CASES = {
     ),
     "other features": Case(
         lambda: tacit.from_parts([(X[s, : 4 - (s.start > 0)], Y[s]) for s in THIRDS], partition="horizontal"),
-        "needs the same features in the same order at every party",
+        "needs the same features at every party",
         lambda: parts_of(X),
     ),
     "other records": Case(

@@ -14,7 +14,7 @@ from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils import Tags
-from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from tacit.arrays import F64, Array
@@ -382,6 +382,12 @@ class FederatedClassifier(ClassifierMixin, Federated):  # type: ignore[misc]  # 
         return float(accuracy_score(y, self.predict(X), sample_weight=sample_weight))
 
     def _check_targets(self, y: Array) -> None:
+        if type_of_target(y, input_name="y") == "continuous":
+            name = type(self).__name__
+            raise LocalError(
+                f"Unknown label type: continuous. {name} tells classes apart, and the labels are numbers with"
+                f" fractions: use {' or '.join(_name_regressors(type(self).__module__))}"
+            )
         check_classification_targets(y)
 
     def _check_records(self, federation: Federation) -> None:
@@ -417,6 +423,13 @@ class FederatedRegressor(RegressorMixin, Federated):  # type: ignore[misc]  # sc
         if y.dtype.kind not in "iufb":
             name = type(self).__name__
             raise LocalError(f"{name} needs numbers as targets, got {y.dtype}: use a classifier for classes")
+
+
+def _name_regressors(module: str) -> list[str]:
+    """Return the estimators of a package, that of this module, that learn numbers."""
+    package = module.rpartition(".")[0]
+    found = [name for name, each in estimators(RegressorMixin).items() if each.__module__.startswith(package)]
+    return found or ["a regressor"]
 
 
 def check_two_classes(estimator: object, y: Array) -> None:

@@ -94,15 +94,19 @@ def draw_seed(random_state: Any) -> int:
 
 @dataclass_transform(field_specifiers=(field,))
 def parameterized(cls: type[T]) -> type[T]:
-    """Make a dataclass of a class of parameters: in its signature its own stand before those that it inherits."""
+    """Make a dataclass of a class of parameters: of those that need a name, its own stand before inherited ones."""
     made = dataclass(eq=False, repr=False)(cls)
     levels = [list(inspect.get_annotations(each)) for each in cls.__mro__]
     signature = inspect.signature(made.__init__)
-    order = sorted(signature.parameters.values(), key=lambda each: (each.kind, *_place(each.name, levels)))
+    by_place: list[inspect.Parameter] = []
+    named: list[inspect.Parameter] = []
+    for each in signature.parameters.values():
+        (named if each.kind is each.KEYWORD_ONLY else by_place).append(each)
+    order = [*by_place, *sorted(named, key=lambda each: _place(each.name, levels))]
     vars(made)["__init__"].__signature__ = signature.replace(parameters=order)
     return made
 
 
 def _place(name: str, levels: list[list[str]]) -> tuple[int, int]:
-    """Return how far up the classes a parameter is declared, and its place there; `self` stands before all."""
-    return next(((level, names.index(name)) for level, names in enumerate(levels) if name in names), (-1, 0))
+    """Return how far up the classes a parameter is declared, and its place there."""
+    return next((level, names.index(name)) for level, names in enumerate(levels) if name in names)

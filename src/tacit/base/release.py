@@ -24,7 +24,8 @@ from tacit.attacks.membership_inference import membership_inference
 from tacit.attacks.twins import Target, target_model, target_twins, train_between, train_twins
 from tacit.base.shared import write_concerns_only
 from tacit.errors import LocalError
-from tacit.federation import Federation
+from tacit.federation import Federation, as_table
+from tacit.federation.frames import is_frame
 from tacit.report.release import Limits, Line, Release
 
 TWINS = 16
@@ -47,7 +48,7 @@ class Releasable:
 
         Args:
             X: the training records, whole, or as a `Federation` that holds them. Without them only the content of the
-                model is checked.
+                model is checked. A pipeline prepares texts and dates, and its last step is attacked.
             y: their labels, with whole records.
             others: labelled records (X, y) of the same kind that were not in the training. With them the model itself
                 is attacked; without them, models of the same kind (twins).
@@ -55,8 +56,12 @@ class Releasable:
             twins: number of models that the attacker trains.
         """
         check_is_fitted(self)
-        found = check_release(self, _Records.of(X, y, others), limits or Limits(), twins)
         made: Any = self
+        attacked = made
+        if hasattr(made, "prepare") and _has_texts(X):
+            attacked, X = last_of(made), made.prepare(X)
+            others = None if others is None else (made.prepare(others[0]), others[1])
+        found = check_release(made, attacked, _Records.of(X, y, others), limits or Limits(), twins)
         for reported in (made, last_of(made)):
             reported.report_.release = found
         return found
@@ -113,13 +118,23 @@ def _as_numbers(X: Any) -> F64:
         return np.asarray(X, dtype=np.float64)
     except (TypeError, ValueError):
         raise LocalError(
-            "release_check attacks records of numbers, and these have texts or dates: check the last step of the"
-            " pipeline on records that the other steps prepared: pipeline[-1].release_check(pipeline.prepare(X), y)"
+            "release_check attacks records of numbers, and these have texts or dates: check a pipeline that prepares"
+            " them"
         ) from None
 
 
-def check_release(model: Any, records: _Records | None, limits: Limits, twins: int) -> Release:
-    """Return the table of a fitted model."""
+def _has_texts(X: Any) -> bool:
+    """Whether records have texts or dates, which the steps of a pipeline make numbers of."""
+    if isinstance(X, Federation):
+        return bool(X.kinds or X.categories)
+    if not is_frame(X):
+        return False
+    held = as_table(X, raw=True)
+    return bool(held.texts or held.dates)
+
+
+def check_release(model: Any, attacked: Any, records: _Records | None, limits: Limits, twins: int) -> Release:
+    """Return the table of a fitted model. `attacked`: the model, or its last step, whose records are prepared ones."""
     handle = getattr(model, "handle_", None)
     if handle is not None:
         raise LocalError(f"the model is {handle}: there is nothing here that could be released")
@@ -127,8 +142,8 @@ def check_release(model: Any, records: _Records | None, limits: Limits, twins: i
     stored = inside[0].figure
     if stored:  # whoever has the file reads them: nothing is left to infer
         return Release(inside, "The file contains records, so no attack on answers was tried.")
-    attacked, how = _attack(model, records, limits, twins)
-    return Release([*inside, *attacked], how)
+    lines, how = _attack(attacked, records, limits, twins)
+    return Release([*inside, *lines], how)
 
 
 def look_inside(model: Any, limits: Limits) -> Iterator[Line]:

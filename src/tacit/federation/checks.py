@@ -17,6 +17,7 @@ from tacit.sparse import is_sparse
 
 SITE = "coordinator"  # the separate site's default name
 FEWEST = 3  # holders whose sum hides each single part
+SHOWN = 3  # names of columns in an error
 
 
 def check_choice(parameter: str, value: str, allowed: Iterable[str]) -> None:
@@ -116,16 +117,26 @@ def accept_few(holders: int, *, allow_two_parties: bool, remedy: str = "add a pa
 
 
 def check_same_features(tables: Mapping[str, Table], partition: str) -> None:
-    """Refuse features that are not the same, in the same order, at every party: horizontal and arbitrary splits."""
-    rule = f"{_name_split(partition)} needs the same features in the same order at every party"
+    """Refuse features that are not the same at every party: horizontal and arbitrary splits."""
+    rule = f"{_name_split(partition)} needs the same features at every party"
     for (first, a), (name, b) in pairs(tables):
-        if len(a.features) != len(b.features):
-            widest = max(len(table.features) for table in tables.values())
-            sizes = f"party '{name}' has {len(b.features)} features, '{first}' has {len(a.features)}"
-            raise LocalError(f"{sizes}: {rule} (LIBSVM files: pass n_features={widest} or more)")
-        for j, (there, here) in enumerate(zip(a.features, b.features, strict=True), 1):
-            if there != here:
-                raise LocalError(f"party '{name}' calls feature {j} '{here}', '{first}' calls it '{there}': {rule}")
+        if a.features == b.features:
+            continue
+        lacks = [each for each in a.features if each not in b.features]
+        more = [each for each in b.features if each not in a.features]
+        if a.named and b.named:
+            told = [f"lacks {_quote(lacks)}"] * bool(lacks) + [f"has {_quote(more)}"] * bool(more)
+            beside = f"party '{name}' {' and '.join(told)}, unlike '{first}'"
+            raise LocalError(f"{beside}: {rule}; correct the names, or leave columns out (drop=)")
+        widest = max(len(table.features) for table in tables.values())
+        sizes = f"party '{name}' has {len(b.features)} features, '{first}' has {len(a.features)}"
+        raise LocalError(f"{sizes}: {rule} (LIBSVM files: pass n_features={widest} or more)")
+
+
+def _quote(names: Sequence[str]) -> str:
+    """Return the first names of some, in quotes, and how many more there are."""
+    more = f" and {len(names) - SHOWN} more columns" if len(names) > SHOWN else ""
+    return ", ".join(f"'{name}'" for name in names[:SHOWN]) + more
 
 
 def check_same_kinds(tables: Mapping[str, Table]) -> None:

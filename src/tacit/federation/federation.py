@@ -21,9 +21,20 @@ from tacit.federation import checks, join, slices, streams
 from tacit.federation.backend import Backend, Here
 from tacit.federation.card import render_federation
 from tacit.federation.frames import Categories, as_texts, is_frame
-from tacit.federation.ids import align_tables, check_alignable, match_ids
+from tacit.federation.ids import Alignment, align_tables, check_alignable, match_ids
 from tacit.federation.part import Part, declare_own, kinds_of, part_of
-from tacit.federation.plan import Partition, Plan, Split, by_cells, by_columns, by_rows, extent, party_names, plan_split
+from tacit.federation.plan import (
+    Partition,
+    Plan,
+    Split,
+    by_cells,
+    by_columns,
+    by_rows,
+    choose_split,
+    extent,
+    party_names,
+    plan_split,
+)
 from tacit.federation.slices import Choice, Deal
 from tacit.federation.table import Table, as_table
 from tacit.progress import listen_to
@@ -81,7 +92,7 @@ class Federation:
         *,
         parties: int | Sequence[str] = 4,
         partition: Partition = "horizontal",
-        split: Split = "random",
+        split: Split | None = None,
         alpha: float = 0.5,
         by: Any = None,
         seed: int = 0,
@@ -102,7 +113,8 @@ class Federation:
             parties: how many, or their names.
             partition: what each party gets: "horizontal" (rows), "vertical" (columns) or "arbitrary" (single cells).
             split: horizontal: "random" in equal numbers, "dirichlet" on the labels, "range" of the feature `by`,
-                "column" `by` (which names the parties); vertical: "random" or "contiguous"; arbitrary: "random".
+                "column" `by` (which names the parties); vertical: "random" or "contiguous"; arbitrary: "random". None:
+                "column" if `by` is given, else "random".
             alpha: "dirichlet": smaller values make the parties less alike.
             by: "range": a feature's name or index; "column": a column's name, or one value per record.
             seed: makes the split repeatable; no secret is drawn from it.
@@ -117,6 +129,7 @@ class Federation:
             raw: accept texts, dates and missing values as they are, for a `TableVectorizer` to encode; other estimators
                 refuse them.
         """
+        split = choose_split(partition, split, by)
         drop = [by] if split == "column" and isinstance(by, str) and is_frame(X) else []
         reading: dict[str, Any] = {"allow_missing": allow_missing, "categories": categories, "raw": raw}
         table = as_table(X, y, sample_weight, drop=drop, **reading)
@@ -136,7 +149,7 @@ class Federation:
     @classmethod
     def from_parts(
         cls,
-        parts: Sequence[Any],
+        parts: Sequence[Any] | Mapping[str, Any],
         *,
         partition: Partition,
         names: Sequence[str] | None = None,
@@ -150,13 +163,14 @@ class Federation:
         raw: bool = False,
         ids: Sequence[Any] | None = None,
         min_records: int = ENOUGH,
+        fold_ids: bool = False,
         progress: Listener | None = None,
     ) -> Federation:
         """Return a federation of these parts: X, (X, y) or (X, y, sample_weight) for each party.
 
         Args:
             parts: horizontal: (X, y) from everyone; vertical: each party's columns, with labels at one of them;
-                arbitrary: full-size arrays with NaN wherever another party owns the cell.
+                arbitrary: full-size arrays with NaN wherever another party owns the cell. A list, or {party: part}.
             partition: how the parts make up the whole table: "horizontal" (rows), "vertical" (columns) or "arbitrary"
                 (cells).
             names: names of the parties; party-1, party-2, ... by default.
@@ -174,19 +188,23 @@ class Federation:
             ids: vertical: one list of ids per party. Parts are aligned by them, and records that all parties have are
                 kept.
             min_records: with ids: no id is opened if fewer records than this are common.
+            fold_ids: capitals and blanks of ids do not count.
             progress: function that is called as runs proceed, the first time by the alignment.
         """
+        if isinstance(parts, Mapping):
+            names, parts = list(parts) if names is None else names, list(parts.values())
         names = party_names(len(parts) or ()) if names is None else checks.check_names(names, len(parts))
         held = dict(zip(names, parts, strict=True))
         reading: dict[str, Any] = {"allow_missing": allow_missing, "categories": categories, "raw": raw}
         tables = join.match_columns(join.as_tables(held, partition, **reading), partition)
-        site, alignment = checks.choose_coordinator(names, coordinator), None
+        site = checks.choose_coordinator(names, coordinator)
+        alignment: Alignment | None = None
         digests: dict[str, U8] = {}
         if ids is not None:
             check_alignable(partition, y)
             _check_before_aligning(tables, partition, labeller, allow_two_parties=allow_two_parties)
             held = match_ids(ids, names)
-            tables, digests, alignment = align_tables(tables, held, site, min_records, runtime, progress)
+            tables, digests, alignment = align_tables(tables, held, site, min_records, runtime, progress, fold=fold_ids)
         join.check_tables(tables, partition)
         tables, labeller = join.place_labels(tables, partition, y, labeller)
         features, named = join.join_features(tables, partition)
@@ -195,6 +213,7 @@ class Federation:
         joined = declare_own(join.join_parts(tables, plan, features))
         facts = (partition, joined, plan.rows, plan.columns, features, named, labeller, site)
         warnings = checks.accept_few(checks.count_holders(joined), allow_two_parties=allow_two_parties)
+        warnings += () if alignment is None else alignment.losses
         known: dict[str, Any] = {"kinds": kinds_of(joined), "ids": digests}
         return cls(*facts, warnings, Here(runtime), progress, as_texts(categories), alignment, **known)
 
@@ -217,6 +236,7 @@ class Federation:
         raw: bool = False,
         id: str | None = None,  # noqa: A002 - what people call the column
         min_records: int = ENOUGH,
+        fold_ids: bool = False,
         progress: Listener | None = None,
         stream: bool = False,
         memory: str | int = "2GB",
@@ -246,6 +266,7 @@ class Federation:
             id: vertical: the column with the ids of the records. Files are aligned by it, and records that all parties
                 have are kept.
             min_records: with id: no id is opened if fewer records than this are common.
+            fold_ids: capitals and blanks of ids do not count.
             progress: function that is called as runs proceed, the first time by the alignment.
             stream: horizontal: read Parquet files, or folders of them, in batches into scratch files (TMPDIR), so that
                 tables may be larger than memory; `SVC`, `SVR` and ELMs with least squares train on
@@ -281,6 +302,7 @@ class Federation:
             raw=raw,
             ids=None if id is None else [table.columns[id] for table in tables.values()],
             min_records=min_records,
+            fold_ids=fold_ids,
             progress=progress,
         )
 

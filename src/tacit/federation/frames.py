@@ -6,7 +6,7 @@ Rows are counted from 1 in every error. No error quotes a value: it may be a pat
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
@@ -48,6 +48,20 @@ def as_texts(categories: Categories | None) -> dict[str, tuple[str, ...]]:
 def is_frame(data: object) -> bool:
     """Whether the data has columns of its own."""
     return hasattr(data, "__arrow_c_stream__") or hasattr(data, "iloc")
+
+
+def arrange(frame: Any, names: Sequence[str], spare: Collection[str]) -> Any:
+    """Return a frame with these columns in this order, whatever its own is; columns to spare may be missing, as gaps.
+
+    One that lacks others, or has more, is returned as it is: who takes it says so.
+    """
+    given = list(frame.column_names if hasattr(frame, "column_names") else frame.columns)
+    if given == list(names) or not set(names) - set(spare) <= set(given) <= set(names):
+        return frame
+    if hasattr(frame, "iloc"):
+        return frame.reindex(columns=list(names))
+    table = pa.table(frame)
+    return pa.table({name: table.column(name) if name in given else pa.nulls(len(table)) for name in names})
 
 
 def frame_columns(frame: Any, name: str) -> tuple[Columns, bool]:
@@ -181,6 +195,7 @@ def _moments(column: Any) -> Any:
         return column
     if not _is_text(column.type) or column.null_count == len(column):
         return None
+    column = column.cast(pa.large_string())  # polars' views of texts have no such functions
     try:
         if compute.all(compute.match_substring_regex(column, ISO_DATE)).as_py():
             return column.cast(pa.timestamp("us"))

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import unicodedata
+import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from hashlib import sha256
 from typing import Any
 
@@ -20,6 +22,37 @@ from tacit.progress import listen_to
 from tacit.registry import RUNTIMES, Outcome
 
 Tables = Mapping[str, Table]
+USUAL = 0.9  # share of the smallest party's records that an alignment keeps without a warning
+
+
+@dataclass(frozen=True, repr=False)
+class Alignment(Outcome):
+    """The run that found the common records.
+
+    had: how many records each party had before. folded: how many would be common if capitals and blanks did not count.
+    """
+
+    had: Mapping[str, int] = field(default_factory=dict)
+    folded: int = 0
+
+    @property
+    def kept(self) -> int:
+        """How many records all parties have."""
+        found: int = self.result.count
+        return found
+
+    def __repr__(self) -> str:
+        had = ", ".join(f"{party} had {count}" for party, count in self.had.items())
+        return f"<Alignment: {self.kept} common records; {had}>"
+
+    @property
+    def losses(self) -> tuple[str, ...]:
+        """What a report has to say if many records of the smallest party are lost."""
+        if self.kept >= USUAL * min(self.had.values()) and self.folded <= self.kept:
+            return ()
+        had = ", ".join(f"{count} at {party}" for party, count in self.had.items())
+        more = f"; {self.folded} would stay if capitals and blanks did not count (fold_ids=True)"
+        return (f"alignment kept {self.kept} records of {had}{more if self.folded > self.kept else ''}",)
 
 
 def match_ids(ids: Sequence[Any], names: Sequence[str]) -> dict[str, Any]:
@@ -38,18 +71,48 @@ def check_alignable(partition: str, y: Any) -> None:
 
 
 def align_tables(
-    tables: Tables, ids: Mapping[str, Any], site: str, min_records: int, runtime: str, progress: Listener | None
-) -> tuple[dict[str, Table], dict[str, U8], Outcome]:
-    """Return the records that all parties have, in one order, digests of their ids, and the run that found them."""
+    tables: Tables,
+    ids: Mapping[str, Any],
+    site: str,
+    min_records: int,
+    runtime: str,
+    progress: Listener | None,
+    *,
+    fold: bool = False,
+) -> tuple[dict[str, Table], dict[str, U8], Alignment]:
+    """Return the records that all parties have, in one order, digests of their ids, and the run that found them.
+
+    fold: capitals and blanks of ids do not count.
+    """
     check_choice("runtime", runtime, RUNTIMES)
-    held = {name: digests(ids[name], table) for name, table in tables.items()}
+    given = {name: fold_ids(ids[name]) if fold else ids[name] for name in tables}
+    held = {name: digests(given[name], table) for name, table in tables.items()}
     roster = Roster({Holder: tuple(tables), Coordinator: (site,)})
     params = {"min_records": min_records}
     with listen_to("align", progress) as tell:
         outcome = RUNTIMES[runtime](roster, "align", {"ids": (Holder, held)}, params, progress=tell)
     rows = outcome.result.rows
     aligned = {name: taken(table, rows[name]) for name, table in tables.items()}
-    return aligned, {name: own[rows[name]] for name, own in held.items()}, outcome
+    had = {name: len(own) for name, own in held.items()}
+    folded = _count_folded(given)
+    made = Alignment(**{each.name: getattr(outcome, each.name) for each in fields(Outcome)}, had=had, folded=folded)
+    for line in made.losses:
+        warnings.warn(line, stacklevel=4)
+    return aligned, {name: own[rows[name]] for name, own in held.items()}, made
+
+
+def fold_ids(ids: Any) -> Array:
+    """Return ids without capitals and blanks."""
+    return np.array([_fold(value) for value in np.asarray(ids).tolist()], dtype=object)
+
+
+def _fold(value: Any) -> Any:
+    return "".join(value.split()).casefold() if isinstance(value, str) else value
+
+
+def _count_folded(ids: Mapping[str, Any]) -> int:
+    """Return how many ids all parties have if capitals and blanks do not count; only here, where all ids are."""
+    return len(set.intersection(*({str(_fold(value)) for value in np.asarray(own).tolist()} for own in ids.values())))
 
 
 def digests(ids: Any, table: Table, *, repeated: bool = False) -> U8:

@@ -25,6 +25,7 @@ SPLITS: dict[str, tuple[str, ...]] = {
     "vertical": ("random", "contiguous"),
     "arbitrary": ("random",),
 }
+USE_BY = ("range", "column")
 
 
 @dataclass(frozen=True, repr=False)
@@ -81,6 +82,18 @@ def consecutive(sizes: Mapping[str, int]) -> dict[str, I64]:
     """Share 0, 1, 2, ... out in blocks of these sizes."""
     ends = np.cumsum(list(sizes.values()), dtype=np.int64)
     return {name: np.arange(end - size, end) for (name, size), end in zip(sizes.items(), ends, strict=True)}
+
+
+def choose_split(partition: Partition, split: Split | None, by: Any) -> Split:
+    """Return how a table is split: as asked, else by the column `by` if there is one; refuse a `by` of no use."""
+    if split is None:
+        split = "random" if by is None else "column"
+    if by is not None and (partition != "horizontal" or split not in USE_BY):
+        raise LocalError(
+            f"by= names the column that a horizontal split goes by, and this is partition={partition!r} with"
+            f" split={split!r}: leave by= out, or say split='column'"
+        )
+    return split
 
 
 def plan_split(

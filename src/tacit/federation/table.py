@@ -215,7 +215,8 @@ def _labels(y: Any, table: Table) -> Array:
         raise LocalError(
             f"Input y contains infinity or a value too large for dtype('float64'): correct the labels of {table.name}"
         )
-    return labels
+    texts = labels.dtype.kind == "O" and all(type(label) is str for label in labels)  # as pandas holds them
+    return labels.astype(np.str_) if texts else labels
 
 
 def _absent(labels: Array) -> Array:

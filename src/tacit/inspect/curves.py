@@ -18,7 +18,7 @@ from tacit.federation import Federation
 from tacit.metrics import evaluate
 from tacit.model_selection.validation import deal_out, seed_model, train_test_split
 from tacit.report import Report
-from tacit.report.canvas import ACCENT, Drawn, axes, draw
+from tacit.report.canvas import ACCENT, Drawn, Picture, axes
 from tacit.report.report import combine
 
 
@@ -38,10 +38,11 @@ class LearningCurve(Drawn):
     metric: str
     report: Report
 
-    def to_svg(self) -> str:
-        """Return the learning curve as an SVG picture."""
+    @property
+    def picture(self) -> Picture:
+        """The learning curve."""
         told = ", ".join(f"{n} {score:.4f}" for n, score in zip(self.sizes, self.scores, strict=True))
-        return draw("learning", f"Curve of {self.metric} by records: {told}", (5.4, 3.2), self._paint)
+        return Picture("learning", f"Curve of {self.metric} by records: {told}", (5.4, 3.2), self._paint)
 
     def _paint(self, figure: Figure) -> None:
         ax = axes(figure, "Trained on more and more records", "records trained on", f"{self.metric} on others")

@@ -17,8 +17,11 @@ from sklearn.utils.validation import check_is_fitted
 from tacit.arrays import F64, Array
 from tacit.base.estimator import choose_classes
 from tacit.errors import LocalError
-from tacit.report.canvas import ACCENT, INK, TYPES, Drawn, axes, draw, short
+from tacit.models.prepared import codes_of
+from tacit.preprocessing import TableVectorizer
+from tacit.report.canvas import ACCENT, INK, TYPES, Drawn, Picture, axes, short
 
+EPOCH, DAY = np.datetime64("1970-01-01"), np.timedelta64(1, "D")
 WIDE = 3.0  # deviations to either side of the mean that are drawn
 SHADES = LinearSegmentedColormap.from_list("sides", [TYPES[1], "#f5f8f8", ACCENT])
 Range = tuple[float, float]
@@ -42,12 +45,13 @@ class DecisionPlot(Drawn):
     y: F64
     values: F64
     classes: tuple[Any, ...]
-    at: dict[str, float]
+    at: dict[str, float | str]
 
-    def to_svg(self) -> str:
-        """Return an SVG picture of the plane, coloured by what the model decides."""
+    @property
+    def picture(self) -> Picture:
+        """The plane, coloured by what the model decides."""
         label = f"What the model decides by {self.names[0]} and {self.names[1]}"
-        return draw("decision", label, (5.4, 4.2), self._paint)
+        return Picture("decision", label, (5.4, 4.2), self._paint)
 
     def _paint(self, figure: Figure) -> None:
         ax = axes(figure, f"By {short(self.names[0])} and {short(self.names[1])}", *map(short, self.names))
@@ -78,7 +82,7 @@ def decision_plot(
     columns: tuple[str | int, str | int],
     *,
     ranges: Mapping[str, Range] | None = None,
-    at: Mapping[str, float] | None = None,
+    at: Mapping[str, float | str] | None = None,
     points: int = 80,
 ) -> DecisionPlot:
     """Return what a public model decides for the values of two columns. It uses the model only, and no record.
@@ -89,7 +93,8 @@ def decision_plot(
         columns: the names, or numbers, of the two columns.
         ranges: {column: (low, high)}; by default three standard deviations around the mean, if a scaler of the
             pipeline or the landmarks of the model have made them public.
-        at: {column: value} for all other columns; by default their means, or what an imputer fills gaps with.
+        at: {column: value} for all other columns: numbers, texts, or dates such as "2024-05-01"; by default their
+            means, or what an imputer fills gaps with, and the category that most landmarks of the model are nearest to.
         points: number of points along each side.
     """
     last = model[-1] if hasattr(model, "prepare") else model
@@ -105,12 +110,13 @@ def decision_plot(
     names = _names(first)
     pair = [_find(column, names) for column in columns]
     centre, width = _known_means(model, last, names)
-    centre = _fill(centre, names, at or {}, pair)
+    centre = _fill(centre, names, at or {}, pair, first)
     sides = [_side(names[j], centre[j], width[j], ranges or {}, points) for j in pair]
     grid = np.tile(centre, (points * points, 1))
     grid[:, pair[0]], grid[:, pair[1]] = (side.ravel() for side in np.meshgrid(*sides))
     values = _decide(model, last, decide, grid).reshape(points, points)
-    kept = {name: float(centre[j]) for j, name in enumerate(names) if j not in pair}
+    spare = getattr(first, "dropped_", {})
+    kept = {name: _told(first, name, centre[j]) for j, name in enumerate(names) if j not in pair and name not in spare}
     classes = () if is_regressor(last) else tuple(last.classes_.tolist())
     return DecisionPlot((names[pair[0]], names[pair[1]]), sides[0], sides[1], values, classes, kept)
 
@@ -141,6 +147,8 @@ def _known_means(model: Any, last: Any, names: list[str]) -> tuple[F64, F64]:
     """Return means and deviations of the columns as far as they are public; NaN where nobody has told them."""
     centre, width = np.full(len(names), np.nan), np.full(len(names), np.nan)
     for step in [step for _, step in model.steps[:-1]] if hasattr(model, "prepare") else []:
+        if isinstance(step, TableVectorizer):
+            return _known_values(step, last)
         means = getattr(step, "mean_", getattr(step, "statistics_", None))  # of a scaler, or what fills gaps
         seen = list(step.federation_.features) if hasattr(step, "federation_") else []
         for at, name in enumerate(names):
@@ -153,17 +161,69 @@ def _known_means(model: Any, last: Any, names: list[str]) -> tuple[F64, F64]:
     return centre, width
 
 
-def _fill(centre: F64, names: list[str], at: Mapping[str, float], pair: list[int]) -> F64:
+def _fill(centre: F64, names: list[str], at: Mapping[str, float | str], pair: list[int], first: Any) -> F64:
     filled = centre.copy()
     for name, value in at.items():
-        filled[_find(name, names)] = float(value)
-    open_still = [names[j] for j in np.flatnonzero(~np.isfinite(filled)) if j not in pair]
+        filled[_find(name, names)] = _as_number(first, name, value)
+    for j in pair:
+        if _categories(first, names[j]):
+            raise LocalError(
+                f"decision_plot draws numbers, and column '{names[j]}' has categories: choose one with at="
+            )
+    spare = getattr(first, "dropped_", {})
+    open_still = [
+        name for j, name in enumerate(names) if not np.isfinite(filled[j]) and j not in pair and name not in spare
+    ]
     if open_still:
         raise LocalError(
             f"decision_plot: the model does not contain the mean of column '{open_still[0]}': say at={{...}} for all"
             " columns that are not drawn"
         )
     return filled
+
+
+def _known_values(step: TableVectorizer, last: Any) -> tuple[F64, F64]:
+    """Return what a vectorizer knows of each column, as it carries it: means, deviations, the number of a category."""
+    model, names = step.model_, step.federation_.features
+    centre, width = np.full(len(names), np.nan), np.full(len(names), np.nan)
+    landmarks = getattr(getattr(last.model_, "map", None), "centres", np.empty((0, 0)))
+    near = landmarks.mean(axis=0) if landmarks.shape[1:] == model.center.shape else None
+    of = np.array(model.made)
+    for j in range(len(names)):
+        own = np.flatnonzero((model.sources == j) & (of == "value"))
+        shown = np.flatnonzero((model.sources == j) & (of == "category"))
+        if len(own):
+            centre[j], width[j] = model.fill[own[0]], model.scale[own[0]]
+        elif len(shown) and near is not None:
+            centre[j] = model.codes[shown[near[shown].argmax()]]
+    return centre, width
+
+
+def _categories(first: Any, name: str) -> tuple[Any, ...]:
+    """Return the categories of a column, if the first step knows some."""
+    return tuple(first.categories_.get(name, ())) if isinstance(first, TableVectorizer) else ()
+
+
+def _as_number(first: Any, name: str, value: float | str) -> float:
+    """Return the number that stands for a value of a column: of a category, a date or a number."""
+    known = _categories(first, name)
+    if known:
+        if value not in known:
+            told = ", ".join(map(str, known))
+            raise LocalError(f"decision_plot: column '{name}' has no category {value!r}: name one of {told}")
+        return float(codes_of(known)[known.index(value)])
+    dated = isinstance(first, TableVectorizer) and first.kinds_.get(name) == "date"
+    try:
+        return float((np.datetime64(str(value)) - EPOCH) / DAY) if dated else float(value)
+    except ValueError:
+        kind = "a date, such as '2024-05-01'" if dated else "a number"
+        raise LocalError(f"decision_plot: at= has {value!r} for column '{name}': give {kind}") from None
+
+
+def _told(first: Any, name: str, number: float) -> float | str:
+    """Return the value that a number of a column stands for."""
+    known = _categories(first, name)
+    return float(number) if not known else known[codes_of(known).index(float(number))]
 
 
 def _side(name: str, mean: float, deviation: float, ranges: Mapping[str, Range], points: int) -> F64:

@@ -22,7 +22,7 @@ from tacit.federation.part import Part, freeze
 from tacit.metrics import check_model
 from tacit.registry import Outcome
 from tacit.report import Report
-from tacit.report.canvas import ACCENT, INK, Drawn, axes, draw, short
+from tacit.report.canvas import ACCENT, INK, Drawn, Picture, axes, short
 from tacit.report.outcome import add_outcome, report_on
 
 REPEATS = Number(1, whole=True)
@@ -56,12 +56,13 @@ class Importances(Drawn):
         """The standard deviation over the repeats, by column."""
         return np.asarray(self.importances.std(axis=1))
 
-    def to_svg(self) -> str:
-        """Return a bar chart as an SVG picture, with the most important column at the top."""
+    @property
+    def picture(self) -> Picture:
+        """A bar chart, with the most important column at the top."""
         order = np.argsort(-self.importances_mean, kind="stable")
         told = ", ".join(f"{self.features[j]} {self.importances_mean[j]:.4f}" for j in order)
         size = (7.2, 1.2 + 0.3 * len(order))
-        return draw("importance", f"Bars of how much {self.metric} falls: {told}", size, self._paint)
+        return Picture("importance", f"Bars of how much {self.metric} falls: {told}", size, self._paint)
 
     def _paint(self, figure: Figure) -> None:
         order = np.argsort(-self.importances_mean, kind="stable")

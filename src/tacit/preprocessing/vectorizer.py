@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from importlib import import_module
+from itertools import combinations
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -25,6 +27,7 @@ from tacit.federation.frames import Texts, is_frame
 from tacit.federation.part import Mask, Part, freeze
 from tacit.models.prepared import ASIDE, CYCLES, KINDS, Vectorized, codes_of, is_text
 from tacit.preprocessing.transformer import FederatedTransformer, check_columns_of, collect_declared
+from tacit.protocols.classes import fold_name
 from tacit.registry import Outcome
 from tacit.request import Request
 
@@ -248,8 +251,17 @@ class TableVectorizer(FederatedTransformer):
         return self
 
     def _notices(self, federation: Federation, result: Any) -> list[str]:
-        del federation, result
-        return [f"column '{name}' {why}" for name, why in self.dropped_.items() if name not in self.drop]
+        del result
+        doubtful = []
+        for name, labels in self.categories_.items():
+            pairs = find_spellings([each for each in labels if isinstance(each, str)], texts_by_party(federation, name))
+            if alike := [f"{a!r} and {b!r}" for a, b in pairs]:
+                doubtful.append(
+                    f"column '{name}': some categories may be two spellings of one, {', '.join(alike)}: write them"
+                    " alike at every site"
+                )
+        left = [f"column '{name}' {why}" for name, why in self.dropped_.items() if name not in self.drop]
+        return [*doubtful, *left]
 
     def _federate_records(self, X: Any) -> Federation:
         if not is_frame(X):
@@ -267,7 +279,16 @@ class TableVectorizer(FederatedTransformer):
             return super()._records(X, reset=reset)
         self._check_names(X, reset=reset)
         table = as_table(X, raw=True)
-        return _translate(self.model_, table, np.arange(len(table.features)), table.texts, "X")
+        made = _translate(self.model_, table, np.arange(len(table.features)), table.texts, "X")
+        for name in self.categories_:
+            unknown = made[:, table.features.index(name)] < 0 if name in table.texts else np.zeros(0, dtype=bool)
+            if unknown.any():
+                warnings.warn(
+                    f"column '{name}' of X has texts in {unknown.sum()} of {len(made)} records that the model does"
+                    f" not know (first in row {unknown.argmax() + 1}): they count as none of its categories",
+                    stacklevel=2,
+                )
+        return made
 
     def _known(self, federation: Federation) -> Federation:
         """Return a federation like the one this was fitted on, with texts as numbers of the categories."""
@@ -288,6 +309,20 @@ class TableVectorizer(FederatedTransformer):
         model = self.model_
         new = zip(model.sources.tolist(), model.made, model.codes.tolist(), strict=True)
         return tuple(_name_of(names[j], what, code, model.labels[j]) for j, what, code in new)
+
+
+def texts_by_party(federation: Federation, column: str) -> list[tuple[str, ...]]:
+    """Return which texts the parties have in a column; nothing, if they are elsewhere."""
+    return [part.texts.get(column, ()) for part in federation.parts.values()] if federation.holds_records else []
+
+
+def find_spellings(labels: Sequence[str], held: Sequence[Sequence[str]]) -> Iterator[tuple[str, str]]:
+    """Yield categories that differ in capitals and blanks; or of which one begins the other and no party has both."""
+    for a, b in combinations(sorted(labels, key=len), 2):
+        short, long = fold_name(a), fold_name(b)
+        apart = bool(held) and not any(a in own and b in own for own in held)
+        if short == long or (apart and long.startswith(short)):
+            yield a, b
 
 
 def _translate(

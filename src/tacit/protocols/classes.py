@@ -78,14 +78,14 @@ def _are_texts(names: Names) -> bool:
 
 def _respelled(mine: Names, theirs: Names) -> Iterator[tuple[Label, Label]]:
     """Yield names that mean the same and are written differently, (2)."""
-    known = {_fold(name): name for name in mine}
+    known = {fold_name(name): name for name in mine}
     for name in theirs:
-        here = known.get(_fold(name))
+        here = known.get(fold_name(name))
         if here is not None and here != name:
             yield here, name
 
 
-def _fold(name: Label) -> str:
+def fold_name(name: Label) -> str:
     """Return a name as it reads without capitals and blanks; a number by its value."""
     text = "".join(str(name).split()).casefold()
     try:

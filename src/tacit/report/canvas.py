@@ -8,7 +8,8 @@ import os
 import re
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from tacit.errors import LocalError
 from tacit.files import write_whole
 from tacit.report.words import clean
 
@@ -23,6 +25,7 @@ INK, MUTED, LINE, ACCENT = "#1f2933", "#616e7c", "#d5dce3", "#0f766e"
 ALONE, CENTRAL = "#b4c0cb", "#334e68"
 TYPES = ("#0f766e", "#d99a2b", "#5661b3", "#c2607a", "#4f9bd0", "#7aa35b", "#9c6b4e", "#7b8794")
 LONGEST = 26
+DPI = 150  # of pictures in pixels
 
 STYLE: dict[Any, Any] = {
     "font.family": "DejaVu Sans",
@@ -56,16 +59,35 @@ STYLE: dict[Any, Any] = {
 }
 
 
+@dataclass(frozen=True)
+class Picture:
+    """What is drawn: by which name and label, how large, and by whom."""
+
+    name: str
+    label: str
+    size: tuple[float, float]
+    paint: Callable[[Figure], None]
+
+    def to_svg(self) -> str:
+        """Return an SVG whose ids all begin with the name and whose aria-label is the label."""
+        metadata = {"Date": None, "Creator": None, "Format": None, "Type": None}
+        return _inline(self.render("svg", metadata).decode(), self.name, self.label)
+
+    def render(self, kind: str, metadata: Mapping[str, str | None]) -> bytes:
+        """Return the picture as a file of this kind."""
+        buffer = io.BytesIO()
+        with mpl.rc_context(STYLE), warnings.catch_warnings():
+            # the browser draws the text; that matplotlib's own font lacks a letter matters to nobody
+            warnings.filterwarnings("ignore", message="Glyph .* missing from")
+            figure = Figure(figsize=self.size, layout="constrained")
+            self.paint(figure)
+            figure.savefig(buffer, format=kind, dpi=DPI, metadata=dict(metadata))
+        return buffer.getvalue()
+
+
 def draw(name: str, label: str, size: tuple[float, float], paint: Callable[[Figure], None]) -> str:
     """Return an SVG whose ids all begin with `name` and whose aria-label is `label`."""
-    buffer = io.StringIO()
-    with mpl.rc_context(STYLE), warnings.catch_warnings():
-        # the browser draws the text; that matplotlib's own font lacks a letter matters to nobody
-        warnings.filterwarnings("ignore", message="Glyph .* missing from")
-        figure = Figure(figsize=size, layout="constrained")
-        paint(figure)
-        figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
-    return _inline(buffer.getvalue(), name, label)
+    return Picture(name, label, size, paint).to_svg()
 
 
 def entitle(figure: Figure, title: str) -> None:
@@ -110,19 +132,36 @@ def _prefix(tag: str, name: str) -> str:
     return re.sub(r'(url\(|href=")#', rf"\g<1>#{name}-", tag)
 
 
-# What can be looked at: an SVG that a notebook shows and a file holds
+# What can be looked at: a picture that a notebook shows and a file holds
+
+
+PICTURES: dict[str, Mapping[str, str | None]] = {  # without a date: the same run gives the same file
+    ".svg": {},
+    ".png": {"Software": None},
+    ".pdf": {"CreationDate": None, "Creator": None, "Producer": None},
+}
 
 
 class Drawn(ABC):
     """Something with a picture."""
 
+    @property
     @abstractmethod
+    def picture(self) -> Picture:
+        """What is drawn of it."""
+
     def to_svg(self) -> str:
         """Return the picture as SVG text."""
+        return self.picture.to_svg()
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write the picture to a file."""
-        return write_whole(path, self.to_svg().encode(), "the picture")
+        """Write the picture to a file, in the format that its suffix names: .svg, .png or .pdf."""
+        suffix = Path(path).suffix.lower()
+        if suffix not in PICTURES:
+            raise LocalError(f"{path} names no kind of picture: let it end in {', '.join(PICTURES)}")
+        vector = suffix == ".svg"
+        made = self.to_svg().encode() if vector else self.picture.render(suffix[1:], PICTURES[suffix])
+        return write_whole(path, made, "the picture")
 
     def _repr_svg_(self) -> str:
         return self.to_svg()

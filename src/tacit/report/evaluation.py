@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tacit.arrays import F64, I64, Array
+from tacit.cards import list_warnings, make_card, make_table
 from tacit.numeric.scores.metrics import (
     LEVEL,
     NONE,
@@ -25,6 +28,9 @@ from tacit.numeric.scores.platt import classes_of
 from tacit.protocols.noisy.noisy_scores import ErrorTally, ScoreCurve, Tally
 from tacit.report.words import area, figure
 
+if TYPE_CHECKING:
+    from tacit.report.canvas import Drawn
+
 Label = bool | int | float | str
 
 FIGURES = (
@@ -37,6 +43,7 @@ FIGURES = (
     "average_precision",
     "brier_score",
 )
+OF_ONE_CLASS = ("sensitivity", "f1", "average_precision")  # with two classes
 SITE = "site"
 TWO = 2
 ERROR_FIGURES = ("r2", "mean_absolute_error", "mean_squared_error", "mean_error")
@@ -331,11 +338,31 @@ class Evaluation:
     def _figure(self, each: F64) -> float:
         return float(each[self.positive_index]) if len(each) == TWO else macro(each)
 
+    @property
+    def of_class(self) -> str:
+        """Of which of two classes figures are, in words; nothing with more classes, or none."""
+        return f" of {self.classes[self.positive_index]}" if len(self.classes) == TWO else ""
+
+    def plot(self, kind: str | None = None) -> Drawn:
+        """Return a picture, which a notebook shows and `save` writes.
+
+        Args:
+            kind: "roc", "precision" (and recall), "calibration" or "confusion"; None: all of them. Of a regressor there
+                is one, the histogram of its errors.
+        """
+        # looked up when it is needed: it stands on this module, and draws with a library that takes long to import
+        made: Drawn = import_module("tacit.report.score_plots").plot_scores(self, kind)
+        return made
+
     def __repr__(self) -> str:
         if self.suppressed:
             return f"<Evaluation of {self.name}: {write_suppressed(self.least)}>"
-        told = ", ".join(f"{name} {value:.4f}" for name, value in self.figures().items())
+        of = dict.fromkeys(OF_ONE_CLASS, self.of_class)
+        told = ", ".join(f"{name}{of.get(name, '')} {value:.4f}" for name, value in self.figures().items())
         return f"<Evaluation of {self.n_records} {self.name}: {told}>"
+
+    def _repr_html_(self) -> str:
+        return render_evaluation(self)
 
 
 def evaluation_of(tally: Tally, classes: Array, *, name: str, how: str = "") -> Evaluation:
@@ -387,8 +414,7 @@ def figures_of(evaluation: Evaluation) -> list[tuple[str, ...]]:
         rows = [("R²", "r2"), *((name.replace("_", " "), name) for name in ERROR_FIGURES[1:])]
         told = ((what, *(_told_error(e, name) for e in each)) for what, name in rows)
         return [_count_records(each), *(row for row in told if set(row[1:]) != {"-"})]
-    of = "" if len(evaluation.classes) != TWO else f" of {evaluation.classes[evaluation.positive_index]}"
-    of = of or ", mean of classes"
+    of = evaluation.of_class or ", mean of classes"
     names = {"accuracy": "accuracy", "balanced accuracy": "balanced_accuracy"}
     names |= {f"{name}{of}": name.lower() for name in ("sensitivity", "specificity", "F1")}
     areas = {f"area under ROC{of}": "roc_auc", f"average precision{of}": "average_precision"}
@@ -404,6 +430,22 @@ def figures_of(evaluation: Evaluation) -> list[tuple[str, ...]]:
     if evaluation.brier_score is not None:
         table.append((f"Brier score{of}", *(_told(e.brier_score) for e in each)))
     return table
+
+
+def render_evaluation(evaluation: Evaluation) -> str:
+    """Return what a notebook shows: the figures, of all records and of each group, and the confusion matrix."""
+    if evaluation.suppressed:
+        return make_card(f"Evaluation of {evaluation.name}", write_suppressed(evaluation.least))
+    chosen = zip(evaluation.classes, evaluation.confusion, strict=True)
+    return make_card(
+        f"Evaluation of {evaluation.n_records:,} {evaluation.name}",
+        evaluation.how,
+        make_table(("figure", "all", *evaluation.groups), figures_of(evaluation)),
+        make_table(("records of class", *(f"taken for {each}" for each in evaluation.classes)),
+                   [(label, *row) for label, row in chosen]),
+        make_table(heads_beside(evaluation), figures_beside(evaluation)),
+        list_warnings(evaluation.warnings),
+    )  # fmt: skip
 
 
 def figures_beside(evaluation: Evaluation) -> list[tuple[str, ...]]:

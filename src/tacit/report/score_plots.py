@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -11,34 +13,70 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from tacit.arrays import F64
-from tacit.report.canvas import ACCENT, ALONE, INK, TYPES, axes, draw, entitle, short
+from tacit.choreo.declaration import write_among, wrong_value
+from tacit.errors import LocalError
+from tacit.report.canvas import ACCENT, ALONE, INK, TYPES, Drawn, Picture, axes, entitle, short
 from tacit.report.evaluation import Curve, Evaluation, Residuals
 from tacit.report.words import area
 
 WIDTH = 7.2
+SINGLE = (5.0, 4.2)  # inches
 MANY = 12  # classes whose counts can still be read in the squares
 SHADES = LinearSegmentedColormap.from_list("tacit", ["#f5f8f8", ACCENT])
 Points = Callable[[Curve], tuple[F64, F64]]
 
 
+@dataclass(frozen=True, repr=False)
+class ScorePlot(Drawn):
+    """A picture of how good a model is."""
+
+    drawn: Picture
+
+    @property
+    def picture(self) -> Picture:
+        """What is drawn."""
+        return self.drawn
+
+
+def plot_scores(evaluation: Evaluation, kind: str | None) -> ScorePlot:
+    """Return one of the plots of an evaluation, or all of them."""
+    if kind is not None and kind not in KINDS:
+        raise wrong_value("kind", "plot", f"None or a str {write_among(tuple(KINDS))}", kind)
+    if kind is None:
+        whole = picture_of(evaluation, "all")
+        if whole is None:
+            raise LocalError(f"nothing of {evaluation.name} can be drawn: it is suppressed, or it has no histogram")
+        return ScorePlot(whole)
+    drawn, needs = KINDS[kind]
+    if evaluation.errors is not None or evaluation.suppressed or not needs(evaluation):
+        remedy = ": train with probability=True" if kind == "calibration" else ""
+        raise LocalError(f"{evaluation.name} has nothing to draw as {kind!r}{remedy}")
+    label = f"{kind} of {evaluation.n_records} {evaluation.name}"
+    return ScorePlot(Picture(kind, label, SINGLE, lambda figure: drawn(figure.add_subplot(), evaluation)))
+
+
 def panels(evaluation: Evaluation, key: str) -> str:
+    """Return that picture as SVG text; nothing, if there is nothing to draw."""
+    found = picture_of(evaluation, key)
+    return "" if found is None else found.to_svg()
+
+
+def picture_of(evaluation: Evaluation, key: str) -> Picture | None:
     """Draw two curves above; below, the confusion matrix and, with probabilities, the calibration.
 
     Of a regressor, the histogram of its errors, if there is one. Nothing of what is suppressed.
     """
-    if evaluation.errors is not None:
-        return _residuals(evaluation, evaluation.errors, key) if evaluation.errors.counts else ""
+    errors = evaluation.errors
+    if errors is not None:
+        label = f"Errors of {errors.records} {evaluation.name}: R² {errors.r2:.4f}, mean {errors.mean:.4g}"
+        paint = partial(_histogram, evaluation=evaluation, errors=errors)
+        return Picture(f"scores-{key}", label, (WIDTH, 3.0), paint) if errors.counts else None
     if evaluation.suppressed:
-        return ""
+        return None
     label = f"Curves and confusion matrix of {evaluation.n_records} {evaluation.name}: " + ", ".join(
         f"{name.replace('_', ' ')} {value:.4f}" for name, value in evaluation.figures().items()
     )
-    return draw(f"scores-{key}", label, (WIDTH, 6.4), lambda figure: _panels(figure, evaluation))
-
-
-def _residuals(evaluation: Evaluation, errors: Residuals, key: str) -> str:
-    label = f"Errors of {errors.records} {evaluation.name}: R² {errors.r2:.4f}, mean {errors.mean:.4g}"
-    return draw(f"scores-{key}", label, (WIDTH, 3.0), lambda figure: _histogram(figure, evaluation, errors))
+    return Picture(f"scores-{key}", label, (WIDTH, 6.4), partial(_panels, evaluation=evaluation))
 
 
 def _histogram(figure: Figure, evaluation: Evaluation, errors: Residuals) -> None:
@@ -141,3 +179,12 @@ def _confusion(ax: Axes, evaluation: Evaluation) -> None:
     ax.set_title(f"Confusion: accuracy {evaluation.accuracy:.3f}")
     ax.set_xlabel("class chosen")
     ax.set_ylabel("class")
+
+
+# kind of plot -> who draws it, and whether an evaluation has what it takes
+KINDS: dict[str, tuple[Callable[[Axes, Evaluation], None], Callable[[Evaluation], bool]]] = {
+    "roc": (_roc, lambda evaluation: bool(evaluation.curves)),
+    "precision": (_precision, lambda evaluation: bool(evaluation.curves)),
+    "calibration": (_calibration, lambda evaluation: any(curve.records for curve in evaluation.curves)),
+    "confusion": (_confusion, lambda _: True),
+}

@@ -96,7 +96,7 @@ def test_the_callers_array_stays_writable():
         ),
         (
             lambda: horizontal(frames("abcd", "abcd", "abed")),
-            "party 'party-3' calls feature 3 'e', 'party-1' calls it 'c'",
+            "party 'party-3' lacks 'c' and has 'e', unlike 'party-1'",
         ),
         (
             lambda: horizontal([*ROWS[:2], (X[3:] * np.inf, Y[3:])]),

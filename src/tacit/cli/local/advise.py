@@ -1,28 +1,37 @@
 """Say which methods fit: what each opens to whom, how good it is, what it costs; and why the others do not.
 
-Nobody is asked and nothing is run.
+Nobody is asked and nothing is run. With files, the methods are those that fit these: texts, dates and gaps are left to
+a TableVectorizer. Without files, options say what records there will be.
 
 Example: tacit advise --partition horizontal --parties 4 --records 2000 --never record
 """
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
-from typer import Option
+from typer import Argument, Option
 
-from tacit.cli.options import AsJson
+from tacit.cli.local.train import LabelColumn, find_partition
+from tacit.cli.options import AsJson, Drop
 from tacit.cli.output import print_json
 from tacit.consortium.advice import Advised
 from tacit.consortium.advice import advise as ask_advisor
 from tacit.consortium.advice.advising import invent
+from tacit.federation import Federation
 from tacit.federation.plan import Partition
 
 
 def advise(
+    data: Annotated[list[Path] | None, Argument(metavar="DATA", help="One file for each party.")] = None,
     *,
-    partition: Annotated[Partition, Option(help="How the records are split between the parties.")] = "horizontal",
+    partition: Annotated[
+        Partition | None, Option(help="How the records are split between the parties; files tell it by their columns.")
+    ] = None,
+    label: LabelColumn = "label",
+    drop: Drop = None,
     parties: Annotated[int, Option(min=2, max=100, help="How many parties have data.")] = 4,
     records: Annotated[int, Option(min=1, help="How many records there are in all.")] = 500,
     columns: Annotated[int, Option(min=1, help="How many columns there are in all.")] = 20,
@@ -34,10 +43,15 @@ def advise(
     as_json: AsJson = False,
 ) -> None:
     """Rank the methods that fit."""
+    if data:
+        split = partition or find_partition(data, label, drop or ())
+        federation = Federation.from_files(data, partition=split, label=label, drop=drop or (), raw=True)
+    else:
+        federation = invent(partition or "horizontal", parties, columns)
     found = ask_advisor(
-        invent(partition, parties, columns),
+        federation,
         task="numbers" if numbers else "classes",
-        records=records,
+        records=None if data else records,
         never=tuple(never or ()),
     )
     if as_json:

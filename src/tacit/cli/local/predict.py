@@ -234,9 +234,10 @@ class Reader:
         others = [name for name in no_features if name in frame.column_names]
         known = self.trained.features  # a vectorizer knows the column of ids, and drops it
         features = [name for name in frame.column_names if name not in others or name in known]
-        check_names(features, self.trained.features, file.name)
+        unused = getattr(steps_of(self.model)[0], "dropped_", {})  # the pipeline does not ask for them
+        check_names([*features, *(name for name in unused if name not in features)], known, file.name)
         columns = {name: np.array(frame.column(name).to_pylist()) for name in others}
-        return self._with(frame.select(list(self.trained.features)), columns, columns.get(self.label))
+        return self._with(frame.select([n for n in known if n in features]), columns, columns.get(self.label))
 
 
 def name_records(said: Predictions, ids: Array | None, id_column: str | None) -> Columns:

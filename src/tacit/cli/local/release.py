@@ -17,9 +17,9 @@ import numpy as np
 import typer
 from typer import Argument, Option
 
-from tacit.arrays import F64, Array
+from tacit.arrays import Array
 from tacit.base.saved import load
-from tacit.cli.local.predict import match_columns
+from tacit.cli.local.predict import Reader, match_columns
 from tacit.cli.options import AsJson, Drop, ModelFile
 from tacit.cli.output import check_targets, console, print_json, steps
 from tacit.errors import LocalError
@@ -82,17 +82,26 @@ def _read_limits(policy: Path | None) -> Limits:
     return Policy.from_toml(policy).release
 
 
-def _read_records(trained: Any, file: Path | None, label: str, drop: list[str] | None) -> tuple[F64, Array] | None:
+def _read_records(trained: Any, file: Path | None, label: str, drop: list[str] | None) -> tuple[Any, Array] | None:
     """Return records and labels of a file, in the order of the model's columns."""
     if file is None:
         return None
+    known = trained.federation_
+    if known.named and known.kinds:  # a pipeline prepares texts and dates
+        found = Reader(trained, label, tuple(drop or ()), None, 1).read_whole(file)
+        if found.truth is None:
+            raise _lacks_labels(file, label)
+        return found.records, found.truth
     table = read(file, label, tuple(drop or ()), allow_missing=hasattr(trained, "prepare"), sparse=False)
     if table.y is None:
-        raise LocalError(f"{file} has no column {label!r}: name the labels with --label")
-    known = trained.federation_
+        raise _lacks_labels(file, label)
     if known.named and table.named:
         table = match_columns(table, known.features)
     return table.X, np.asarray(table.y)
+
+
+def _lacks_labels(file: Path, label: str) -> LocalError:
+    return LocalError(f"{file} has no column {label!r}: name the labels with --label")
 
 
 def _tell(found: Release, export: Path | None, report: Path | None, *, as_json: bool) -> None:

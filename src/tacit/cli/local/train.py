@@ -18,6 +18,7 @@ from tacit.cli.output import check_targets, console, print_json, steps, table
 from tacit.cli.preparing import describe_preparation, is_safe, steps_of, warn_of_scales, with_preparation
 from tacit.cli.summary import figures, summarise_known
 from tacit.errors import LocalError
+from tacit.federation.plan import Partition
 from tacit.report.words import listing
 
 PARTIES = 3  # the fewest whose sums hide the single parts
@@ -26,7 +27,7 @@ WORDS = {"true": True, "false": False, "none": None}
 
 
 Data = Annotated[list[Path], Argument(metavar="DATA", help="One file for each party, or one file to split up.")]
-Partition = Annotated[
+PartitionName = Annotated[
     str | None,
     Option(
         metavar="NAME",
@@ -48,6 +49,7 @@ IdColumn = Annotated[
     str | None, Option("--id", metavar="COLUMN", help="Align the files by this column: only common records stay.")
 ]
 MinRecords = Annotated[int, Option(min=1, metavar="N", help="With --id: open no id if fewer records are common.")]
+FoldIds = Annotated[bool, Option("--fold-ids", help="With --id: capitals and blanks of ids do not count.")]
 Seed = Annotated[
     int, Option(min=0, metavar="N", help="Decides who gets which part of one file; no secret depends on it.")
 ]
@@ -80,7 +82,7 @@ AllowTwo = Annotated[bool, Option("--allow-two-parties", help="Accept that sums 
 def train(
     data: Data,
     *,
-    partition: Partition = None,
+    partition: PartitionName = None,
     parties: Parties = None,
     estimator: Estimator = "SVC",
     settings: SetParameters = None,
@@ -90,6 +92,7 @@ def train(
     drop: Drop = None,
     id_column: IdColumn = None,
     min_records: MinRecords = 10,
+    fold_ids: FoldIds = False,
     seed: Seed = 0,
     n_features: Width = None,
     prepare: Prepare = None,
@@ -122,7 +125,7 @@ def train(
                 federation = Federation.simulate(whole, parties=parties or PARTIES, seed=seed, **split)
             else:
                 federation = Federation.from_files(
-                    data, label=label, drop=drop or (), id=id_column, min_records=min_records,
+                    data, label=label, drop=drop or (), id=id_column, min_records=min_records, fold_ids=fold_ids,
                     allow_two_parties=allow_two_parties, n_features=n_features, sparse=sparse, **split,
                 )  # fmt: skip
         with bar.doing("training"):
@@ -162,7 +165,7 @@ def read_value(text: str) -> bool | int | float | str | None:
     return text
 
 
-def find_partition(files: Sequence[Path], label: str, beside: Sequence[str]) -> str:
+def find_partition(files: Sequence[Path], label: str, beside: Sequence[str]) -> Partition:
     """Return how the files split the data, by their columns: the same are rows, and others columns."""
     from tacit.federation import read  # noqa: PLC0415 - as in `train`
 

@@ -8,6 +8,8 @@ could work out records follows from the attacks that read those facts; accuracy 
 from __future__ import annotations
 
 import csv
+import dataclasses
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -31,9 +33,14 @@ from tacit.consortium.jobs.rehearsal import USUALLY, takes
 from tacit.consortium.jobs.requests import facts_by_role, has_dealer, list_single, list_told
 from tacit.errors import LocalError, TacitError
 from tacit.federation import Federation
+from tacit.federation.columns import remake_columns
 from tacit.federation.plan import Partition
+from tacit.pipeline import Pipeline
+from tacit.preprocessing import TableVectorizer
+from tacit.protocols.learners.targets import LEAST_CLASS
 from tacit.registry import PROTOCOLS, is_declared, parameter_of
 from tacit.report.words import count, human_bytes, listing
+from tacit.sparse import is_sparse
 
 Task = Literal["classes", "numbers"]
 RISK = "accept_risk"
@@ -147,16 +154,54 @@ def advise(
         if fault := fault_of_word(word):
             raise LocalError(f"never has {word!r}, which {fault}")
     number = records or (federation.n_rows if federation.holds_records else USUALLY)
+    raw = federation.holds_records and is_raw(federation)
+    asked = as_prepared(federation) if raw else federation
     fits, others = [], {}
     for name, model in list_methods(task):
         try:
-            found = _ask(name, model, federation, number)
+            found = _ask(name, model, asked, number)
             _refuse_unwanted(found, never)
-            fits.append(found)
+            fits.append(after_vectorizer(found) if raw else found)
         except TacitError as error:
             others[name] = str(error)
     title = f"{count(number, 'record')}, {federation.partition}, between {len(federation)} parties"
+    title += ", after a TableVectorizer" if raw else ""
     return Advice(title, tuple(sorted(fits, key=_rank)), others)
+
+
+def is_raw(federation: Federation) -> bool:
+    """Whether records have texts, dates or gaps, which methods leave to a TableVectorizer."""
+    unwritten = federation.kinds or federation.categories
+    return bool(unwritten) or any(
+        not is_sparse(part.X) and np.isnan(part.X).any() for part in federation.parts.values()
+    )
+
+
+def as_prepared(federation: Federation) -> Federation:
+    """Return about as many columns of numbers as a TableVectorizer would make; methods are asked, and none trained."""
+    shown = [_count_columns(federation, name) for name in federation.features]
+    sources = np.repeat(np.arange(federation.n_features), shown)
+    new = tuple(f"{federation.features[j]}_{i}" for i, j in enumerate(sources.tolist()))
+    filled = remake_columns(federation, sources, new, lambda X, _: np.nan_to_num(X))
+    return dataclasses.replace(filled, kinds={}, categories={})
+
+
+def _count_columns(federation: Federation, name: str) -> int:
+    """Return how many columns become of one: one of numbers, and one for each text that records enough have."""
+    if federation.kinds.get(name) != "text":
+        return max(1, len(federation.categories.get(name, ())))
+    times: Counter[str] = Counter()
+    for part in (each for each in federation.parts.values() if name in each.texts):
+        codes = part.X[:, part.features.index(name)]
+        held = np.bincount(codes[np.isfinite(codes)].astype(np.int64), minlength=len(part.texts[name]))
+        times.update(dict(zip(part.texts[name], held.tolist(), strict=True)))
+    return sum(n >= LEAST_CLASS for n in times.values())
+
+
+def after_vectorizer(found: Advised) -> Advised:
+    """Return the advice with a pipeline as its model, which prepares the table first."""
+    steps = [("table", TableVectorizer()), ("model", found.model)]
+    return dataclasses.replace(found, model=Pipeline(steps))
 
 
 def list_methods(task: Task = "classes") -> list[tuple[str, Any]]:

@@ -1,0 +1,257 @@
+"""What a data scientist meets in the first hour: each test is a thing that once went wrong without a word."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.datasets import load_breast_cancer
+from typer.testing import CliRunner
+
+import tacit
+from tacit.cli.app import app
+from tacit.errors import LocalError
+
+SITES = ("north", "south", "east", "west")
+
+
+def ward(seed: int, rows: int = 80) -> pd.DataFrame:
+    """Return the patients of a ward: ids, numbers with gaps, texts, and dates as texts."""
+    rng = np.random.default_rng(seed)
+    ill = rng.random(rows) < 0.45
+    seen = pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.integers(0, 700, rows), unit="D")
+    typical = ill & (rng.random(rows) < 0.7)
+    return pd.DataFrame(
+        {
+            "patient": [f"P{seed}{k:05d}" for k in range(rows)],
+            "age": (rng.normal(55, 9, rows) + 9 * ill).round(),
+            "chol": np.where(rng.random(rows) < 0.1, np.nan, rng.normal(240, 40, rows) + 30 * ill),
+            "sex": rng.choice(["female", "male"], rows),
+            "pain": np.where(typical, "typical", rng.choice(["atypical", "none"], rows)),
+            "seen": seen.strftime("%Y-%m-%d"),
+            "ill": np.where(ill, "yes", "no"),
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """Return four files of one ward each."""
+    folder = tmp_path_factory.mktemp("wards")
+    for seed, site in enumerate(SITES):
+        ward(seed).to_csv(folder / f"{site}.csv", index=False)
+    return [folder / f"{site}.csv" for site in SITES]
+
+
+@pytest.fixture(scope="module")
+def raw(files: list[Path]) -> tacit.Federation:
+    """Return the four wards as they are."""
+    return tacit.from_files(files, partition="horizontal", label="ill", raw=True)
+
+
+@pytest.fixture(scope="module")
+def model(raw: tacit.Federation) -> Any:
+    """Return a model of the raw wards, which leaves the ids out."""
+    steps = [("table", tacit.TableVectorizer(drop=["patient"])), ("svm", tacit.SVC(random_state=0))]
+    return tacit.Pipeline(steps).fit(raw)
+
+
+@pytest.fixture
+def patients() -> pd.DataFrame:
+    """Return new patients, without labels."""
+    return ward(9).drop(columns="ill")
+
+
+def run(*words: object) -> Iterator[str]:
+    """Yield what a command says, line by line; it must succeed."""
+    done = CliRunner().invoke(app, list(map(str, words)), catch_exceptions=False)
+    assert done.exit_code in {0, 1}, done.output
+    yield from done.output.splitlines()
+
+
+# Front door
+
+
+def test_arguments_are_shown_in_the_order_in_which_they_are_taken() -> None:
+    """help() and editors show the signature: it must be the true one."""
+    for search, grid in (
+        (tacit.FederatedGridSearch, "param_grid"),
+        (tacit.FederatedRandomizedSearch, "param_distributions"),
+    ):
+        assert list(inspect.signature(search).parameters)[:2] == ["estimator", grid]
+        made = search(tacit.SVC(), {"C": [1.0]})
+        assert isinstance(made.estimator, tacit.SVC)
+
+
+def test_by_divides_records_by_its_values() -> None:
+    """A table that is given by ward is split by ward."""
+    X, y = load_breast_cancer(return_X_y=True)
+    site = np.random.default_rng(0).choice(["a", "b", "c"], len(X), p=[0.6, 0.3, 0.1])
+    found = {name: len(part.X) for name, part in tacit.simulate(X, y, by=site).parts.items()}
+    assert found == {name: int((site == name).sum()) for name in "abc"}
+    with pytest.raises(LocalError, match="leave by= out, or say split='column'"):
+        tacit.simulate(X, y, by=site, split="random")
+    with pytest.raises(LocalError, match="leave by= out"):
+        tacit.simulate(X, y, by=site, partition="vertical")
+
+
+def test_parts_may_have_their_parties_names() -> None:
+    """A dictionary of parts names the parties."""
+    X, y = load_breast_cancer(return_X_y=True)
+    assert list(tacit.from_parts(dict.fromkeys(SITES, (X, y)), partition="horizontal").parts) == list(SITES)
+
+
+def test_a_lacking_column_is_named() -> None:
+    """Order does not matter, so the error must not speak of order."""
+    table = ward(0)[["age", "chol", "ill"]].fillna(200.0)
+    held = [(each.drop(columns="ill"), each["ill"]) for each in (table, table.rename(columns={"chol": "ldl"}), table)]
+    with pytest.raises(LocalError, match=r"'party-2' lacks 'chol' and has 'ldl'.*correct the names"):
+        tacit.from_parts(held, partition="horizontal")
+
+
+def test_numbers_as_classes_name_the_regressors() -> None:
+    """A target with fractions is a regression's."""
+    X, y = load_breast_cancer(return_X_y=True)
+    with pytest.raises(LocalError, match="use SVR or ELMRegressor"):
+        tacit.SVC().fit(tacit.simulate(X, X[:, 0] + 0.5 * y))
+
+
+# Raw tables
+
+
+def test_a_model_asks_neither_for_a_dropped_column_nor_for_an_order(model: Any, patients: pd.DataFrame) -> None:
+    """Columns are known by their names, and one that is left out is not needed."""
+    known = model.predict(patients)
+    for frame in (
+        patients.drop(columns="patient"),
+        patients[patients.columns[::-1]],
+        pl.from_pandas(patients),  # dates as texts
+        pl.from_pandas(patients.drop(columns="patient")),
+    ):
+        assert (model.predict(frame) == known).all()
+    with pytest.raises(ValueError, match="age"):
+        model.predict(patients.drop(columns="age"))
+
+
+def test_the_shell_predicts_without_a_dropped_column(model: Any, patients: pd.DataFrame, tmp_path: Path) -> None:
+    """`tacit predict` asks for what the model uses."""
+    model.save(tmp_path / "m.tacit")
+    patients.drop(columns="patient").to_csv(tmp_path / "new.csv", index=False)
+    list(run("predict", tmp_path / "m.tacit", tmp_path / "new.csv", "--out", tmp_path / "said.csv"))
+    assert (pd.read_csv(tmp_path / "said.csv")["label"] == model.predict(patients)).all()
+
+
+def test_the_gate_takes_the_table_that_was_trained_on(model: Any, files: list[Path], tmp_path: Path) -> None:
+    """Texts and dates are prepared by the pipeline, in Python and in the shell."""
+    whole = pd.concat([pd.read_csv(file) for file in files])
+    found = model.release_check(whole.drop(columns="ill"), whole["ill"], twins=4)
+    assert [line.figure is not None for line in found.lines] == [True] * 4
+    whole.to_csv(tmp_path / "all.csv", index=False)
+    model.save(tmp_path / "m.tacit")
+    told = "\n".join(run("release", tmp_path / "m.tacit", tmp_path / "all.csv", "--label", "ill", "--twins", 4))
+    assert "membership: area under the curve" in told
+    assert "not measured" not in told
+
+
+# Figures
+
+
+def test_a_picture_is_what_its_suffix_says(model: Any, raw: tacit.Federation, tmp_path: Path) -> None:
+    """Word and PowerPoint take no SVG that is called .png."""
+    found = tacit.inspect.permutation_importance(model, raw, n_repeats=1)
+    starts = {"png": b"\x89PNG", "pdf": b"%PDF", "svg": b"<svg"}
+    for suffix, start in starts.items():
+        assert found.save(tmp_path / f"i.{suffix}").read_bytes().startswith(start)
+    with pytest.raises(LocalError, match=r"let it end in \.svg, \.png, \.pdf"):
+        found.save(tmp_path / "i.bmp")
+
+
+# Ids and categories that are written in several ways
+
+
+def test_alignment_tells_what_it_kept_of_what() -> None:
+    """A record that is lost to a capital letter is lost with a word."""
+    X, y = load_breast_cancer(return_X_y=True)
+    ids = [f"P{k:05d}" for k in range(len(X))]
+    lower = [each.lower() if k % 5 == 0 else f" {each}" for k, each in enumerate(ids)]
+    parts = [(X[:, :10], y), X[:, 10:20], X[:, 20:]]
+    given: dict[str, Any] = {"partition": "vertical", "ids": [ids, lower, ids], "names": SITES[:3]}
+    with pytest.warns(UserWarning, match="569 would stay if capitals and blanks did not count"):
+        strict = tacit.from_parts(parts, **given)
+    assert "alignment kept 455 records of 569 at north" in strict.warnings[-1]
+    folded = tacit.from_parts(parts, **given, fold_ids=True)
+    assert repr(folded.alignment) == "<Alignment: 569 common records; north had 569, south had 569, east had 569>"
+    assert not folded.warnings
+
+
+def test_other_spellings_are_told_at_fit_and_at_predict(patients: pd.DataFrame) -> None:
+    """`F`, `FEMALE` and `female` are three categories to a program."""
+    wards = [ward(seed).drop(columns="patient") for seed in range(4)]
+    wards[1]["sex"] = wards[1]["sex"].str.upper()
+    wards[2]["sex"] = wards[2]["sex"].str[0].str.upper()
+    parts = [(each.drop(columns="ill"), each["ill"]) for each in wards]
+    table = tacit.TableVectorizer()
+    with pytest.warns(UserWarning, match=r"'F' and 'FEMALE', 'F' and 'female'.*'FEMALE' and 'female'"):
+        table.fit(tacit.from_parts(parts, partition="horizontal", raw=True))
+    new = patients.drop(columns="patient").assign(sex="woman")
+    with pytest.warns(UserWarning, match="column 'sex' of X has texts in 80 of 80 records"):
+        table.transform(new)
+
+
+def test_a_column_that_is_empty_at_a_site_is_told(raw: tacit.Federation) -> None:
+    """The overview says where nobody fills a column."""
+    wards = [ward(seed) for seed in range(4)]
+    wards[2]["chol"] = np.nan
+    parts = {site: (each.drop(columns="ill"), each["ill"]) for site, each in zip(SITES, wards, strict=True)}
+    told = tacit.from_parts(parts, partition="horizontal", raw=True).describe().warnings
+    assert any("'east': column 'chol' has no value there" in line for line in told)
+    assert not any("'chol'" in line for line in raw.describe().warnings)
+
+
+# Which method, and how good it is
+
+
+def test_a_raw_table_is_advised_about_as_after_a_vectorizer(raw: tacit.Federation, files: list[Path]) -> None:
+    """Texts and gaps are no reason why no method fits."""
+    found = tacit.advise(raw)
+    assert next(iter(found)).name == "SVC"
+    assert [step for step, _ in next(iter(found)).model.steps] == ["table", "model"]
+    assert repr(found).startswith("320 records, horizontal, between 4 parties, after a TableVectorizer")
+    assert next(run("advise", *files, "--label", "ill")) == repr(found).splitlines()[0]
+
+
+def test_figures_say_of_which_class_they_are(model: Any, raw: tacit.Federation, tmp_path: Path) -> None:
+    """Sensitivity of the well is not sensitivity of the ill."""
+    found = tacit.evaluate(model, raw, name="wards")
+    assert f"sensitivity of yes {found.sensitivity:.4f}" in repr(found)
+    other = tacit.evaluate(model, raw, name="wards again", pos_label="no")
+    assert other.sensitivity == found.specificity
+    assert "sensitivity of no" in other._repr_html_()
+    assert "taken for yes" in found._repr_html_()
+    assert found.plot("roc").save(tmp_path / "roc.png").read_bytes().startswith(b"\x89PNG")
+    assert "<svg" in found.plot()._repr_svg_()
+    with pytest.raises(LocalError, match="train with probability=True"):
+        found.plot("calibration")
+
+
+def test_a_decision_plot_takes_texts_and_dates(model: Any) -> None:
+    """A model of a raw table is drawn by its own columns."""
+    usual = tacit.inspect.decision_plot(model, ("age", "chol"), points=8)
+    assert set(usual.at) == {"sex", "pain", "seen"}
+    women = tacit.inspect.decision_plot(
+        model, ("age", "chol"), points=8, at={"sex": "female", "pain": "typical", "seen": "2024-05-01"}
+    )
+    assert {"sex": "female", "pain": "typical"}.items() <= women.at.items()
+    frame = pd.DataFrame({"age": np.repeat(women.x[3], 8), "chol": women.y, "sex": "female", "pain": "typical"})
+    said = model.decision_function(frame.assign(seen="2024-05-01"))
+    np.testing.assert_allclose(women.values[:, 3], said, atol=1e-9)  # noqa: PD011 - of a plot
+    with pytest.raises(LocalError, match="name one of female, male"):
+        tacit.inspect.decision_plot(model, ("age", "chol"), at={"sex": "woman"})
+    with pytest.raises(LocalError, match="column 'sex' has categories"):
+        tacit.inspect.decision_plot(model, ("age", "sex"))
