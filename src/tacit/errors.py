@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import re
 import shlex
@@ -14,6 +15,8 @@ from importlib.metadata import PackageNotFoundError, distribution
 from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import urlsplit
+
+INSIDE = ("tacit", "sklearn", "joblib")  # packages whose lines are not those of a caller
 
 
 class TacitError(Exception):
@@ -125,3 +128,11 @@ def short_warnings() -> Iterator[None]:
         yield
     finally:
         warnings.formatwarning = before
+
+
+def warn_caller(concern: str | Warning) -> None:
+    """Warn at the line that called this package, however deep inside the concern is found."""
+    frame, level = inspect.currentframe(), 1
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in INSIDE:
+        frame, level = frame.f_back, level + 1
+    warnings.warn(concern, stacklevel=level)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -16,10 +15,10 @@ from sklearn.utils.validation import check_is_fitted
 from tacit.arrays import F64, I64
 from tacit.base.estimator import choose_classes
 from tacit.base.judging import By, Label, Question, judge_in_shares
-from tacit.base.private import spend
+from tacit.base.private import charge, spend
 from tacit.choreo import Holder
 from tacit.choreo.declaration import Number, wrong_value
-from tacit.errors import LocalError
+from tacit.errors import LocalError, warn_caller
 from tacit.federation import Federation
 from tacit.federation.part import Part
 from tacit.numeric.privacy.accountant import epsilon_of
@@ -143,6 +142,7 @@ def evaluate(
     if epsilon is not None:
         spent = epsilon_of(math.sqrt(sum(outcomes[-1].result.spent.values())), delta)
         paid = {f"epsilon that was spent on judging {name}": round(spent, 4)}
+        paid |= charge(federation, sum(outcomes[-1].result.spent.values()), delta)
         last.report_.figures = {**(last.report_.figures or {}), **paid}
     if piped:
         model.combine_reports()
@@ -252,7 +252,7 @@ def check_model(model: Any, federation: Any, who: str, min_count: int) -> Any:
 
 def _report(model: Any, evaluation: Evaluation, outcomes: Sequence[Outcome]) -> None:
     for line in evaluation.warnings:
-        warnings.warn(line, UserWarning, stacklevel=3)
+        warn_caller(line)
     for outcome in outcomes:
         add_outcome(model.report_, outcome)
     model.report_.evaluations[evaluation.name] = evaluation

@@ -79,8 +79,17 @@ class Pipeline(Releasable, sklearn_pipeline.Pipeline):  # type: ignore[misc]  # 
         self.savable = savable
         self.epsilon, self.delta, self.honest, self.shares = epsilon, delta, honest, shares
 
-    def fit(self, X: Any, y: Any = None, **params: Any) -> Self:
-        """Fit the steps in order, each on what the step before made of X: a `Federation` or plain records."""
+    def fit(self, X: Any, y: Any = None, *, compare: bool = False, **params: Any) -> Self:
+        """Fit the steps in order, each on what the step before made of X: a `Federation` or plain records.
+
+        Args:
+            X: a `Federation` that holds the labels, or plain records.
+            y: labels, with plain records.
+            compare: in simulation, have the last step train the centralised learner too, and report the difference.
+            params: of single steps, as in scikit-learn: step__parameter.
+        """
+        if compare:
+            params[f"{self.steps[-1][0]}__compare"] = True
         self.divide_budget()
         if self.savable:
             self.check_savable()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -255,3 +257,88 @@ def test_a_decision_plot_takes_texts_and_dates(model: Any) -> None:
         tacit.inspect.decision_plot(model, ("age", "chol"), at={"sex": "woman"})
     with pytest.raises(LocalError, match="column 'sex' has categories"):
         tacit.inspect.decision_plot(model, ("age", "sex"))
+
+
+# What an install without extras runs
+
+PLAIN = """
+import sys, warnings
+from importlib.abc import MetaPathFinder
+
+class Missing(MetaPathFinder):
+    def find_spec(self, name, path, target=None):
+        if name.partition(".")[0] in {"pandas", "polars", "onnx", "onnxruntime", "skops", "nats", "rbcl", "pyspark"}:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Missing())
+warnings.simplefilter("error")
+"""
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/quick_start.md", "docs/for/data-scientist.md"])
+def test_the_first_block_runs_without_extras_and_without_a_warning(page: str, tmp_path: Path) -> None:
+    """A newcomer has what `pip install .` brings, and pandas is not among it."""
+    block = (Path(__file__).parents[2] / page).read_text(encoding="utf-8").split("```python\n")[1].split("```")[0]
+    done = subprocess.run(  # noqa: S603 - our own
+        [sys.executable, "-c", PLAIN + block], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+# Columns that vary are seen to vary
+
+
+@pytest.mark.parametrize("middle", [0.6, 0.75, 0.9, -0.75])
+def test_no_column_that_varies_is_taken_for_a_constant_one(middle: float) -> None:
+    """A centre whose last bracket is half as wide as the one before, and a scale just as wide, is no constant."""
+    X = np.random.default_rng(0).normal(middle, 1.0, size=(300, 20))
+    wards = tacit.from_parts([X[:100], X[100:200], X[200:]], partition="horizontal")
+    scaler = tacit.FederatedScaler().fit(wards)
+    np.testing.assert_allclose(scaler.mean_, X.mean(axis=0), atol=0.1)
+    assert (scaler.transform(X).std(axis=0) < 1.3).all()
+    assert not wards.describe().warnings
+
+
+def test_no_column_that_is_nearly_always_the_same_has_a_scale_of_nothing() -> None:
+    """About as many values differ as are not few: the column is constant, or it has a scale like its values."""
+    rng = np.random.default_rng(0)
+    X = np.zeros((450, 60))
+    for j in range(60):
+        X[rng.choice(450, 14 + j // 4, replace=False), j] = rng.integers(1, 16, 14 + j // 4)
+    wards = tacit.from_parts([X[:150], X[150:300], X[300:]], partition="horizontal")
+    told = wards.describe()
+    assert all(told[f"x{j}"].std == 0 or told[f"x{j}"].std > 0.1 for j in range(60))
+
+
+# What noise and scales do
+
+
+def test_columns_of_very_different_scales_and_models_of_noise_are_warned_of() -> None:
+    """The remedy of the first works; the second is known in simulation only."""
+    X, y = load_breast_cancer(return_X_y=True)
+    fed = tacit.simulate(X, y, parties=4)
+    with pytest.warns(UserWarning, match="'x23' varies 215,171 times as much as 'x19'"):
+        tacit.SVC(random_state=0).fit(fed)
+    few = np.random.default_rng(0).normal(size=(60, 30))
+    labels = np.arange(60) % 3 == 0
+    with pytest.warns(UserWarning, match="the noise of epsilon=0.1 leaves nothing of 60 records"):
+        tacit.SVC(epsilon=0.1, classes=[False, True], random_state=0).fit(tacit.simulate(few, labels))
+
+
+def test_epsilon_adds_up_over_the_runs_on_the_same_records() -> None:
+    """Three runs with epsilon 1 are more than one."""
+    X, y = load_breast_cancer(return_X_y=True)
+    scaled = (X - X.mean(axis=0)) / X.std(axis=0)
+    fed = tacit.simulate(scaled, y, parties=4)
+    reports = [tacit.SVC(epsilon=1.0, classes=[0, 1], random_state=0).fit(fed).report_.figures or {} for _ in range(3)]
+    words = "epsilon that was spent by {} runs on these records, at most"
+    assert words.format(2) in reports[1]
+    assert 1.7 < reports[2][words.format(3)] < 2.1
+
+
+def test_a_pipeline_is_compared_with_the_pooled_learner() -> None:
+    """`compare` is for pipelines, too."""
+    X, y = load_breast_cancer(return_X_y=True)
+    steps = [("scale", tacit.FederatedScaler()), ("svm", tacit.SVC(random_state=0))]
+    model = tacit.Pipeline(steps).fit(tacit.simulate(X[:200], y[:200], parties=3), compare=True)
+    assert "accuracy of the reference on them" in (model.report_.comparison or {})

@@ -79,7 +79,9 @@ def spend(federation: Federation, epsilon: float | None, delta: float, honest: i
     return {"privacy_epsilon": epsilon, "privacy_delta": delta, "honest": honest}
 
 
-def write_bill(spent: Mapping[str, float], delta: float, honest: int, holders: int) -> dict[str, float | int | str]:
+def write_bill(
+    federation: Federation, spent: Mapping[str, float], delta: float, honest: int
+) -> dict[str, float | int | str]:
     """Return what was spent, in numbers and in words; `spent` has mu^2 of each kind of sums."""
     total = sum(spent.values())
     epsilon = epsilon_of(math.sqrt(total), delta)
@@ -88,9 +90,25 @@ def write_bill(spent: Mapping[str, float], delta: float, honest: int, holders: i
         SPENT: round(epsilon, 4),
         "delta": delta,
         "what that means": spell_out(epsilon, delta),
-        "holders that must keep their noise to themselves": f"{honest} of {holders}",
+        "holders that must keep their noise to themselves": f"{honest} of {len(federation.parts)}",
         "what it was spent on": parts or "nothing: all that was needed is declared",
+        **charge(federation, total, delta),
     }
+
+
+def charge(federation: Federation, cost: float, delta: float) -> dict[str, float]:
+    """Add mu^2 to what runs on the records of a simulation have cost; return the sum, if there was one before.
+
+    Sites do so themselves, in their registers.
+    """
+    if not federation.holds_records:
+        return {}
+    federation.spent.append(cost)
+    runs = len(federation.spent)
+    if runs == 1:
+        return {}
+    total = epsilon_of(math.sqrt(sum(federation.spent)), delta)
+    return {f"{SPENT} by {runs} runs on these records, at most": round(total, 4)}
 
 
 # One budget of differential privacy for several steps: each has a declared share, and together they spend it

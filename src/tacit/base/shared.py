@@ -11,14 +11,19 @@ from dataclasses import KW_ONLY
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 
+from tacit.arrays import F64
 from tacit.base.parameters import draw_seed, parameterized
-from tacit.errors import LocalError
+from tacit.errors import LocalError, warn_caller
 from tacit.federation import Federation
 from tacit.federation.backend import Here
 from tacit.federation.plan import Partition
 from tacit.progress import Watch, watching
 from tacit.report import Report
+from tacit.sparse import Sparse
+
+WIDE = 1e3  # times as wide a column must be as another for a warning
 
 
 @parameterized
@@ -112,7 +117,34 @@ def warn_of(report: Report, concerns: Iterable[str | Warning]) -> None:
     for concern in concerns:
         report.warnings.append(str(concern))
         if not _unheard.get():
-            warnings.warn(concern, stacklevel=5)
+            warn_caller(concern)
+
+
+def compare_scales(federation: Federation) -> list[str]:
+    """Return what to say of columns of very different scales, where the records are in this process."""
+    if not federation.holds_records or federation.backend.imagined or federation.streamed:
+        return []
+    width = dict(zip(federation.features, _spread(federation.pooled()[0]), strict=True))
+    varying = {name: float(size) for name, size in width.items() if size > 0}
+    if len(varying) < 2:  # noqa: PLR2004 - one column differs from none
+        return []
+    narrow, wide = min(varying, key=varying.__getitem__), max(varying, key=varying.__getitem__)
+    times = varying[wide] / varying[narrow]
+    if times <= WIDE:
+        return []
+    said = f"column '{wide}' varies {times:,.0f} times as much as '{narrow}', and decides nearly alone how near two"
+    return [f"{said} records are: bring columns to one scale by a FederatedScaler before (tacit train --prepare)"]
+
+
+def _spread(X: Any) -> F64:
+    """Return the standard deviation of every column."""
+    if not issparse(X):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # a column without any value varies in nothing
+            found: F64 = np.nan_to_num(np.nanstd(X, axis=0))
+        return found
+    rows = Sparse.from_scipy(X)
+    return np.asarray(np.sqrt((rows - rows.mean(axis=0)).each(np.square).mean(axis=0)), dtype=np.float64)
 
 
 @contextmanager

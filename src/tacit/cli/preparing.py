@@ -3,34 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
-
-import numpy as np
-from scipy.sparse import issparse
+from typing import TYPE_CHECKING, Any
 
 import tacit
-from tacit.arrays import F64
-from tacit.sparse import Sparse
 
 if TYPE_CHECKING:  # what the front door gives is loaded when it is used, which the help of a command does not do
     from tacit.federation import Federation
     from tacit.pipeline import Pipeline
 
-WIDE = 1e3  # times as wide a column must be as another for a warning
 ENOUGH = 3  # parties, so that none can take its own part off a sum and have another's
 DOES = {
     "gaps": "gaps, if any, filled by the mean",
     "scale": "columns brought to mean 0 and variance 1",
     "table": "texts and dates as numbers, ids left out, gaps filled by the mean, columns of mean 0 and variance 1",
 }
-
-
-class Scales(NamedTuple):
-    """The narrowest and the widest column, and how many times as wide that is."""
-
-    narrow: str
-    wide: str
-    times: float
 
 
 def prepare_steps(federation: Federation, keep: Sequence[str]) -> dict[str, Any]:
@@ -67,34 +53,3 @@ def describe_preparation(model: Any) -> str | None:
     *before, _ = model.steps
     told = "what everyone learns for it is listed below"
     return f"{', '.join(DOES[name] for name, _ in before)}; {told} (--no-prepare leaves columns as they are)"
-
-
-def compare_scales(federation: Federation) -> Scales | None:
-    """Return which columns differ the most in scale; none where fewer than two vary."""
-    X, _, _ = federation.pooled()
-    width = dict(zip(federation.features, _spread(X), strict=True))
-    varying = {name: float(size) for name, size in width.items() if size > 0}
-    if len(varying) < 2:  # noqa: PLR2004 - one column differs from none
-        return None
-    narrow, wide = min(varying, key=varying.__getitem__), max(varying, key=varying.__getitem__)
-    return Scales(narrow, wide, varying[wide] / varying[narrow])
-
-
-def _spread(X: Any) -> F64:
-    """Return the standard deviation of every column."""
-    if not issparse(X):
-        return np.asarray(np.nanstd(X, axis=0))
-    rows = Sparse.from_scipy(X)
-    found: F64 = np.sqrt((rows - rows.mean(axis=0)).each(np.square).mean(axis=0))
-    return found
-
-
-def warn_of_scales(federation: Federation) -> str | None:
-    """Return what to tell somebody who trains on columns of very different scales."""
-    found = compare_scales(federation)
-    if found is None or found.times <= WIDE:
-        return None
-    return (
-        f"column '{found.wide}' varies {found.times:,.0f} times as much as '{found.narrow}', and alone decides how"
-        " near two records are: bring columns to one scale with --prepare"
-    )

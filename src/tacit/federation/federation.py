@@ -61,6 +61,7 @@ class Federation:
     carried raw, "text" or "date"; each part has its own texts, and nobody knows the others'. ids: digests of the ids of
     each party's own records, where they have some. choices: of a slice, which parts of which deals it is.
     moved: whether a step has scaled the columns, so that what is found of them would be rounded to numbers of its own.
+    spent: of a simulation, mu^2 of each noisy run on these records, or on some of them.
     """
 
     partition: Partition
@@ -80,6 +81,7 @@ class Federation:
     ids: Mapping[str, U8] = field(default_factory=dict)
     choices: tuple[Choice, ...] = ()
     moved: bool = False
+    spent: list[float] = field(default_factory=list)
     __iter__: ClassVar[None] = (
         None  # rows and columns are chosen by what pandas takes, and counting them up is none of it
     )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import unicodedata
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from hashlib import sha256
@@ -15,7 +14,7 @@ import numpy as np
 from tacit.arrays import U8, Array
 from tacit.choreo import Coordinator, Holder, Roster
 from tacit.choreo.progress import Listener
-from tacit.errors import LocalError
+from tacit.errors import LocalError, warn_caller
 from tacit.federation.checks import check_choice
 from tacit.federation.table import ABSENT, Table
 from tacit.progress import listen_to
@@ -96,8 +95,8 @@ def align_tables(
     had = {name: len(own) for name, own in held.items()}
     folded = _count_folded(given)
     made = Alignment(**{each.name: getattr(outcome, each.name) for each in fields(Outcome)}, had=had, folded=folded)
-    for line in made.losses:
-        warnings.warn(line, stacklevel=4)
+    if made.folded > made.kept:  # that fewer records are common than each party has is no mistake by itself
+        warn_caller(made.losses[0])
     return aligned, {name: own[rows[name]] for name, own in held.items()}, made
 
 

@@ -175,7 +175,7 @@ class Describe(Private, Watched):
         kinds = {name: _kind_of(federation, name, listed) for name in federation.features}
         made = Description(found.records, describe_noisy(found, kinds, self._numbers(federation), listed), 1)
         report = report_on(self, federation, outcome, not_protected=UNCOVERED)
-        report.figures = write_bill(found.spent, self.delta, found.honest, len(federation.parts))
+        report.figures = write_bill(federation, found.spent, self.delta, found.honest)
         report.description, report.warnings = made, [*report.warnings, *made.warnings]
         return TableOverview(made, report)
 

@@ -270,7 +270,7 @@ class PrivateTransformer(Private, FederatedTransformer):
         super()._take(federation, outcome)
         if self.epsilon is not None:
             found: NoisyColumns = outcome.result
-            self.report_.figures = write_bill(found.spent, self.delta, found.honest, len(federation.parts))
+            self.report_.figures = write_bill(federation, found.spent, self.delta, found.honest)
         return self
 
 

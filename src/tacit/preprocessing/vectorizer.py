@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from importlib import import_module
@@ -20,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from tacit.arrays import F64, I64
 from tacit.base.parameters import parameterized
 from tacit.choreo.declaration import Kind, Switch
-from tacit.errors import LocalError
+from tacit.errors import LocalError, warn_caller
 from tacit.federation import Federation, Table, as_table
 from tacit.federation.columns import translate
 from tacit.federation.frames import Texts, is_frame
@@ -30,6 +29,8 @@ from tacit.preprocessing.transformer import FederatedTransformer, check_columns_
 from tacit.protocols.classes import fold_name
 from tacit.registry import Outcome
 from tacit.request import Request
+
+RARE = 0.05  # share of new records whose text the model may not know without a warning, as rare categories of training
 
 
 @dataclass(frozen=True)
@@ -282,11 +283,10 @@ class TableVectorizer(FederatedTransformer):
         made = _translate(self.model_, table, np.arange(len(table.features)), table.texts, "X")
         for name in self.categories_:
             unknown = made[:, table.features.index(name)] < 0 if name in table.texts else np.zeros(0, dtype=bool)
-            if unknown.any():
-                warnings.warn(
+            if unknown.sum() > RARE * len(made):
+                warn_caller(
                     f"column '{name}' of X has texts in {unknown.sum()} of {len(made)} records that the model does"
-                    f" not know (first in row {unknown.argmax() + 1}): they count as none of its categories",
-                    stacklevel=2,
+                    f" not know (first in row {unknown.argmax() + 1}): they count as none of its categories"
                 )
         return made
 

@@ -16,6 +16,7 @@ from tacit.base.estimator import Federated
 from tacit.base.judging import Question, judge_in_shares
 from tacit.base.parameters import parameterized
 from tacit.base.private import Private
+from tacit.base.shared import compare_scales, warn_of
 from tacit.choreo import Asker, Holder
 from tacit.choreo.declaration import Either, Kind, Number, OneOf
 from tacit.errors import LocalError
@@ -153,6 +154,7 @@ class Machine(Private, Federated):
             "weights are rounded to": result.step,
         }
         self.report_.warnings += warn_of_limits(self, the_map, federation)
+        warn_of(self.report_, compare_scales(federation))
 
     def request_values(self, federation: Federation) -> tuple[Request, ...]:
         """Return the question about new records whose columns are with several owners; by rows none is needed."""

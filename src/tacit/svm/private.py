@@ -5,11 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from sklearn.metrics import r2_score
 
 from tacit.base.private import NOT_PROTECTED, OF_LABELS, declare_classes, write_bill
+from tacit.base.shared import compare_scales, warn_of
 from tacit.errors import LocalError
 from tacit.federation import Federation
 from tacit.models.mapped import MappedModel
+from tacit.numeric.scores.folds import choose_class
 from tacit.protocols.learners.private import Private, check_private
 from tacit.protocols.learners.svm import HINGE
 from tacit.protocols.shares.deposits import AUTO
@@ -17,6 +20,11 @@ from tacit.protocols.sums.secure_sum import PROTECTION
 from tacit.registry import Outcome
 from tacit.report.outcome import report_on
 from tacit.request import Records, Request
+
+HELP = (
+    "more records, fewer columns or features, or a larger epsilon help (this was seen in simulation, and is not told"
+    " between sites)"
+)
 
 
 def check_machine(machine: Any) -> None:
@@ -57,9 +65,34 @@ def receive_privately(machine: Any, federation: Federation, outcome: Outcome) ->
     machine.model_ = MappedModel(result.map, result.weights, result.step, result.middle, result.reach, result.sigmoids)
     machine.alpha_, machine.n_features_in_ = result.alpha, result.map.columns
     machine.report_ = report_on(machine, federation, outcome, not_protected=NOT_PROTECTED, protection=PROTECTION)
-    bill = write_bill(result.spent, machine.delta, result.honest, len(federation.parts))
+    bill = write_bill(federation, result.spent, machine.delta, result.honest)
     machine.report_.figures = {**bill, "features": result.map.size - 1}
     if result.classes:
         machine.classes_ = np.array(result.classes)
         if machine.classes is None:
             machine.report_.warnings.append(OF_LABELS)
+    warn_of(machine.report_, compare_scales(federation) or _compare_with_noise(machine, federation))
+
+
+def _compare_with_noise(machine: Any, federation: Federation) -> list[str]:
+    """Return what to say of a model of which noise has left nothing; known only where the records are."""
+    if not federation.holds_records or federation.backend.imagined or federation.streamed or federation.sparse:
+        return []
+    X, y, _ = federation.pooled()
+    whole = np.isfinite(X).all(axis=1)
+    if y is None or not whole.any():
+        return []
+    values, known = machine.model_.decide(X[whole]), y[whole]
+    if machine.NUMBERS:
+        none = r2_score(known, values[:, 0]) <= 0 if len(known) > 1 else False
+        said = "explains nothing of the targets"
+    else:
+        right = float(np.mean(machine.classes_[choose_class(values)] == known))
+        most = float(np.unique(known, return_counts=True)[1].max() / len(known))
+        none = most < 1 and right <= most
+        said = f"is right for {right:.1%} of the records, and the most frequent class is {most:.1%} of them"
+    if not none:
+        return []
+    return [
+        f"the noise of epsilon={machine.epsilon:g} leaves nothing of {len(known)} records: the model {said}; {HELP}"
+    ]

@@ -124,6 +124,7 @@ def test_one_line_makes_a_pipeline_of_a_plain_frame(kind):
 
 
 @NOTICES
+@pytest.mark.filterwarnings("ignore:column .region. of X has texts in 1 of 1")
 def test_it_is_saved_loaded_and_predicts_raw_frames_and_federations(tmp_path):
     fed = simulate()
     model = Pipeline([("prepare", TableVectorizer(PAIN)), ("svm", SVC(C=3.0, gamma=0.1))]).fit(fed)

@@ -116,7 +116,7 @@ def test_too_few_records_say_so(elm, records):
         ([[1.0] * 9] * 60, [0, 1] * 30, "the model has 10 columns, and the records have the shape"),
         ([[1.0] * 10] * 60, [0, 1] * 20, "there are 60 records and 40 labels"),
         ([[1.0] * 10] * 60, [0, 2] * 30, "label 2 is not one of the model's classes, 0, 1: correct it"),
-        ([["a"] * 10] * 60, [0, 1] * 30, "these have texts or dates: check the last step of the pipeline"),
+        ([["a"] * 10] * 60, [0, 1] * 30, "these have texts or dates: check a pipeline that prepares them"),
     ],
 )
 def test_bad_input_is_one_line(elm, X, y, words):

@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 from typer import Argument, Option
 
 import tacit
 from tacit.cli.options import AsJson, Drop
 from tacit.cli.output import check_targets, console, print_json, steps, table
-from tacit.cli.preparing import describe_preparation, is_safe, steps_of, warn_of_scales, with_preparation
+from tacit.cli.preparing import describe_preparation, is_safe, steps_of, with_preparation
 from tacit.cli.summary import figures, summarise_known
 from tacit.errors import LocalError
 from tacit.federation.plan import Partition
@@ -70,6 +70,15 @@ Keep = Annotated[
     list[str] | None,
     Option(metavar="COLUMN", help="With --prepare: a column of whole numbers that is not an id; repeatable."),
 ]
+TestSize = Annotated[
+    float,
+    Option(
+        min=0.0,
+        max=0.9,
+        metavar="SHARE",
+        help="Keep this share of the records to judge the model by; 0: learn from all.",
+    ),
+]
 Compare = Annotated[bool, Option("--compare", help="Also train on the pooled records, and report the difference.")]
 ReportPage = Annotated[Path | None, Option(metavar="FILE", help="Write the report to this file, as a web page.")]
 AcceptRisk = Annotated[
@@ -97,6 +106,7 @@ def train(
     n_features: Width = None,
     prepare: Prepare = None,
     keep: Keep = None,
+    test_size: TestSize = 0.25,
     compare: Compare = False,
     report: ReportPage = None,
     as_json: AsJson = False,
@@ -128,20 +138,21 @@ def train(
                     data, label=label, drop=drop or (), id=id_column, min_records=min_records, fold_ids=fold_ids,
                     allow_two_parties=allow_two_parties, n_features=n_features, sparse=sparse, **split,
                 )  # fmt: skip
+            learnt, judged = federation, None
+            if test_size:
+                learnt, judged = tacit.train_test_split(federation, test_size=test_size, random_state=seed)
         with bar.doing("training"):
             if prepare:
-                model = with_preparation(model, federation, keep or ()).fit(federation, model__compare=compare)
+                model = with_preparation(model, federation, keep or ()).fit(learnt, model__compare=compare)
             else:
-                model.fit(federation, compare=compare)
+                model.fit(learnt, compare=compare)
         with bar.doing("scoring"):
-            accuracy = model.score(federation)
-    if not prepare and (told := warn_of_scales(federation)):
-        model.report_.warnings.append(told)
+            found = None if judged is None else Held(float(model.score(judged)), judged.n_rows)
     model.save(out)
     if report:
         model.report_.to_html(report)
     tell = _tell_json if as_json else _tell
-    tell(model, accuracy, out, report)
+    tell(model, found, out, report)
 
 
 def read_settings(texts: Sequence[str]) -> dict[str, Any]:
@@ -193,15 +204,30 @@ def _check_files(files: Sequence[Path], parties: int | None, id_column: str | No
         )
 
 
+class Held(NamedTuple):
+    """How good a model is on records that it has not learnt from, and how many these are."""
+
+    accuracy: float
+    records: int
+
+
+def write_accuracy(found: Held | None) -> str:
+    """Return the figure in words; there is none on records that were learnt from."""
+    if found is None:
+        return "not measured: all records were learnt from (--test-size 0)"
+    return f"{found.accuracy:.4f} on {found.records:,} records that were kept out of the training"
+
+
 def _records_of(model: Any) -> dict[str, str]:
     """Return whose records the model file contains."""
     return {party: held for step in steps_of(model) for party, held in step.model_.records_of().items()}
 
 
-def _tell_json(model: Any, accuracy: float, out: Path, page: Path | None) -> None:
+def _tell_json(model: Any, found: Held | None, out: Path, page: Path | None) -> None:
     report = model.report_
     print_json(
-        training_accuracy=accuracy,
+        accuracy=None if found is None else found.accuracy,
+        judged_on=0 if found is None else found.records,
         **{name: getattr(report, name) for name in ("title", "rounds", "bytes", "seconds", "comparison", "warnings")},
         opens=[asdict(opened) for opened in report.opens],
         learnt=[asdict(row) for row in report.learnt],
@@ -212,14 +238,14 @@ def _tell_json(model: Any, accuracy: float, out: Path, page: Path | None) -> Non
     )
 
 
-def _tell(model: Any, accuracy: float, out: Path, page: Path | None) -> None:
+def _tell(model: Any, found: Held | None, out: Path, page: Path | None) -> None:
     report, screen = model.report_, console()
     screen.print(report.title, style="bold", markup=False)
     # what the training gives away first: it is more than what preparing does
     known = (pair for step in reversed(steps_of(model)) for pair in summarise_known(step.report_.opens))
     opens = [("prepared", done)] if (done := describe_preparation(model)) else []
     opens += [(f"{who} knows", what) for who, what in dict.fromkeys(known)]
-    screen.print(table("", "", rows=[*opens, ("training accuracy", f"{accuracy:.4f}"), *figures(report)]))
+    screen.print(table("", "", rows=[*opens, ("accuracy", write_accuracy(found)), *figures(report)]))
     records = listing(_records_of(model))
     holds = f"contains records of {records}" if records else "contains no record"
     screen.print(f"model: {out} ({holds})", markup=False, soft_wrap=True)

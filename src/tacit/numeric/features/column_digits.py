@@ -11,9 +11,10 @@ The scale B is where few records are outside, of whichever shape the column is:
     S(B) = sum_i min(((x_i - c) / B)^2, 1),      S(B) >= crowd                                                     (3)
     s    = B sqrt(crowd / n)    at the largest B of (3), to 2^(1/4): the standard deviation, if nobody is outside  (4)
 
-A column of which (3) is true of no B is constant, and so is one whose scale is below twice the last bracket of its
-centre: what differs beyond the mantissa. No digit more is asked for of a centre whose bracket, before the last one, was
-smaller than s, which is (3) with c in the middle of it.
+No digit more is asked for of a centre whose bracket, before the last one, was smaller than s, which is (3) with c in
+the middle of it. Values within a bracket add to (3) too, n / 4 (gap / B)^2 at most. So a column is constant if (3) is
+true of no B; if its scale is below half of the bracket for which (3) was true before; or, down to the last digit, below
+twice the last one: what differs beyond the mantissa.
 
 A record adds 1 at most to each count and each sum. They are in units of 1/16, rounded for each party.
 """
@@ -81,6 +82,13 @@ class Brackets:
         """How wide the brackets are."""
         return self.grid.value_of(self.low + self.width) - self.grid.value_of(self.low)
 
+    @property
+    def gap_before(self) -> F64:
+        """How wide the brackets one digit before are, which decided that no more are asked for where `done`."""
+        width = self.width * self.grid.base
+        low = (self.low + self.grid.half) // width * width - self.grid.half
+        return self.grid.value_of(low + width) - self.grid.value_of(low)
+
 
 @dataclass(frozen=True)
 class Crowd:
@@ -136,7 +144,9 @@ def scales_of(times: I64, brackets: Brackets, crowd: Crowd) -> F64:
     """
     exponents = brackets.grid.exponents
     scale = np.exp2(exponents[0] + 0.5 * (times - 0.5)) * crowd.share
-    return np.where((times > 0) & (times < exponents.size) & (scale > 2.0 * brackets.gap), scale, 0.0)
+    least = np.where(brackets.done, brackets.gap_before / 2.0, 2.0 * brackets.gap)
+    varies = scale > least
+    return np.where((times > 0) & (times < exponents.size) & varies, scale, 0.0)
 
 
 # Counts of one party, a line for each column
