@@ -60,6 +60,7 @@ class Fact:
     kind: what is learnt; one of KINDS.
     granularity: of what; one of GRANULARITIES.
     prose: the same for people.
+    brief: the same on a first page, which has few words; the prose, if it is short enough.
     """
 
     identifier: str
@@ -67,6 +68,7 @@ class Fact:
     kind: str
     granularity: str
     prose: str
+    brief: str = ""
 
     def is_called(self, word: str) -> bool:
         """Whether a policy means this fact by the word: its identifier, its kind, or `kind:granularity`."""

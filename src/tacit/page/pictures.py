@@ -12,8 +12,8 @@ from markupsafe import Markup
 
 from tacit.choreo.ledger import read_template
 from tacit.consortium.jobs.job import Job
+from tacit.consortium.jobs.requests import sites_of
 from tacit.federation.exposure import Exposure
-from tacit.page.readers import sites_of
 
 Mark = Literal["joins", "may join", "is worked out", "may be worked out"]
 WIDE, HIGH = 640, 340  # of the picture of who sends to whom

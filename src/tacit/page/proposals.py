@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from starlette.responses import Response
 
 from tacit.consortium.consent.people import Pending
-from tacit.consortium.consent.proposals import in_sections
+from tacit.consortium.consent.proposals import brief, in_sections
 from tacit.consortium.consent.register import Register
 from tacit.consortium.consent.risks import exposures_of
 from tacit.consortium.consent.unusual import unusual
@@ -59,6 +59,7 @@ def show_one(visit: Visit, fault: str = "", status: int = 200) -> Response:
         one=one,
         job=job,
         fault=fault,
+        points=brief(one, desk.name),
         first=unusual(job),
         concerns=[text for text in concerns(job) if text not in {row.text for row in coalitions}],
         coalitions=coalitions,

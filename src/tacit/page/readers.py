@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tacit.choreo.fact import GRANULARITIES, KINDS, SUBJECTS, UNKNOWN, Fact
 from tacit.choreo.ledger import read_opened, read_template
-from tacit.choreo.role import Everyone
+from tacit.consortium.consent.proposals import Planned
 from tacit.consortium.jobs.job import Job
+from tacit.consortium.jobs.requests import sites_of
 from tacit.report.card import outermost
+from tacit.report.decision import say_fact
 
 # what nobody here can judge comes first, then what is about single persons
 BY_KIND = (
@@ -21,7 +23,7 @@ SINGLE = frozenset({UNKNOWN, "cell", "record"})  # granularities likewise
 
 @dataclass(frozen=True)
 class Reader:
-    """A role, the sites that have it, and what they will know."""
+    """A role, the sites that have it, and what they will know: facts, whose prose is about this job."""
 
     role: str
     sites: tuple[str, ...]
@@ -38,7 +40,10 @@ def list_readers(job: Job, *, messages: bool = True) -> list[Reader]:
     else:
         for opened in outermost(read_opened(job.disclosure)):
             found.setdefault(opened.role, {}).update(dict.fromkeys(opened.facts))
-    readers = [Reader(role, sites_of(job, role), tuple(sorted(facts, key=rank))) for role, facts in found.items()]
+    run = Planned.of(job)
+    said = {role: [replace(fact, prose=say_fact(fact, run)) for fact in facts] for role, facts in found.items()}
+    told = {role: tuple(sorted((fact for fact in facts if fact.prose), key=rank)) for role, facts in said.items()}
+    readers = [Reader(role, sites_of(job, role), facts) for role, facts in told.items() if facts]
     return sorted(readers, key=lambda reader: min(map(rank, reader.facts)))
 
 
@@ -55,10 +60,3 @@ def is_grave(fact: Fact) -> bool:
 def describe_fact(fact: Fact) -> str:
     """Return kind, granularity and subject of a fact in words."""
     return f"{KINDS[fact.kind]}, {GRANULARITIES[fact.granularity]}; {SUBJECTS[fact.subject]}"
-
-
-def sites_of(job: Job, role: str) -> tuple[str, ...]:
-    """Return the sites that have a role in a job."""
-    if role == Everyone.name:
-        return job.roster.parties
-    return next((sites for known, sites in job.roster.roles.items() if known.name == role), ())

@@ -17,6 +17,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from tacit.page.desk import Desk, Kind
 from tacit.page.sessions import Patience, Session, Sessions, address_of
+from tacit.report.decision import say_status
 from tacit.report.words import clean, human_bytes, human_seconds
 
 # Templates: everything that is not our own text becomes one printable line, and is escaped
@@ -87,6 +88,7 @@ class Web:
     def page(self, name: str, status: int = 200, **values: Any) -> HTMLResponse:
         """Return a page made of a template."""
         usual = {"site": self.desk.name, "kind": self.desk.kind, "person": "", "token": "", "menu": (), "here": ""}
+        usual["status"] = say_status()
         return HTMLResponse(self.templates.get_template(name).render({**usual, **values}), status)
 
     def check_passphrase(self, request: Request, name: str, passphrase: str) -> tuple[str, int]:

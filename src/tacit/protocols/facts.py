@@ -25,17 +25,20 @@ PUBLIC_KEY = Fact("keys.public", "nobody", "key", "party", "nothing: a public ke
 SIZES = Fact(
     "core.sizes", "holder", "size", "party",
     "how many records and columns each party brings, exactly, and whether its records have weights",
+    brief="how many records and columns each party brings",
 )  # fmt: skip
 COLUMN_NAMES = Fact("core.names", "holder", "size", "column", "the names and kinds of each holder's columns")
 OWNERS = Fact("core.owners", "holder", "membership", "cell", "who owns which cells")
 CLASSES = Fact(
     "core.classes", "holder", "label", "party",
     "the names of the classes of each party, unless they are declared, and which of them have too few records",
+    brief="the classes of each party, and which have too few records",
 )  # fmt: skip
 BALANCE = Fact(
     "core.balance", "holders", "count", "class",
     "with class_weight='balanced' the weight of each class, rounded to a power of the square root of two; with"
     " features='exact' its size",
+    brief="with class_weight='balanced' the weight of each class, rounded; with features='exact' its size",
 )  # fmt: skip
 COLUMNS = Fact(
     "core.columns", "holders", "aggregate", "column",
@@ -43,21 +46,27 @@ COLUMNS = Fact(
     " root of two, the quantiles that were asked for, rounded like a mean, and whether k records have a value, lack"
     " one, or have one that is no id; the categories that parties declare, which of them k records have, and which the"
     " most records have if that fills gaps",
+    brief="rounded medians, means, scales and quantiles of columns, and which values and categories enough records"
+    " have or lack",
 )  # fmt: skip
 DESCRIPTION = Fact(
     "core.description", "holders", "count", "column",
     "in a description how many records have a value of a column or one of its categories, rounded; suppressed where"
     " fewer than k records have it, or all but fewer than k",
+    brief="rounded counts of records that have a value of a column or a category, suppressed where they are few",
 )  # fmt: skip
 UNLIKE = Fact(
     "core.unlike", "holder", "membership", "column",
     "in a description which columns of a party are empty, far larger or smaller than at the others, or have other"
     " categories",
+    brief="which columns of a party are empty or unlike those of others",
 )  # fmt: skip
 LANDMARKS = Fact(
     "core.landmarks", "holders", "aggregate", "all",
     "synthetic points, drawn once from the mean and covariance of all records, which have noise and are rounded, in"
     " units of a coarse centre and scale of every column; in a regression a coarse middle and spread of the targets",
+    brief="synthetic points, drawn from a noisy, rounded mean and covariance of all records; in a regression a coarse"
+    " middle and spread of the targets",
 )  # fmt: skip
 MAGNITUDES = Fact(
     "core.magnitudes", "holders", "aggregate", "all",
@@ -70,10 +79,13 @@ MODEL = Fact(
     "the weights of the model, rounded and with noise of one step, and to a power of two how large weights and rows of"
     " features are; with alpha='auto' which of a few alpha was the best; with C='auto' which of a few C was the best;"
     " with probability=True rounded averages of decision values and targets, with noise",
+    brief="the weights of the model, rounded; with alpha='auto' which of a few alpha was the best; with C='auto' which"
+    " of a few C was the best; with probability=True rounded averages of decision values and targets, with noise",
 )  # fmt: skip
 SCORES = Fact(
     "core.scores", "holders", "aggregate", "all",
     "of each candidate of a search how good it is on records that are held out, rounded and with noise of some records",
+    brief="how good each candidate of the search is, rounded and with noise",
 )  # fmt: skip
 JUDGEMENT = Fact(
     "core.judgement", "holders", "count", "group",
@@ -81,6 +93,7 @@ JUDGEMENT = Fact(
     " none or k records of a class; of numbers and probabilities rounded sums of errors; the same of groups of records,"
     " and rounded figures of sites, where they and all others have none or k records of each class, else that they are"
     " suppressed",
+    brief="how well the model does on held-out records, by class and group, rounded and of enough records",
 )  # fmt: skip
 ANSWERS = Fact(
     "core.answers", "holders", "answer", "record",
@@ -92,6 +105,7 @@ RELEASE = Fact(
     "how well attacks on the model tell members from others and guess values of columns, over all sites: to the"
     " coordinator as sums, of each column that was tried, to everyone in three digits; how many sites attacked it, on"
     " how many records of the training and how many others in all",
+    brief="how well attacks on the model find its records and guess their values",
 )  # fmt: skip
 
 # Of differential privacy
@@ -136,5 +150,7 @@ DIFFERS = Fact("align.differs", "holder", "membership", "party", "which holders'
 
 # Of sums
 
-TOTAL = Fact("sums.total", "holders", "aggregate", "all", "the sum over all holders")
+TOTAL = Fact(
+    "sums.total", "holders", "aggregate", "all", "the sum over all holders", brief="sums over all sites, of none alone"
+)  # fmt: skip
 MARKED = Fact("sums.marked", "holders", "aggregate", "all", "which entries anybody has marked")

@@ -1,30 +1,37 @@
 """The first page of a report: what somebody who has to decide needs to know of the run that happened.
 
 Who learnt what follows from the ledger. What protocols declare beside it, as a sum that nobody is sent, is added; of
-the core's facts only those that were told. Words about parameters are those of this run.
+the core's facts only those that were told. Words about parameters are those of this run. A proposal, which is a run
+that has not happened, says the same of what its messages will tell.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from importlib.metadata import version
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from tacit.choreo.fact import Fact
-from tacit.choreo.run import PRESENT
+from tacit.choreo.ledger import Learnt, Opened
 from tacit.report.disclosures import Line
 from tacit.report.words import listing
 
 if TYPE_CHECKING:
+    from tacit.report.release import Release
     from tacit.report.report import Report
 
 EVERYONE = "everyone"
 SAYS_NOTHING = ("nothing", "key")  # kinds of facts
 CORE = ("core.", "shares.", "keys.")  # families whose facts are told by messages, or not at all
+ELSEWHERE = ("run.present", "study.steps")  # facts that other lines say, or that are no news
 CONDITION = re.compile(r"(?:and |or )?with (\w+)='?([\w.]+)'? (.+)")
 OF_NUMBERS, NUMBERS = "in a regression ", ("Regressor", "SVR")
 UNREVIEWED = "alpha, not reviewed by anyone outside the project"
+IDENTIFIED, PRIVACY, CHECKED = "Can a person be identified?", "Differential privacy", "Release check"  # headings
+STATUS = "Status"
+TESTABLE = "someone who already has a person's record could test whether it was used."
+NOTHING = "Random words, words under masks and public keys, which tell nothing."
 
 
 class Point(NamedTuple):
@@ -34,90 +41,161 @@ class Point(NamedTuple):
     lines: tuple[str, ...]
 
 
+class Told(Protocol):
+    """What a first page reads of a run: a report has it of one that happened, a proposal of one that is asked for."""
+
+    @property
+    def title(self) -> str:
+        """What is done, in a few words."""
+
+    @property
+    def params(self) -> Mapping[str, Any]:
+        """Parameters by step and name."""
+
+    @property
+    def parties(self) -> Collection[str]:
+        """Everybody who takes part."""
+
+    @property
+    def learnt(self) -> Sequence[Learnt]:
+        """What each message tells whom."""
+
+    @property
+    def opens(self) -> Sequence[Opened]:
+        """What protocols as a whole tell beside it."""
+
+
 def decide(report: Report) -> tuple[Point, ...]:
     """Return the points of the first page."""
     return tuple(point for point in _points(report) if point.lines)
 
 
 def _points(report: Report) -> Iterator[Point]:
-    told = list_learnt(report)
-    for who, facts in told:
+    for who, facts in list_learnt(report):
         yield Point(f"What {who} learnt", facts)
-    if any(fact.kind in SAYS_NOTHING for row in report.learnt for fact in row.facts):
-        yield Point("What else moved", ("Random words, words under masks and public keys, which tell nothing.",))
-    yield Point("Can a person be identified?", tuple(_say_risks(report)))
-    yield Point("Differential privacy", (_say_epsilon(report),))
-    yield Point("Release check", (_say_release(report),))
+    if moves_nothing(report):
+        yield Point("What else moved", (NOTHING,))
+    yield Point(IDENTIFIED, tuple(_say_risks(report)))
+    yield Point(PRIVACY, (_say_epsilon(report),))
+    yield Point(CHECKED, (_say_release(report),))
     yield Point("Left to each site", ("That its records are true, and whether this may be repeated.",))
-    yield Point("Status", (f"tacit {version('tacit')}: {UNREVIEWED}.",))
+    yield Point(STATUS, (f"{say_status()}.",))
 
 
-def list_learnt(report: Report) -> list[tuple[str, tuple[str, ...]]]:
-    """Return who learnt which facts in this run, in words; what everyone learnt comes first."""
+def say_status() -> str:
+    """Return which version this is, and how far it can be trusted."""
+    return f"tacit {version('tacit')}: {UNREVIEWED}"
+
+
+def moves_nothing(run: Told) -> bool:
+    """Return whether there are messages that tell nothing."""
+    return any(fact.kind in SAYS_NOTHING for row in run.learnt for fact in row.facts)
+
+
+def list_learnt(run: Told) -> list[tuple[str, tuple[str, ...]]]:
+    """Return who learns which facts in a run, in few words; what everyone learns comes first."""
     knows: dict[Fact, dict[str, None]] = {}
-    for row in report.learnt:
+    for row in run.learnt:
         for fact in row.facts:
             knows.setdefault(fact, {}).update(dict.fromkeys((row.who, row.from_whom)))
     found: dict[str, dict[str, None]] = {}
     for fact, parties in knows.items():
-        who = (
-            EVERYONE if parties.keys() >= report.parties.keys() else listing(p for p in report.parties if p in parties)
-        )
-        _add(found, report, who, fact)
-    for opened in report.opens:
+        knowing = [party for party in run.parties if party in parties]
+        who = EVERYONE if len(knowing) == len(run.parties) else listing(knowing)
+        _add(found, run, who, fact)
+    for opened in run.opens:
         for fact in opened.facts:
             if not fact.identifier.startswith(CORE) and fact not in knows:
-                _add(found, report, opened.role, fact)
+                _add(found, run, opened.role, fact)
     return sorted(((who, tuple(facts)) for who, facts in found.items()), key=lambda line: line[0] != EVERYONE)
 
 
-def _add(found: dict[str, dict[str, None]], report: Report, who: str, fact: Fact) -> None:
-    if fact.kind not in SAYS_NOTHING and fact != PRESENT and (said := say_fact(fact, report)):
+def _add(found: dict[str, dict[str, None]], run: Told, who: str, fact: Fact) -> None:
+    if (
+        fact.kind not in SAYS_NOTHING
+        and fact.identifier not in ELSEWHERE
+        and (said := _say(fact.brief or fact.prose, run))
+    ):
         found.setdefault(who, {})[said] = None
 
 
-def say_fact(fact: Fact, report: Report) -> str:
+def say_fact(fact: Fact, run: Told) -> str:
     """Return what a fact says about this run: without what its parameters rule out."""
-    kept = (_say_clause(clause, report) for clause in fact.prose.split("; "))
+    return _say(fact.prose, run)
+
+
+def _say(prose: str, run: Told) -> str:
+    kept = (_say_clause(clause, run) for clause in prose.split("; "))
     return "; ".join(clause for clause in kept if clause)
 
 
-def say_line(line: Line, report: Report) -> str:
+def say_line(line: Line, run: Told) -> str:
     """Return the name of a message, and what it told in this run."""
-    return f"{line.message}: {'; '.join(filter(None, (say_fact(fact, report) for fact in line.facts)))}"
+    return f"{line.message}: {'; '.join(filter(None, (say_fact(fact, run) for fact in line.facts)))}"
 
 
-def _say_clause(clause: str, report: Report) -> str:
+def _say_clause(clause: str, run: Told) -> str:
     if clause.startswith(OF_NUMBERS):
-        return clause.removeprefix(OF_NUMBERS) if any(kind in report.title for kind in NUMBERS) else ""
+        return clause.removeprefix(OF_NUMBERS) if _predicts_numbers(run) else ""
     asked = CONDITION.fullmatch(clause)
     if asked is None:
         return clause
     name, value, said = asked.groups()
-    return said if value in map(str, _values_of(report, name)) else ""
+    switched = any(given is True for given in _values_of(run, value))  # as protocols say class_weight='balanced'
+    return said if switched or value in map(str, _values_of(run, name)) else ""
 
 
-def _values_of(report: Report, name: str) -> Iterable[object]:
+def _predicts_numbers(run: Told) -> bool:
+    return any(kind in run.title for kind in NUMBERS) or False in _values_of(run, "classify")
+
+
+def _values_of(run: Told, name: str) -> Iterable[object]:
     """Return the values of a parameter, at whatever step of a pipeline it is."""
-    return (value for key, value in report.params.items() if key.rpartition("__")[2] == name)
+    return (value for key, value in run.params.items() if key.rpartition("__")[2] == name)
 
 
 def _say_risks(report: Report) -> Iterator[str]:
-    dealt = (row for row in report.learnt if any(fact.identifier == "shares.dealt" for fact in row.facts))
-    dealer = next((row.from_whom for row in dealt), None)
-    if dealer is not None:
-        together = f"{dealer}, which dealt the random numbers, and any one party"
-        yield f"By the messages: no, while {together} do not work together. Together they have every record."
-    else:
+    dealer = find_dealer(report)
+    if dealer is None:
         yield f"By the messages: as far as the facts above say. Protection: {report.protection}."
-    if report.release is None:
-        yield "By the model: not measured. No attack was run on it."
     else:
-        yield "By the model: attacks were run on it, with the figures below."
+        yield say_dealt(f"{dealer}, which dealt the random numbers,")
+    if tells_model(report):
+        yield say_tested(report.release)
+
+
+def tells_model(run: Told) -> bool:
+    """Return whether somebody learns a model."""
+    facts = [fact for row in run.learnt for fact in row.facts] + [fact for each in run.opens for fact in each.facts]
+    return any(fact.kind == "model" and fact.identifier not in ELSEWHERE for fact in facts)
+
+
+def find_dealer(run: Told) -> str | None:
+    """Return who deals the random numbers of shares; None where nothing is in shares."""
+    dealt = (row for row in run.learnt if any(fact.identifier == "shares.dealt" for fact in row.facts))
+    return next((row.from_whom for row in dealt), None)
+
+
+def say_dealt(dealer: str) -> str:
+    """Return whether messages in shares identify anybody."""
+    return f"By the messages: no, unless {dealer} and any one party work together. They then have every record."
+
+
+def say_tested(release: Release | None) -> str:
+    """Return whether the model identifies anybody, as far as attacks on it found out."""
+    return f"By the model: {TESTABLE} {say_measured(release)}"
+
+
+def say_measured(release: Release | None) -> str:
+    """Return how well an attack told who was in the training."""
+    figures = (line.figure for line in (release.lines if release else ()) if line.limit == "membership_auc")
+    found = next((figure for figure in figures if figure is not None), None)
+    return "How well was not measured." if found is None else f"Measured: AUC {found:.2f}, where 0.50 is guessing."
 
 
 def _say_epsilon(report: Report) -> str:
-    asked = [value for value in _values_of(report, "epsilon") if value is not None]
+    named = (value for name in ("epsilon", "privacy_epsilon") for value in _values_of(report, name))
+    asked = [value for value in named if value is not None]
     return f"Yes: epsilon {asked[-1]}; the figures say what was spent." if asked else "No."
 
 

@@ -1,6 +1,5 @@
 """What a policy says of a study: every request of every step is judged, before anything is opened."""
 
-import io
 import re
 import time
 from types import SimpleNamespace
@@ -10,22 +9,24 @@ import numpy as np
 import pytest
 from earlier_jobs import NOW
 from editions_of import OWN, edition_of
-from rich.console import Console
 
 from tacit.choreo import Holder
 from tacit.choreo.declaration import plain
-from tacit.cli.output import table
+from tacit.choreo.fact import known_facts
 from tacit.consortium.consent.decision import Case, Holdings, decide
 from tacit.consortium.consent.people import Brought, Pending
 from tacit.consortium.consent.policy import Policy
-from tacit.consortium.consent.proposals import in_brief
+from tacit.consortium.consent.proposals import brief, in_sections
 from tacit.consortium.consent.register import Register
 from tacit.consortium.jobs import rehearsal, requests
 from tacit.consortium.jobs.preflight import concerns
 from tacit.consortium.jobs.proposal import propose
+from tacit.consortium.jobs.rehearsal import takes
 from tacit.consortium.jobs.requests import facts_by_role, list_told, protocols_of, requests_of, values_of
 from tacit.consortium.site.example_files import example_policy
 from tacit.errors import LocalError
+from tacit.registry import PROTOCOLS
+from tacit.report.decision import UNREVIEWED
 from tacit.request import Left, Records, Request
 
 GIVEN = {
@@ -298,15 +299,70 @@ def test_a_proposal_of_a_whole_study_is_one_screen():
     rows = dict.fromkeys(GIVEN["parties"], 300)
     job = study(*steps, evaluate={"by": "site"}, terms={"partition": "horizontal", "rows": rows})
     brought = Brought(columns=("age", "pain"), rows=240, studies=3, most=20)
-    sections = dict(in_brief(Pending(job, (), (), 2, "waiting", brought), "north"))
-    screen = Console(width=100, record=True, file=io.StringIO())
-    for heading, lines in sections.items():
-        screen.print(heading)
-        screen.print(table("", "", rows=lines))
-    shown = screen.export_text()
-    assert len(shown.splitlines()) <= 50
-    assert len(sections["what cannot be excluded"]) == 3
-    assert "3 of 20 are done" in shown
-    told = {name for who, names in sections["who gets which facts"] for name in re.split(r", | and ", names)}
-    assert {"model", "landmarks", "scores", "judgement", "sizes"} <= told
-    assert len(told) <= 15
+    page = read(job, brought)
+    assert len(page.split()) <= 350
+    assert "17 of 20" in page
+    assert "240 records of 2 columns of cohort" in page
+    assert UNREVIEWED in page
+    assert len(page.splitlines()) <= 50
+
+
+def read(job, brought=None):
+    """The first page of a proposal, as north reads it."""
+    points = brief(Pending(job, (), (), 2, "waiting", brought), "north")
+    return "\n".join(line for point in points for line in (point.heading, *point.lines))
+
+
+def read_details(job):
+    sections = in_sections(Pending(job, (), (), 2, "waiting"), "north")
+    return "\n".join(f"{name}: {text}" for _, lines in sections for name, text in lines)
+
+
+PRIVATE = {"use": "SVC", "epsilon": 2.0, "classes": (0, 1)}
+CHECKED = {"evaluate": {}, "release": {}}
+
+
+@pytest.mark.parametrize(
+    ("steps", "more"),
+    [
+        ((SCALE, PAN), CHECKED),
+        ((SCALE, {"use": "SVC", "probability": True, "class_weight": "balanced"}), {"describe": {}, **CHECKED}),
+        ((PRIVATE,), {}),
+        (({"use": "SVR"},), {"evaluate": {}}),
+        ((GRAM,), {"evaluate": {}}),
+    ],
+)
+def test_a_first_page_is_short_and_neither_it_nor_its_details_speak_in_conditions(steps, more):
+    job = study(*steps, **more)
+    page = read(job)
+    assert len(page.split()) <= 350
+    for text in (page, read_details(job)):
+        assert not re.search(r"\bwith \w+=|\bif \w+ is\b|\bin a regression\b", text)
+
+
+def test_words_about_parameters_are_those_of_the_proposal():
+    plain, balanced = study(PAN), study({**PAN, "class_weight": "balanced", "probability": True, "alpha": 1.0})
+    assert "which of a few alpha was the best" in read(plain)
+    assert "which of a few alpha was the best" not in read(balanced)
+    assert "rounded averages of decision values" in read(balanced)
+    assert "the weight of each class" in read(balanced)
+    assert "the weight of each class" not in read(plain)
+    assert "middle and spread of the targets" in read(study({"use": "SVR"}))
+
+
+def test_privacy_and_release_are_answered_with_yes_or_no():
+    plain, private = (
+        {point.heading: point.lines for point in brief(Pending(job, (), (), 2, "waiting"), "north")}
+        for job in (study(SCALE, PAN, **CHECKED), study(PRIVATE))
+    )
+    assert plain["Differential privacy"] == ("No.",)
+    assert plain["Release check"][0].startswith("Yes")
+    assert plain["Can a person be identified?"][0].startswith("By the messages: no, unless clearing")
+    assert private["Differential privacy"][0] == "Yes: epsilon 2 at delta 1e-05."
+    assert private["Release check"] == ("No.",)
+
+
+def test_every_condition_of_a_fact_names_a_parameter_that_jobs_have():
+    asked = {name for fact in known_facts("tacit") for name in re.findall(r"\bwith (\w+)=", fact.prose + fact.brief)}
+    assert asked
+    assert asked <= {"class_weight", *(name for protocol in PROTOCOLS for name in takes(protocol))}

@@ -29,7 +29,8 @@ def test_a_person_reads_who_wants_what_and_who_will_learn_what_the_gravest_first
     assert "1 proposal waits for people here" in text_of(browser.get("/proposals"))
     shown = text_of(browser.get(f"/proposals/{job.id}"))
     for words in (
-        "readmission within 30 days", "analyst asks for a", "research consent", "2 columns and 60 records of ours",
+        "analyst asks for: readmission within 30 days. Legal basis: research consent.",
+        "Of us: 60 records of 2 columns of cohort", "alpha, not reviewed by anyone outside the project",
         "Who will know what when it is over", "How long it takes, and how much it sends",
         f"{job.cost.rounds} rounds",
         "We accepted no job on cohort before", "What was opened before from cohort Nothing",

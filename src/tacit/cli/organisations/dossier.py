@@ -64,7 +64,7 @@ def write(
     size = human_bytes(path.stat().st_size)
     typer.echo(f"{path}: {size}, {count(rows, 'message')} of the ledger, signed by {settings.name}")
     for one in case.recipients:
-        typer.echo(f"  {one.name} {one.line}")
+        typer.echo(f"  {one.line}")
 
 
 @dossier.command(epilog="Example: tacit dossier verify study.zip --ca 3f2a...")

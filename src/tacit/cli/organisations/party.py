@@ -65,11 +65,11 @@ def register(ctx: typer.Context, *, config: Config = None, as_json: AsJson = Fal
 def pending(
     ctx: typer.Context,
     *,
-    details: Annotated[bool, Option("--details", help="Show every parameter, and each fact in words.")] = False,
+    details: Annotated[bool, Option("--details", help="Show every parameter, and each fact in full.")] = False,
     config: Config = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show the jobs that wait for people, and what they would open."""
+    """Show the jobs that wait for people, and what they would reveal."""
     settings = settings_of(config or ctx.obj, PartySettings)
     waiting, damaged = _consent(settings).list_pending(datetime.now(UTC))
     if as_json:
@@ -197,17 +197,28 @@ def _consent(settings: PartySettings) -> Consent:
 
 
 def _print_pending(one: Pending, site: str, *, details: bool) -> None:
-    from tacit.consortium.consent.proposals import in_brief, in_sections
+    from tacit.consortium.consent.proposals import brief, in_sections
+    from tacit.report.words import listing
 
     screen, name = console(), one.job.id[:8]
     screen.print(f"job {one.job.id}", style="bold", markup=False)
-    for heading, lines in (in_sections if details else in_brief)(one, site):
+    for heading, lines in brief(one, site):
+        if len(lines) == 1:
+            screen.print(f"\n{heading}: {lines[0]}", markup=False, highlight=False)
+            continue
         screen.print(f"\n{heading}", style="bold", markup=False)
-        screen.print(table("", "", rows=lines))
-    if not details:
-        screen.print(
-            "every parameter, and each fact in words: tacit party pending --details", style="dim", markup=False
-        )
+        for line in lines:
+            screen.print(f"- {line}", markup=False, highlight=False)
+    screen.print(
+        f"\napproved by {listing(one.approved) or 'nobody'} ({len(one.approved)} of {one.needed})", markup=False
+    )
+    if details:
+        for title, rows in in_sections(one, site):
+            screen.print(f"\n{title}", style="bold", markup=False)
+            screen.print(table("", "", rows=rows))
+    else:
+        more = "every parameter, and each fact in full: tacit party pending --details"
+        screen.print(f"\n{more}", style="dim", markup=False)
     choice = f"tacit party approve {name} --as NAME    or: tacit party refuse {name} --as NAME --reason TEXT\n"
     screen.print(choice, style="dim", markup=False, soft_wrap=True)
 

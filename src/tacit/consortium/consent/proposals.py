@@ -2,33 +2,97 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import cycle
 from typing import Any, Literal
 
 import msgspec
 
-from tacit.choreo.ledger import read_opened
+from tacit.choreo.ledger import Learnt, Line, Opened, read_opened, read_template
 from tacit.choreo.role import Everyone
-from tacit.consortium.consent.budget import say_price
+from tacit.consortium.consent.budget import say_price, spends
 from tacit.consortium.consent.decision import disclosure_digest
 from tacit.consortium.consent.people import Brought, Pending
+from tacit.consortium.consent.risks import exposures_of
 from tacit.consortium.consent.unusual import show_value, unusual
 from tacit.consortium.jobs.comparing import compares_records
 from tacit.consortium.jobs.job import Job
 from tacit.consortium.jobs.preflight import concerns
-from tacit.consortium.jobs.requests import Asked, facts_by_role, is_dealt, is_default, list_told, requests_of, values_of
+from tacit.consortium.jobs.requests import Asked, chosen_values, is_default, requests_of, sites_of, values_of
+from tacit.federation.exposure import exposed_by_dealer
 from tacit.registry import parameter_of
-from tacit.report.disclosures import list_known
-from tacit.report.words import human_bytes, listing
+from tacit.report.decision import (
+    CHECKED,
+    IDENTIFIED,
+    NOTHING,
+    PRIVACY,
+    STATUS,
+    TESTABLE,
+    Point,
+    find_dealer,
+    list_learnt,
+    moves_nothing,
+    say_dealt,
+    say_fact,
+    say_status,
+    tells_model,
+)
+from tacit.report.words import count, human_bytes, listing
 from tacit.study.names import STUDY
 
 Lines = list[tuple[str, str]]
-MOST_UNUSUAL, MOST_STEPS, LINE = 3, 6, 160  # of one screen: lines, steps, and characters of a text
+MOST_FIRST, MOST_STEPS = 3, 6  # warnings and steps of a first page
+LINE, STEP = 160, 60  # characters of a text and a step of it
+
+
+@dataclass(frozen=True)
+class Planned:
+    """The run that a job asks for, as a first page reads it: what its messages will tell, between sites by name."""
+
+    title: str
+    params: Mapping[str, Any]
+    parties: tuple[str, ...]
+    learnt: tuple[Learnt, ...]
+    opens: tuple[Opened, ...]
+
+    @classmethod
+    def of(cls, job: Job) -> Planned:
+        """Return what a job says of its run."""
+        lines = read_template(job.disclosure)
+        learnt = tuple(row for line in lines if not line.opens for row in _expect(job, line))
+        declared = ((line, who) for line in lines if line.opens for who in _name_readers(job, line.reader))
+        opens = tuple(Opened(line.where, who, line.facts) for line, who in declared)
+        return cls(job.protocol, dict(_list_params(job)), job.roster.parties, learnt, opens)
+
+
+def _list_params(job: Job) -> Iterator[tuple[str, Any]]:
+    """Yield every parameter that the job sets anywhere, each candidate's of a search too, under a key of its own."""
+    for k, asked in enumerate(requests_of(job)):
+        for i, (name, value) in enumerate(chosen_values(asked)):
+            yield f"{k}.{i}__{name}", value
+
+
+def _expect(job: Job, line: Line) -> Iterator[Learnt]:
+    """Yield rows of the ledger that a line of the disclosure announces: every sender and every receiver is in one."""
+    sender, _, receiver = line.roles.partition(" > ")
+    readers, writers = (sites_of(job, role) or (role,) for role in (receiver, sender))
+    pairs = zip(readers, cycle(writers)) if len(readers) >= len(writers) else zip(cycle(readers), writers)
+    return (Learnt(who, line.facts, whom, line.where, 0, 0) for who, whom in pairs)
+
+
+def _name_readers(job: Job, role: str) -> tuple[str, ...]:
+    """Return everyone, or the names of the sites that have a role; the role itself, where the roster has no such."""
+    return (role,) if role == Everyone.name else sites_of(job, role) or (role,)
 
 
 def opened_by(job: Job) -> Lines:
     """Return who will know what after the whole run, a line per role."""
-    return list_known(read_opened(job.disclosure))
+    run, known = Planned.of(job), dict[str, dict[str, None]]()
+    for opened in read_opened(job.disclosure):
+        said = (say_fact(fact, run) for fact in opened.facts)
+        known.setdefault(opened.role, {}).update(dict.fromkeys(filter(None, said)))
+    return [(role, "; ".join(facts)) for role, facts in known.items() if facts]
 
 
 def in_sections(one: Pending, party: str) -> Iterator[tuple[str, Lines]]:
@@ -45,55 +109,101 @@ def in_sections(one: Pending, party: str) -> Iterator[tuple[str, Lines]]:
     yield "approval", [("approved by", f"{listing(one.approved) or 'nobody'} ({len(one.approved)} of {one.needed})")]
 
 
-def in_brief(one: Pending, party: str) -> Iterator[tuple[str, Lines]]:
-    """Return a job on one screen: who asks for what, who gets which facts, what cannot be excluded, and the cost."""
-    job, brings = one.job, one.brings
-    roles, first = job.roles, unusual(job)
-    if first:
-        more = [("", f"and {len(first) - MOST_UNUSUAL} more, in the details")] if len(first) > MOST_UNUSUAL else []
-        yield "look at this first", [*((word, _cut(text)) for word, text in first[:MOST_UNUSUAL]), *more]
-    own = "" if brings is None else f"{brings.rows} records of {len(brings.columns)} columns"
-    steps = [_cut(text) for name, text in _study(job) if "step" in name] or [job.protocol]
-    yield (
-        "who asks, and for what",
-        [
-            ("submitter", f"{job.submitter}: {_cut(job.purpose)} ({_cut(job.legal_basis)})"),
-            ("with", f"{listing(job.parties)}, coordinated by {roles.coordinator}"),
-            ("ours", f"{own or 'our records'} of {job.dataset}"),
-            *(("step", text) for text in steps[:MOST_STEPS]),
-        ],
-    )
-    facts = {role: list_told(told) for role, told in facts_by_role(job.disclosure).items()}
-    shared = set(facts.get(Everyone.name, ()))
-    told = {Everyone.name: shared} | {role: set(own) - shared for role, own in facts.items() if role != Everyone.name}
-    yield "who gets which facts", [
-        (f"to {role}", listing(sorted(name.removeprefix("core.") for name in names)))
-        for role, names in told.items() if names
-    ]  # fmt: skip
-    yield "what cannot be excluded", _open_risks(job, brings)
-    bytes_ = human_bytes(job.cost.bytes[party]) if job.cost else ""
-    cost = [("cost for us", f"{job.cost.rounds} rounds, {bytes_}")] if job.cost else []
-    kept = f"kept for {job.retention_days} days; the proposal expires {job.expires:%Y-%m-%d %H:%M} UTC"
-    yield "cost", [*cost, ("", kept)]
-    yield "approval", [("approved by", f"{listing(one.approved) or 'nobody'} ({len(one.approved)} of {one.needed})")]
+def brief(one: Pending, party: str) -> tuple[Point, ...]:
+    """Return the first page of a proposal: what somebody needs to know who has to decide about it."""
+    return tuple(point for point in _points(one, party) if point.lines)
 
 
-def _open_risks(job: Job, brings: Brought | None) -> Lines:
-    """Return three lines of what no protocol prevents."""
-    dealer = job.roles.coordinator
-    both = f"{dealer} and any one site, if they work together, can work out all records"
-    studies = "" if brings is None or not brings.most else f"; {brings.studies} of {brings.most} are done"
-    studies += "" if brings is None or not brings.told else f", whose weights had noise of mu = {brings.told:.3g}"
-    promised = say_price(job)
-    return [
-        ("together", both if is_dealt(job) else "all other sites together can subtract their own part of any sum"),
-        ("the result", promised[0][1] if promised else "it may tell who was in the training, and about them"),
-        ("repetition", f"every study on the same records tells a little more{studies}"),
-    ]
+def _points(one: Pending, party: str) -> Iterator[Point]:
+    job, run = one.job, Planned.of(one.job)
+    yield Point("Look at this first", tuple(_warn(job)))
+    yield Point("Who asks for what, and why", tuple(_say_question(job, one.brings)))
+    for who, facts in list_learnt(run):
+        yield Point(f"What {who} will learn", facts)
+    if moves_nothing(run):
+        yield Point("What else will move", (NOTHING,))
+    model = tells_model(run)
+    yield Point("Who gets the result", tuple(_say_readers(job, model=model)))
+    yield Point(IDENTIFIED, tuple(_say_risks(job, run, model=model)))
+    yield Point(PRIVACY, tuple(_say_privacy(job)))
+    yield Point(CHECKED, (_say_release(job),))
+    yield Point(f"Left to {party}", tuple(_say_left(job, one.brings)))
+    yield Point("Cost", tuple(_say_cost(job, party)))
+    yield Point(STATUS, (f"{say_status()}.",))
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= LINE else f"{text[: LINE - 1]}…"
+def _warn(job: Job) -> Iterator[str]:
+    """Yield what is out of the ordinary and concerns privacy; parameters and who deals are said elsewhere."""
+    dealt = exposed_by_dealer(job.parties, job.roles.coordinator).text
+    found = [f"{word}: {text}." for word, text in unusual(job) if word != "parameter" and text != dealt]
+    yield from map(_cut, found[:MOST_FIRST])
+    if len(found) > MOST_FIRST:
+        yield f"And {len(found) - MOST_FIRST} more, in the details."
+
+
+def _say_question(job: Job, brings: Brought | None) -> Iterator[str]:
+    yield f"{job.submitter} asks for: {_cut(job.purpose)}. Legal basis: {_cut(job.legal_basis)}."
+    yield f"With {_name_parties(job)}; {job.roles.coordinator} coordinates and has no data."
+    ours = f"{brings.rows} records of {count(len(brings.columns), 'column')}" if brings else "our records"
+    yield f"Of us: {ours} of {job.dataset}, which stay here."
+    steps = [_cut(text, STEP) for name, text in _study(job) if "step" in name] or [job.protocol]
+    more = f", and {len(steps) - MOST_STEPS} more" if len(steps) > MOST_STEPS else ""
+    yield f"Steps: {'; '.join(steps[:MOST_STEPS])}{more}."
+
+
+def _name_parties(job: Job) -> str:
+    return listing(job.parties) if len(job.parties) <= MOST_STEPS else f"{len(job.parties)} parties"
+
+
+def _say_readers(job: Job, *, model: bool) -> Iterator[str]:
+    sites = "The sites train the model together and keep it." if model else "Everyone, as said above."
+    result = "it too" if model else "the same"
+    yield f"{sites} {job.submitter} gets {result}{', once the release check has passed' * _is_checked(job)}."
+
+
+def _say_risks(job: Job, run: Planned, *, model: bool) -> Iterator[str]:
+    dealer = find_dealer(run)
+    if dealer is not None:
+        yield say_dealt(f"{dealer}, which deals the random numbers,")
+    else:
+        exposed = [found.text for found in exposures_of(job)]
+        yield f"By the messages: {'; '.join(exposed) or 'all other sites together can subtract their part of a sum'}."
+    if model:
+        told = "The release check will measure how well." if _is_checked(job) else "Nobody will measure how well."
+        yield f"By the model: {TESTABLE} {told}"
+
+
+def _say_privacy(job: Job) -> Iterator[str]:
+    spent = dict.fromkeys(found for asked in requests_of(job) if (found := spends(asked)) is not None)
+    yield f"Yes: {listing(f'epsilon {epsilon:g} at delta {delta:g}' for epsilon, delta in spent)}." if spent else "No."
+    yield from (f"{text.capitalize()}." for _, text in say_price(job)[len(spent) :])
+
+
+def _say_release(job: Job) -> str:
+    return "Yes: each site attacks the model; the strictest policy decides." if _is_checked(job) else "No."
+
+
+def _is_checked(job: Job) -> bool:
+    return job.arguments.get("release") is not None
+
+
+def _say_left(job: Job, brings: Brought | None) -> Iterator[str]:
+    yield "That our records are true, the legal basis holds, and whether this may be repeated."
+    if brings and brings.most:
+        left = max(0, brings.most - brings.studies)
+        yield f"Studies on these records that are left: {left} of {brings.most}. Each tells a little more."
+    if brings and brings.told:
+        yield f"Earlier weights had noise of mu = {brings.told:.3g} in all."
+    yield f"Results are kept for {count(job.retention_days, 'day')}. Decide by {job.expires:%Y-%m-%d %H:%M} UTC."
+
+
+def _say_cost(job: Job, party: str) -> Iterator[str]:
+    if job.cost:
+        yield f"{count(job.cost.rounds, 'round')} of messages; {human_bytes(job.cost.bytes[party])} from and to us."
+
+
+def _cut(text: str, most: int = LINE) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def _facts(job: Job, party: str, brings: Brought | None) -> Lines:
@@ -151,7 +261,7 @@ def _study(job: Job) -> Lines:
     return [
         *steps,
         *([("judged by", show_step(judged) or "counts")] if judged is not None else []),
-        *([("released", _gate(job))] if job.arguments.get("release") is not None else []),
+        *([("released", _gate(job))] if _is_checked(job) else []),
     ]
 
 
@@ -181,6 +291,7 @@ def in_json(one: Pending, party: str) -> dict[str, Any]:
     sections = {heading: dict(lines) for heading, lines in in_sections(one, party)}
     return {
         "id": one.job.id,
+        "decision": {point.heading: list(point.lines) for point in brief(one, party)},
         "unusual": [list(line) for line in unusual(one.job)],
         **sections["who, what and why"],
         **sections["what is opened"],

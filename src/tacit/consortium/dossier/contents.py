@@ -31,6 +31,7 @@ from tacit.consortium.jobs.answers import Answer, Finished, Start
 from tacit.consortium.jobs.folder import PUBLIC, Folder, state_of
 from tacit.consortium.jobs.job import Job
 from tacit.consortium.jobs.preflight import concerns
+from tacit.consortium.jobs.requests import chosen_values, requests_of
 from tacit.consortium.membership.identity import Identity
 from tacit.consortium.membership.members import Members
 from tacit.consortium.site.analyst import Fetched, outcome_of
@@ -87,7 +88,7 @@ class Case:
     @cached_property
     def recipients(self) -> list[Recipient]:
         """Who learnt what, and whether that one could identify a record."""
-        return find_recipients(self.job)
+        return find_recipients(self.job, self.report.release)
 
     @cached_property
     def annex(self) -> dict[str, Any]:
@@ -186,10 +187,12 @@ def _describe_quality(report: dict[str, Any]) -> dict[str, Any]:
 def make_report(job: Job, folder: Folder, chain: Reading, ended: Finished | None) -> Report:
     """Return the report of the model that a job made; of a job that made none, what its ledger says."""
     rows = tuple(Row.from_plain(msgspec.structs.astuple(entry)) for entry in chain.entries)
-    found = _of_model(job, folder, rows, ended) or _of_run(job, rows, ended)
+    found = _of_model(job, folder, rows, ended) or _of_run(job, rows)
     told = {} if folder.public is None else vars(folder.public)["values"]
     if found.release is None and is_withheld(told):  # an analyst has no model, and knows why
         found.release = told[GATE].release
+    if ended is not None:  # one set of numbers: those of the whole run, as this site counted them
+        found.rounds, found.bytes, found.seconds = ended.rounds, ended.bytes, ended.seconds
     return found
 
 
@@ -206,12 +209,12 @@ def _of_model(job: Job, folder: Folder, rows: tuple[Row, ...], ended: Finished |
     return found if isinstance(found, Report) else None
 
 
-def _of_run(job: Job, rows: tuple[Row, ...], ended: Finished | None) -> Report:
+def _of_run(job: Job, rows: tuple[Row, ...]) -> Report:
     ledger = Ledger(list(rows), read_opened(job.disclosure))
     return Report(
         title=f"{job.protocol} between {len(job.parties)} parties",
         estimator=job.protocol,
-        params=job.arguments,
+        params={name: value for asked in requests_of(job) for name, value in chosen_values(asked)},
         partition=job.partition,
         runtime="nats",
         protection="as the facts below say",
@@ -219,7 +222,7 @@ def _of_run(job: Job, rows: tuple[Row, ...], ended: Finished | None) -> Report:
             site: "its own data" if site in job.parties else "no data; coordinates" for site in job.roster.parties
         },
         rounds=ledger.rounds,
-        seconds=0.0 if ended is None else ended.seconds,
+        seconds=0.0,
         cpu={},
         bytes=ledger.bytes,
         traffic=traffic(ledger),

@@ -13,10 +13,14 @@ from string import Template
 from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
-from tacit.cards import escape, make_table
+from tacit.cards import escape, fold_away, make_table
 from tacit.consortium.dossier.contents import Case, Files
 from tacit.consortium.jobs.answers import Answer
-from tacit.report.words import count, human_bytes, human_seconds, listing
+from tacit.report import Report
+from tacit.report.decision import Point, decide, say_status
+from tacit.report.evaluation import figures_of
+from tacit.report.release import HEADS, list_lines
+from tacit.report.words import cost_of, count, figure, human_bytes, listing
 
 CRATE, PROFILE = "https://w3id.org/ro/crate/1.2", "https://w3id.org/5s-crate/0.4"
 WORKFLOW_CRATE = "https://w3id.org/workflowhub/workflow-ro-crate/1.0"
@@ -190,37 +194,60 @@ def _time(moment: datetime) -> str:
 
 
 def render(case: Case, files: Files) -> str:
-    """Return the page: who asked for what and why, who agreed, who learnt what, what stays at risk, what is in here."""
+    """Return the page: what somebody who decides needs to know, the result, method and cost, and what is in here."""
     job, annex = case.job, case.annex
     page = resources.files("tacit.consortium.dossier").joinpath("page.html").read_text(encoding="utf-8")
     return Template(page).substitute(
         title=escape(f"Dossier of job {job.id[:8]}"),
         subtitle=escape(f"{job.purpose}. As {case.identity.name} has it, {case.now:%Y-%m-%d %H:%M} UTC."),
+        status=escape(say_status()),
+        decision=_decision(case),
+        result=_result(case.report),
         facts=_facts(case),
         recipients=_recipients(annex["recipients"]),
         consents=_consents(case),
         roles=make_table(("role", "who"), ((k, _words(v)) for k, v in annex["roles"].items())),
         measures=_list(annex["measures"]),
         risks=_list([*annex["coalitions"], *annex["residual risks"]]),
-        files=make_table(("file", "what it is", "size"), _index(files)),
+        files=_index(files),
     )
+
+
+def _decision(case: Case) -> str:
+    """Return the page of the report by which people decide, after who asked for what."""
+    job, ended = case.job, case.finished
+    asked = (
+        f"{job.submitter} asked for: {job.purpose}. Legal basis: {job.legal_basis}.",
+        f"Data of {listing(job.parties)}; {job.roles.coordinator} coordinated.",
+        f"The run {'finished' if ended and ended.ok else 'did not finish'}.",
+    )
+    points = (Point("Who asked for what, and why", asked), *decide(case.report))
+    return "".join(f"<dt>{escape(point.heading)}</dt><dd>{_say(point.lines)}</dd>" for point in points)
+
+
+def _say(lines: Sequence[str]) -> str:
+    return _list(lines) if len(lines) > 1 else escape(lines[0])
+
+
+def _result(report: Report) -> str:
+    """Return how good the model is, and what attacks on it found."""
+    judged = "".join(
+        f"<h3>Evaluated on {escape(each.name)}</h3>" + make_table(("figure", "all", *each.groups), figures_of(each))
+        for each in report.evaluations.values()
+    )
+    measured = ((name, figure(value)) for name, value in (report.scores or {}).items())
+    scores = make_table((report.metric, "score"), measured)
+    attacked = make_table(HEADS, list_lines(report.release)) if report.release else ""
+    checked = f"<h3>Release check</h3>{attacked}" if attacked else ""
+    return f"{scores}{judged}{checked}" or "<p>No score was measured in this run.</p>"
 
 
 def _facts(case: Case) -> str:
-    job, ended = case.job, case.finished
+    job, report = case.job, case.report
     rows = sum(len(reading.entries) for reading in case.readings.values())
-    cost = (
-        f"{count(ended.rounds, 'round')}, {human_bytes(ended.bytes)}, {human_seconds(ended.seconds)}" if ended else ""
-    )
     lines = [
-        ("purpose", job.purpose),
-        ("legal basis", job.legal_basis),
-        ("asked for by", job.submitter),
-        ("data of", listing(job.parties)),
-        ("coordinated by", job.roles.coordinator),
-        ("method", f"{job.protocol}, {job.partition}"),
-        ("came out", "finished" if ended and ended.ok else "did not finish"),
-        *([("cost here", cost)] if cost else []),
+        ("method", f"{report.estimator}, {job.partition}"),
+        ("cost", cost_of(report.rounds, report.bytes, report.seconds)),
         *([("without", listing(case.start.absent))] if case.start.absent else []),
         ("ledger", f"{count(rows, 'message')} in {count(len(case.readings), 'signed chain')}"),
         ("kept for", f"{job.retention_days} days, until {case.annex['retention']['until']}"),
@@ -237,9 +264,9 @@ def _recipient(one: dict[str, Any]) -> str:
     learns = make_table(("fact", "what it says"), ((each["fact"], each["says"]) for each in one["learns"]))
     heads = ("attack", "shows", "takes besides", "stopped by")
     tried = ((a["attack"], a["shows"], a["takes besides"], a["stopped by"]) for a in one["infers alone"])
-    attacks = make_table(heads, tried)
+    inside = fold_away("what it learns, and attacks that start from it", learns + make_table(heads, tried))
     head = f"<h3>{escape(one['name'])} <small>{escape(', '.join(one['roles']))}</small></h3>"
-    return f'<section>{head}<p class="line">{escape(one["line"])}</p>{learns}{attacks}</section>'
+    return f'<section>{head}<p class="line">{escape(one["line"])}</p>{inside}</section>'
 
 
 def _consents(case: Case) -> str:
@@ -256,9 +283,15 @@ def _consents(case: Case) -> str:
     return make_table(("site", "said", "by", "policy", "when (UTC)"), rows)
 
 
-def _index(files: Files) -> Iterable[tuple[str, str, str]]:
-    for name, content in files.items():
-        yield name, NAMES.get(name, "the ledger as a signed chain"), human_bytes(len(content))
+def _index(files: Files) -> str:
+    """Return the files, each with a link to it; the page itself and the crate's description are written last."""
+    rows = (
+        f'<tr><th scope="row"><a href="{escape(name)}">{escape(name)}</a></th>'
+        f"<td>{escape(NAMES.get(name, 'the ledger as a signed chain'))}</td><td>{human_bytes(len(content))}</td></tr>"
+        for name, content in files.items()
+    )
+    head = "<tr><th>file</th><th>what it is</th><th>size</th></tr>"
+    return f"<table><thead>{head}</thead><tbody>{''.join(rows)}</tbody></table>"
 
 
 def _list(lines: Iterable[str]) -> str:

@@ -15,6 +15,7 @@ import msgspec
 from tacit.attacks.learners import Attack
 from tacit.choreo.fact import KINDS, Fact, fact_called
 from tacit.choreo.role import Everyone
+from tacit.consortium.consent.proposals import Planned
 from tacit.consortium.consent.risks import exposures_of
 from tacit.consortium.jobs.attacked import find_attacks
 from tacit.consortium.jobs.job import Job
@@ -23,18 +24,21 @@ from tacit.consortium.jobs.requests import Facts, facts_by_role, list_single, li
 from tacit.federation.checks import FEWEST
 from tacit.federation.exposure import Exposure
 from tacit.registry import PROTOCOLS
+from tacit.report.decision import say_fact, say_measured
+from tacit.report.release import Release
 from tacit.report.report import default_not_protected
 from tacit.report.words import listing
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
-    """An attack that starts from what somebody is told: what it takes besides, and what stops it."""
+    """An attack that starts from what somebody is told: what it finds and takes besides, and what stops it."""
 
     attack: str
     shows: str
     reads: tuple[str, ...]
     needs: str
     stopped: str
+    finds: str
 
 
 class Recipient(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,10 +53,13 @@ class Recipient(msgspec.Struct, frozen=True, kw_only=True):
     line: str
 
 
-def find_recipients(job: Job) -> list[Recipient]:
-    """Return everybody who learns something by the job: its sites, and who submits it."""
+def find_recipients(job: Job, release: Release | None = None) -> list[Recipient]:
+    """Return everybody who learns something by the job: its sites, and who submits it.
+
+    `release` is what attacks on the model found out.
+    """
     told, exposed = facts_by_role(job.disclosure), exposures_of(job)
-    return [_recipient(job, name, roles, told, exposed) for name, roles in _roles_of(job).items()]
+    return [_recipient(job, name, roles, told, exposed, release) for name, roles in _roles_of(job).items()]
 
 
 def _roles_of(job: Job) -> dict[str, tuple[str, ...]]:
@@ -66,7 +73,12 @@ def _roles_of(job: Job) -> dict[str, tuple[str, ...]]:
 
 
 def _recipient(
-    job: Job, name: str, roles: Sequence[str], told: Mapping[str, Facts], exposed: Sequence[Exposure]
+    job: Job,
+    name: str,
+    roles: Sequence[str],
+    told: Mapping[str, Facts],
+    exposed: Sequence[Exposure],
+    release: Release | None,
 ) -> Recipient:
     facts = {key: fact for role in roles for key, fact in told.get(role, {}).items()}
     attacks, single, coalitions = _list_findings(job, facts), list_single(facts), tuple(_coalitions(name, exposed))
@@ -77,7 +89,7 @@ def _recipient(
         single=single,
         attacks=attacks,
         coalitions=coalitions,
-        line=f"could identify a record: {say_whether(single, attacks, coalitions)}",
+        line=f"Can {name} identify a person? {say_whether(single, attacks, coalitions, release)}",
     )
 
 
@@ -92,7 +104,8 @@ def _list_findings(job: Job, facts: Facts) -> tuple[Finding, ...]:
 
 def _finding(attack: Attack, facts: Facts, rule: str) -> Finding:
     used = tuple(name for name in attack.reads if name in facts)
-    return Finding(attack=attack.name, shows=attack.shows, reads=used, needs=attack.needs, stopped=rule)
+    said = {"attack": attack.name, "shows": attack.shows, "needs": attack.needs, "finds": attack.finds}
+    return Finding(**said, reads=used, stopped=rule)
 
 
 def _coalitions(name: str, exposed: Sequence[Exposure]) -> Iterator[str]:
@@ -105,18 +118,24 @@ def _coalitions(name: str, exposed: Sequence[Exposure]) -> Iterator[str]:
             yield found.text
 
 
-def say_whether(single: Sequence[str], attacks: Sequence[Finding], coalitions: Sequence[str]) -> str:
-    """Return the answer in one line: no, with whom, or by which attack."""
-    ways = [f"by {f.attack}{f', if it has {f.needs}' if f.needs else ''}" for f in attacks if not f.stopped]
-    if coalitions:
-        ways.append("with others: " + "; ".join(coalitions))
-    if single and not ways:
-        ways.append(f"with whoever knows whose records they are: it is told of each record {listing(single)}")
-    if ways:
-        return "; ".join(ways)
+def say_whether(
+    single: Sequence[str], attacks: Sequence[Finding], coalitions: Sequence[str], release: Release | None
+) -> str:
+    """Return the answer in a few sentences: by what was learnt alone, by which attack, how likely, and with whom."""
+    said = []
+    open_ = [found for found in attacks if not found.stopped]
+    if tests := [found.attack for found in open_ if found.finds == "members"]:
+        tested = f"With a person's record in hand it could test whether it was used ({listing(tests)})."
+        said.append(f"{tested} {say_measured(release)}")
+    others = [found for found in open_ if found.finds != "members"]
+    said += [f"It could work out records ({f.attack}), with {f.needs or 'nothing besides'}." for f in others]
+    said += [f"{text[0].upper()}{text[1:]}." for text in coalitions]
+    if single and not open_:
+        said.append(f"If it knows whose records they are: it is told {listing(single)} of each record.")
+    if said:
+        return " ".join(said)
     stopped = [found.attack for found in attacks if found.stopped]
-    tried = f" ({listing(stopped)} would start from what it is told, and rules of this version stop it)"
-    return f"no{tried if stopped else ''}"
+    return f"No: rules of this version stop {listing(stopped)}." if stopped else "No."
 
 
 # The annex for a data-protection impact assessment, written from the facts of a job.
@@ -144,7 +163,7 @@ def write_annex(job: Job, recipients: Sequence[Recipient], ended: datetime) -> d
         "legal basis": job.legal_basis,
         "data": _describe_data(job),
         "roles": _assign_roles(job),
-        "recipients": [_describe(recipient) for recipient in recipients],
+        "recipients": [_describe(recipient, Planned.of(job)) for recipient in recipients],
         "coalitions": concerns(job),
         "retention": {"days": job.retention_days, "until": f"{until:%Y-%m-%d}"},
         "measures": list(ALWAYS),
@@ -166,8 +185,8 @@ def _assign_roles(job: Job) -> dict[str, Any]:
     }
 
 
-def _describe(recipient: Recipient) -> dict[str, Any]:
-    learns = [_explain(fact_called(name)) for name in recipient.learns]
+def _describe(recipient: Recipient, run: Planned) -> dict[str, Any]:
+    learns = [said for name in recipient.learns if (said := _explain(fact_called(name), run))["says"]]
     return {
         "name": recipient.name,
         "roles": list(recipient.roles),
@@ -178,8 +197,9 @@ def _describe(recipient: Recipient) -> dict[str, Any]:
     }
 
 
-def _explain(fact: Fact) -> dict[str, str]:
-    return {"fact": fact.identifier, "kind": fact.kind, "granularity": fact.granularity, "says": fact.prose}
+def _explain(fact: Fact, run: Planned) -> dict[str, str]:
+    said = say_fact(fact, run)
+    return {"fact": fact.identifier, "kind": fact.kind, "granularity": fact.granularity, "says": said}
 
 
 def _explain_attack(found: Finding) -> dict[str, Any]:

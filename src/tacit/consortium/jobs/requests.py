@@ -110,6 +110,13 @@ def list_single(facts: Facts) -> tuple[str, ...]:
     return tuple(key for key, fact in single.items() if (fact.kind, fact.granularity) != OWNED)
 
 
+def sites_of(job: Job, role: str) -> tuple[str, ...]:
+    """Return the sites that have a role in a job."""
+    if role == Everyone.name:
+        return job.roster.parties
+    return next((sites for known, sites in job.roster.roles.items() if known.name == role), ())
+
+
 def has_dealer(template: str) -> bool:
     """Return whether the coordinator deals the masks of shares, and so could open them together with any one holder."""
     return any(fact.identifier == DEALT.identifier for line in read_template(template) for fact in line.facts)
