@@ -53,7 +53,7 @@ def test_everyone_learns_what_the_ledger_says_and_each_fact_once(trained):
     told = {fact for row in trained.report_.learnt for fact in row.facts}
     assert {COLUMNS, MODEL} <= told
     assert BALANCE not in told
-    assert "the weights of the model, rounded; which of a few alpha was the best" in facts
+    assert "the weights of the model, rounded and with noise; which of a few alpha was the best" in facts
 
 
 def test_words_about_parameters_are_those_of_the_run(trained, regression):
