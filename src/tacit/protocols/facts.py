@@ -79,8 +79,9 @@ MODEL = Fact(
     "the weights of the model, rounded and with noise of one step, and to a power of two how large weights and rows of"
     " features are; with alpha='auto' which of a few alpha was the best; with C='auto' which of a few C was the best;"
     " with probability=True rounded averages of decision values and targets, with noise",
-    brief="the weights of the model, rounded; with alpha='auto' which of a few alpha was the best; with C='auto' which"
-    " of a few C was the best; with probability=True rounded averages of decision values and targets, with noise",
+    brief="the weights of the model, rounded and with noise; with alpha='auto' which of a few alpha was the best; with"
+    " C='auto' which of a few C was the best; with probability=True rounded averages of decision values and"
+    " targets, with noise",
 )  # fmt: skip
 SCORES = Fact(
     "core.scores", "holders", "aggregate", "all",

@@ -159,7 +159,7 @@ def _say_risks(report: Report) -> Iterator[str]:
     if dealer is None:
         yield f"By the messages: as far as the facts above say. Protection: {report.protection}."
     else:
-        yield say_dealt(f"{dealer}, which dealt the random numbers,")
+        yield say_dealt(f"{dealer}, which dealt the random numbers,", report)
     if tells_model(report):
         yield say_tested(report.release)
 
@@ -176,9 +176,17 @@ def find_dealer(run: Told) -> str | None:
     return next((row.from_whom for row in dealt), None)
 
 
-def say_dealt(dealer: str) -> str:
+def say_dealt(dealer: str, run: Told) -> str:
     """Return whether messages in shares identify anybody."""
-    return f"By the messages: no, unless {dealer} and any one party work together. They then have every record."
+    single = any(_is_of_single(fact) for row in run.learnt for fact in row.facts)
+    said = "facts above are about single records; no others are told, unless" if single else "no, unless"
+    return f"By the messages: {said} {dealer} and any one party work together. They then have every record."
+
+
+def _is_of_single(fact: Fact) -> bool:
+    """Return whether a fact tells something of single records of others, beside who has which cells."""
+    told = fact.kind not in SAYS_NOTHING and fact.subject not in {"nobody", "reader"}
+    return told and fact.granularity in {"record", "cell"} and (fact.kind, fact.granularity) != ("membership", "cell")
 
 
 def say_tested(release: Release | None) -> str:

@@ -1,12 +1,14 @@
 """The first page of a report: short, about the run that happened, and true."""
 
+import dataclasses
 import re
 
 import pytest
 from sklearn.datasets import load_breast_cancer, load_diabetes
 
 import tacit
-from tacit.protocols.facts import BALANCE, COLUMNS, MODEL
+from tacit.choreo.ledger import Learnt
+from tacit.protocols.facts import ANSWERS, BALANCE, COLUMNS, MODEL
 from tacit.report.decision import UNREVIEWED, decide, list_learnt, say_fact
 
 CONDITIONS = re.compile(r"\bwith \w+=|\bif \w+ is\b|\bin a regression\b")
@@ -51,7 +53,7 @@ def test_everyone_learns_what_the_ledger_says_and_each_fact_once(trained):
     told = {fact for row in trained.report_.learnt for fact in row.facts}
     assert {COLUMNS, MODEL} <= told
     assert BALANCE not in told
-    assert "the weights of the model, rounded; which of a few alpha was the best" in facts
+    assert "the weights of the model, rounded and with noise; which of a few alpha was the best" in facts
 
 
 def test_words_about_parameters_are_those_of_the_run(trained, regression):
@@ -63,6 +65,13 @@ def test_words_about_parameters_are_those_of_the_run(trained, regression):
 
 def test_who_could_work_out_everything_is_named(trained):
     assert "coordinator, which dealt the random numbers, and any one party" in first_page(trained.report_)
+
+
+def test_facts_about_single_records_are_no_no(trained):
+    more = Learnt("north", (ANSWERS,), "south", "Answer", 1, 8)
+    asked = dataclasses.replace(trained.report_, learnt=[*trained.report_.learnt, more])
+    assert "By the messages: no, unless" in first_page(trained.report_)
+    assert "By the messages: facts above are about single records" in first_page(asked)
 
 
 def test_privacy_and_release_are_answered_with_yes_or_no(trained):

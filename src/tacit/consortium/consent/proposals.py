@@ -164,7 +164,7 @@ def _say_readers(job: Job, *, model: bool) -> Iterator[str]:
 def _say_risks(job: Job, run: Planned, *, model: bool) -> Iterator[str]:
     dealer = find_dealer(run)
     if dealer is not None:
-        yield say_dealt(f"{dealer}, which deals the random numbers,")
+        yield say_dealt(f"{dealer}, which deals the random numbers,", run)
     else:
         exposed = [found.text for found in exposures_of(job)]
         yield f"By the messages: {'; '.join(exposed) or 'all other sites together can subtract their part of a sum'}."
