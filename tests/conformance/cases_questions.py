@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import warnings
+from functools import cache
 from typing import Any
 
 import numpy as np
+from sklearn.metrics import confusion_matrix
 
 import tacit
 from conformance.case import Case, Inputs
+from conformance.cases_study import open_shares
 from tacit.choreo import Coordinator, Holder, Roster, Run, decode, encode
 from tacit.registry import execute_together
 from tacit.study.asking import study_answers, study_scores
 from tacit.study.rehearsed_questions import keep_study
-from tacit.study.steps import read_pipeline
+from tacit.study.replay import Known, refit
 
 SEED, LEARNT, NEW = 5, 240, 90
 GAPS, SCALE = {"use": "FederatedImputer"}, {"use": "FederatedScaler"}
@@ -37,11 +40,18 @@ def question_case(name: str, partition: str, question: Any, *steps: Any, gaps: b
     """A question about a study, on records that it did not learn from."""
     asked = {"steps": steps, "partition": partition}
 
-    def inputs(roster: Roster) -> Inputs:
-        learnt, new = federations(roster, partition, gaps=gaps)
+    @cache
+    def fitted(parties: int) -> dict[str, Any]:
+        """What the study leaves, which no two studies leave alike."""
+        roster = Case("", inputs, play, check).roster(parties)
+        learnt, _ = federations(roster, partition, gaps=gaps)
         held: Any = {each: (Holder, dict(learnt.parts)) for each in ("data", "judge")}
-        done = execute_together(roster, "study", held, {**asked, "seed": SEED})
-        kept, site = keep_study(done.result), roster[Coordinator][0]
+        found: dict[str, Any] = execute_together(roster, "study", held, {**asked, "seed": SEED}).result
+        return found
+
+    def inputs(roster: Roster) -> Inputs:
+        _, new = federations(roster, partition, gaps=gaps)
+        kept, site = keep_study(fitted(len(roster[Holder]))), roster[Coordinator][0]
         mine = {party: kept(party) for party in roster[Holder]}
         return {"data": (Holder, dict(new.parts)), "own": (Holder, mine), "site": (Coordinator, {site: kept(site)})}
 
@@ -52,17 +62,22 @@ def question_case(name: str, partition: str, question: Any, *steps: Any, gaps: b
     def check(found: dict[str, Any], brought: Inputs) -> None:
         roster = Case("", inputs, play, check).roster(len(brought["data"][1]))
         learnt, new = federations(roster, partition, gaps=gaps)
+        done = fitted(len(roster[Holder]))
+        known = Known(done["told"], done["ended"], (), (), ())
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            alone = read_pipeline(steps, SEED).fit(learnt)
+            alone = refit({**asked, "seed": SEED}, learnt.roster, known)
             if "values" in found:
+                in_shares = open_shares(alone[-1], done) or partition != "horizontal"
+                exact = 1e-3 if in_shares else 0.0  # truncation in shares is random in last digits
                 expected = alone.decision_function(new)
                 for party, values in found["values"].items():
-                    np.testing.assert_array_equal(values[:, 0], expected[new.rows[party]])
+                    np.testing.assert_allclose(values[:, 0], expected[new.rows[party]], rtol=0.0, atol=exact)
             else:
                 (ended,) = decode(bytes.fromhex(found["public"]))["ended"]
-                counted = tacit.evaluate(alone, new, **more.get("evaluate", {}))
-                np.testing.assert_array_equal(vars(ended)["values"]["tally"].confusion, counted.confusion_matrix)
+                X, y, _ = new.pooled()
+                (counted,) = vars(ended)["values"]["cells"]
+                np.testing.assert_array_equal(counted, confusion_matrix(y, alone.predict(X)))
 
     return Case(f"study_{name}", inputs, play, check, long=True)
 

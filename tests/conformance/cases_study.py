@@ -17,8 +17,8 @@ from tacit.study.steps import read_pipeline
 from tacit.study.study import study
 
 SEED = 5
-ROWS = {"horizontal": 500, "vertical": 90, "arbitrary": 120}
-SVC = {"use": "SVC", "features": 20, "alpha": 0.1}
+ROWS = {"horizontal": 500, "vertical": 200, "arbitrary": 120}
+SVC = {"use": "SVC", "features": 100, "alpha": 0.1}
 EXACT = {"use": "SVC", "features": "exact", "loss": "hinge"}
 GAPS, SCALE, TABLE = {"use": "FederatedImputer"}, {"use": "FederatedScaler"}, {"use": "TableVectorizer"}
 MARKED, ROBUST = {**GAPS, "add_indicator": True}, {**SCALE, "method": "robust"}
@@ -65,10 +65,7 @@ def check(found: dict[str, Any], inputs: Inputs, *, table: dict[str, bool], **as
 def check_model(alone: Any, again: Any, found: dict[str, Any], learn: Any, X: Any) -> None:
     """The model decides as the simulation's does; noise and landmarks of two runs are not the same."""
     last = again[-1]
-    if isinstance(last.model_, StoredBlind):
-        held = {name.split(".", 1)[1]: each for name, each in found.items() if name.startswith(_number(last.model_))}
-        public = {"divisor": last.model_.divisor, "target_range": last.model_.target_range}
-        last.model_ = BlindModel(held["share"], last.model_.gamma, last.model_.records, **public)
+    if open_shares(last, found):
         one, other = (each[-1].ask(each.prepare(learn)).values for each in (alone, again))
         np.testing.assert_allclose(other, one, atol=1e-3)
     elif hasattr(last, "classes_"):
@@ -77,9 +74,15 @@ def check_model(alone: Any, again: Any, found: dict[str, Any], learn: Any, X: An
         assert np.corrcoef(again.predict(X), alone.predict(X))[0, 1] > 0.95
 
 
-def _number(model: Any) -> str:
-    """Of the request whose shares a model is."""
-    return f"{str(model.job).rpartition('.')[2]}."
+def open_shares(last: Any, found: dict[str, Any]) -> bool:
+    """Put what parties keep of a model in shares into one place; whether it is such a model."""
+    model = getattr(last, "model_", None)  # a search has those of its best estimator
+    if not isinstance(model, StoredBlind):
+        return False
+    share = found[f"{str(model.job).rpartition('.')[2]}.share"]  # of the request that trained it
+    public = {"divisor": model.divisor, "target_range": model.target_range}
+    last.model_ = BlindModel(share, model.gamma, model.records, **public)
+    return True
 
 
 def halves(roster: Roster, partition: str, **table: bool) -> tuple[Any, Any]:

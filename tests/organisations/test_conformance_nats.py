@@ -38,12 +38,14 @@ def test_every_party_over_nats_equals_the_reference_and_writes_the_same_ledger(c
     roster = case.roster(n)
     inputs = case.inputs(roster)
     meeting = Meeting(relay, roster)
-    played = meeting.play(lambda me, run: (case.run(run, of_party(inputs, me)), run.ledger.template()))
-    assert meeting.errors == {}
+    try:
+        played = meeting.play(lambda me, run: (case.run(run, of_party(inputs, me)), run.ledger.template()))
+        assert meeting.errors == {}
+    finally:
+        meeting.close()
+    assert relay.streams() == []
     case.check(merged({p: result for p, (result, _) in played.items()}), inputs)
     templates = {template for _, template in played.values()}
     assert len(templates) == 1
     if n == max(3, case.least):
         assert templates == {(LEDGERS / f"{case.name}.txt").read_text()}
-    meeting.close()
-    assert relay.streams() == []
