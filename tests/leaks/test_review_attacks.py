@@ -27,8 +27,8 @@ from tacit.consortium.jobs.proposal import propose
 from tacit.consortium.site.settings import Dataset
 from tacit.consortium.site.tables import Tables
 from tacit.errors import LocalError
-from tacit.protocols import labels
 from tacit.protocols.blind import training
+from tacit.protocols.classes import name_classes
 
 TESTS = Path(__file__).parents[1]
 PLAYED = {
@@ -252,5 +252,5 @@ def test_an_asker_that_alters_its_share_reads_a_label_by_each_question_that_the_
 
 def test_papers_find_no_label_that_a_site_hides(tables):
     y = np.where(np.arange(300) == 17, 3, np.arange(300) % 2)
-    names = labels.name_classes(part_of_job(tables(y, judge=0.0))).names
+    names = name_classes(part_of_job(tables(y, judge=0.0))).names
     assert set(names) == {0, 1}

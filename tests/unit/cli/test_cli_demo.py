@@ -87,7 +87,7 @@ def test_who_learnt_the_same_shares_a_line():
 def test_report_prints_what_training_left(tacit, model, folder):
     assert "To decide" in tacit("report", model).out
     assert Report.from_dict(tacit("report", model, "--json").json).title.endswith(
-        " > SVC) on 60 records between 3 parties"
+        " > SVC) on 43 records between 3 parties"
     )
     assert tacit("report", model, "--html", "r.html").out == "report: r.html\n"
     assert (folder / "r.html").is_file()

@@ -110,7 +110,7 @@ def test_the_report_says_what_became_of_each_column_and_who_learnt_what():
     assert "column region" in text
     assert "3 categories: Asia, EU, US; values are missing" in text
     assert "4 categories: 1, 2, 3, 4" in text
-    assert "the categories that parties declare, which of them k records have" in text
+    assert "which values and categories enough records have or lack" in " ".join(text.split())
     assert "Mars" not in text
     assert "Mars" not in str(model.report_.to_dict())
 
@@ -236,10 +236,12 @@ def test_dates_have_no_form_in_scikit_learn_and_the_remedy_works():
 
 
 @NOTICES
-def test_over_columns_a_gram_svm_learns():
+def test_over_columns_a_machine_learns_and_answers_in_shares_as_on_whole_records():
     fed = simulate(partition="vertical")
-    model = Pipeline([("prepare", TableVectorizer(PAIN)), ("svm", SVC(C=3.0))]).fit(fed)
-    np.testing.assert_array_equal(model.predict(fed), model.predict(FRAME))
+    model = Pipeline([("prepare", TableVectorizer(PAIN)), ("svm", SVC())]).fit(fed)
+    values = model.decision_function(FRAME)
+    np.testing.assert_allclose(model.decision_function(fed), values, atol=0.02)  # whole numbers of some bits in shares
+    assert model.score(fed) > 0.7
 
 
 def test_a_column_of_many_texts_is_crowded_and_nothing_of_it_is_named():
