@@ -340,7 +340,7 @@ def own_values(X: F64, L: F64, own: F64, the_map: PublicMap, side: Side, me: str
     """Return what a holder's cells give of the raw features, all of size 1 at most."""
     if the_map.kernel == "rbf":
         squares = np.square(X * own).sum(axis=1)[:, None] - 2.0 * (X * own) @ L.T + own @ np.square(L).T
-        return np.asarray(np.exp(-the_map.gamma * np.maximum(squares, 0.0)))
+        return np.asarray(np.exp(-the_map.gammas * np.maximum(squares, 0.0)))
     if the_map.kernel == LINEAR:
         found = np.zeros((len(X), the_map.columns))
         found[:, side.columns[me]] = (
