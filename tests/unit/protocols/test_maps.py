@@ -5,7 +5,7 @@ import pytest
 from sklearn.kernel_approximation import Nystroem
 from sklearn.metrics.pairwise import rbf_kernel
 
-from tacit.protocols.features.maps import WIDTHS, features_of, map_widths
+from tacit.protocols.features.maps import WIDER, features_of, map_widths
 
 GAMMA = 0.3
 rng = np.random.default_rng(3)
@@ -19,17 +19,18 @@ def make_features(gamma, landmarks):
 
 def test_two_widths_are_half_of_each_kernel_with_landmarks_of_its_own():
     Z = features_of(map_widths(GAMMA, LANDMARKS), X)[:, :-1]
-    cut = round(WIDTHS[0][1] * len(LANDMARKS))
-    parts = [(GAMMA, LANDMARKS[:cut]), (GAMMA * WIDTHS[1][0], LANDMARKS[cut:])]
+    cut = len(LANDMARKS) - 2 * (LANDMARKS.shape[1] + 1)
+    parts = [(GAMMA, LANDMARKS[:cut]), (GAMMA * WIDER, LANDMARKS[cut:])]
     expected = sum(F @ F.T for F in (make_features(*part) for part in parts)) / 2.0
     np.testing.assert_allclose(Z @ Z.T, expected, atol=1e-4)  # directions of rounding are left out
     assert np.square(Z).sum(axis=1).max() <= 1.0 + 1e-9
 
 
 def test_records_that_are_landmarks_have_the_mean_of_both_kernels():
-    L = np.concatenate([X, X, X, X])
-    parts = [features_of(map_widths(GAMMA, order), X)[:, :-1] for order in (L, L[::-1])]
-    expected = (rbf_kernel(X, gamma=GAMMA) + rbf_kernel(X, gamma=GAMMA * WIDTHS[1][0])) / 2.0
+    few = X[:10]
+    L = np.tile(few, (4, 1))  # so that each width has all of them
+    parts = [features_of(map_widths(GAMMA, order), few)[:, :-1] for order in (L, L[::-1])]
+    expected = (rbf_kernel(few, gamma=GAMMA) + rbf_kernel(few, gamma=GAMMA * WIDER)) / 2.0
     for Z in parts:
         np.testing.assert_allclose(Z @ Z.T, expected, atol=2e-2)
 

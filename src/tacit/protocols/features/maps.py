@@ -5,8 +5,8 @@
     linear    z(x) = u (x - c) / R                                                                                   (2)
     layer     z(x) = g(x W + b) / R,     or cosines and sines of x W                                               (3)
 
-(1b) is what gamma="scale" and "auto" stand for with the RBF kernel, as nobody knows the width that suits: seven in ten
-landmarks have g, the others g / 5, and each of them serves one width alone.
+(1b) is what gamma="scale" and "auto" stand for with the RBF kernel, as nobody knows the width that suits. A wide kernel
+is smooth, so that two landmarks for each column do, and three in ten at most; all others have g.
 
 R is such that |z| <= 1: by itself with the RBF kernel and with cosines, else longer rows are shortened in training. A
 last feature is 1, so that what is trained has a constant. Training needs Z'QZ and Z'QT of many rows: with V of the raw
@@ -33,7 +33,7 @@ from tacit.numeric.svm.kernels import Kernel, basis_of, kernel_matrix
 
 CUTOFF = 1e-6  # of the largest eigenvalue of K(L, L): below, directions are of rounding
 FAR = 2.0  # landmarks' own lengths that no row may exceed
-WIDTHS = ((1.0, 0.7), (0.2, 0.3))  # of (1b): times g, and the share of landmarks
+WIDER, WIDE_SHARE, WIDE_TIMES = 0.2, 0.3, 2  # of (1b): times g; how many landmarks are wide, by all and by columns
 LINEAR, LAYER, FOURIER = "linear", "layer", "fourier"
 MIDDLES = {"sigmoid": 0.5}  # of activations, which are subtracted: the constant feature stands for them
 USUAL, AROUND = 256, 1.5  # rows by which R of (3) is found, and how many of their lengths it is
@@ -153,13 +153,10 @@ def map_kernel(kernel: Kernel, landmarks: F64) -> PublicMap:
 
 def map_widths(gamma: float, landmarks: F64) -> PublicMap:
     """Return (1b) for these landmarks."""
-    ends = np.cumsum([0, *(round(share * len(landmarks)) for _, share in WIDTHS)])
-    ends[-1] = len(landmarks)
-    parts = [
-        map_kernel(Kernel("rbf", times * gamma), landmarks[ends[i] : ends[i + 1]])
-        for i, (times, _) in enumerate(WIDTHS)
-        if ends[i] < ends[i + 1]
-    ]
+    count, columns = landmarks.shape
+    wide = min(int(WIDE_SHARE * count), WIDE_TIMES * (columns + 1))
+    cut = [(gamma, landmarks[: count - wide]), (WIDER * gamma, landmarks[count - wide :])]
+    parts = [map_kernel(Kernel("rbf", g), L) for g, L in cut if len(L)]
     basis = block_diag(*(part.basis for part in parts)) / math.sqrt(len(parts))
     widths = np.concatenate([np.full(len(part.centres), part.gamma / gamma) for part in parts])
     return dataclasses.replace(
