@@ -218,7 +218,7 @@ def test_with_epsilon_no_class_is_named_and_no_sum_lacks_the_noise_of_a_site(tmp
             senders.setdefault(row.place, set()).add(row.sender)
     assert len(senders) > 5
     assert all(each == set(SITES) for each in senders.values())
-    with pytest.raises(LocalError, match="secure_sum|method"):
+    with pytest.raises(LocalError, match=r"secure_sum|method"):
         propose("study", {**STUDY, "steps": ({**step, "secure_sum": "threshold"},)}, dataset="a", **TERMS)
 
 
