@@ -60,6 +60,7 @@ from tacit.protocols.parameters import AnyKernel
 from tacit.protocols.part import Held, Names, by_cells
 from tacit.protocols.shares.dealing import Dealing, agree_with_dealer, check_dealer
 from tacit.protocols.shares.deposits import AUTO, choose_committee
+from tacit.protocols.shares.gates import count_sent
 from tacit.scratch import ROWS as BLOCK
 from tacit.scratch import blocks
 from tacit.sparse import is_sparse
@@ -263,14 +264,15 @@ def estimate_squares(planned: Planned, features: int) -> Cost:
     plan, played = plan_ridge(planned.records, size, 1, alphas), plan_ridge(SMALL, FEW + 1, 1, alphas)
     holders, words = planned.roster[Holder], size * (size + 1) // 2
     members = choose_committee(planned.complete.get("committee", AUTO), holders, planned.complete["partition"])
-    opened = words * (2 * WORD + LEVEL * (plan.levels + 1)) * (len(members) - 1)
+    told, often = count_sent(words, len(members))
+    opened = round(words * (2 * WORD + LEVEL * (plan.levels + 1)) * told)
     dealt, given = words * DEALT * (plan.levels + 1), words * 2 * WORD
     each = dict.fromkeys(holders, given) | dict.fromkeys(planned.roster[Coordinator], dealt)
     sent = 2 * opened + dealt // len(members)  # both ways; they take turns in what is dealt
     each |= dict.fromkeys(members, sent + given * (len(holders) > len(members)))
     traffic = zip(planned.roster.parties, planned.traffic(ledger), strict=True)
     return Cost(
-        rounds=ledger.rounds + 4 * (plan.levels - played.levels),
+        rounds=ledger.rounds + 4 * (plan.levels - played.levels) + (often - 1) * (1 + 2 * (plan.levels + 1)),
         bytes={party: n + each.get(party, 0) for party, n in traffic},
     )
 
