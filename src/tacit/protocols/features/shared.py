@@ -160,7 +160,7 @@ def add_shared(
         x = make_features(run, narrow_dealing, data, targets, the_map, side, shared, rows)
         dealt, masks = deal(run, narrow_dealing, CutGram(count, shared.width, shared.s))
         hidden = run.local(Holder, hide, x, dealt, shared, centre, dealing.first)
-        c = open_masked(run, hidden, ring=Ring(1 << (shared.ring - shared.dropped)))
+        c = open_masked(run, hidden, ring=Ring(1 << (shared.ring - shared.dropped)), size=count * shared.width)
         E, beside = open_targets(run, narrow_dealing, targets, masks, side, shared, rows, columns)
         s.sums = run.local(Holder, add_block, s.sums, c, E, dealt, beside, targets, rows, shared, dealing.first)
     found: At[RawSums] = s.sums
