@@ -252,8 +252,7 @@ class NatsCourier:
         """
         if self._readers:
             await asyncio.wait(self._readers, timeout=POSTING)
-        for inbox in self._inboxes.values():
-            await inbox.close()
+        await asyncio.gather(*(inbox.close() for inbox in self._inboxes.values()))
         await self._acknowledge_synced()
         await give_back(arrival.letter for arrival in self._intake.take())
         while self._unacknowledged:
