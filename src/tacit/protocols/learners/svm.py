@@ -40,7 +40,7 @@ from tacit.protocols.features.landmarks import (
     gamma_scale,
     standard_distribution,
 )
-from tacit.protocols.features.maps import PublicMap, map_columns, map_kernel
+from tacit.protocols.features.maps import PublicMap, map_columns, map_kernel, map_widths
 from tacit.protocols.learners.fitting import Task, TrainedMachine, alphas_of, count_table, learn_hinge, learn_squares
 from tacit.protocols.learners.menu import MENU as CHOICES
 from tacit.protocols.learners.targets import (
@@ -220,12 +220,16 @@ def choose_size(features: float | str, rows: int) -> int:
 
 
 def choose_map(distribution: Distribution, kernel: AnyKernel, size: int) -> PublicMap:
-    """Return the map of a kernel."""
+    """Return the map of a kernel; an RBF kernel whose gamma is not a number has two widths."""
     if kernel.name == "linear":
         return map_columns(distribution.centre, distribution.scale > 0, spread_of(distribution))
-    gamma = {"scale": gamma_scale(distribution), "auto": 1.0 / len(distribution.centre)}.get(str(kernel.gamma))
-    shape = Kernel(kernel.name, float(kernel.gamma) if gamma is None else gamma, kernel.degree, kernel.coef0)
-    return map_kernel(shape, draw_landmarks(distribution, size))
+    landmarks = draw_landmarks(distribution, size)
+    if not isinstance(kernel.gamma, str):
+        return map_kernel(Kernel(kernel.name, float(kernel.gamma), kernel.degree, kernel.coef0), landmarks)
+    gamma = gamma_scale(distribution) if kernel.gamma == "scale" else 1.0 / len(distribution.centre)
+    if kernel.name == "rbf":
+        return map_widths(gamma, landmarks)
+    return map_kernel(Kernel(kernel.name, gamma, kernel.degree, kernel.coef0), landmarks)
 
 
 def spread_of(distribution: Distribution) -> float:
