@@ -229,11 +229,13 @@ def read_words(message: Opening, party: str, size: int, ring: Ring) -> U64:
 
 
 def cut_parts(x: U64, holders: Sequence[str]) -> dict[str, U64]:
-    """Return a part of a share for every holder; the last one is filled up with zeros."""
+    """Return a part of a share for every holder; the last ones are filled up with zeros."""
     each = -(-x.size // len(holders))
-    whole = np.zeros(each * len(holders), dtype=np.uint64)
-    whole[: x.size] = x
-    return dict(zip(holders, np.split(whole, len(holders)), strict=True))
+    cut = [x[each * i : each * (i + 1)] for i in range(len(holders))]
+    return {
+        p: np.pad(part, (0, each - part.size)) if part.size < each else part
+        for p, part in zip(holders, cut, strict=True)
+    }
 
 
 def pack_parts(parts: Mapping[str, U64], ring: Ring) -> Each:
