@@ -72,7 +72,7 @@ PLAYED = {
     ),
     "H12": (
         "unit/consortium/test_study_jobs.py::test_what_the_letter_of_a_job_says_is_judged_before_anything_is_rehearsed",
-        "unit/consortium/test_study_jobs.py::test_a_rehearsal_takes_as_long_for_a_thousand_settings_as_for_two",
+        "unit/consortium/test_study_jobs.py::test_a_rehearsal_plays_as_many_steps_for_a_thousand_settings_as_for_two",
         "unit/consortium/test_asked.py::test_a_job_that_was_refused_after_a_rehearsal_counts_too",
     ),
     "H13": (

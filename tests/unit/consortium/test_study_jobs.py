@@ -260,7 +260,6 @@ GAMMAS = [10.0**k for k in range(-6, 7)]
 COEFS = [0.0, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 0.1, 0.3, 1000.0]
 
 
-@pytest.mark.slow
 def test_a_rehearsal_plays_as_many_steps_for_a_thousand_settings_as_for_two():
     played = []
     for n in (1, 10):

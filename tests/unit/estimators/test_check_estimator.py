@@ -52,7 +52,7 @@ def failures(estimator: BaseEstimator) -> dict[str, BaseException]:
 
 FAR = pytest.mark.xfail(
     strict=True,
-    reason="of few raw records training shortens rows and answering does not: noise of weights grows with a cubed record",
+    reason="of few raw records training shortens rows and answering does not: noise of weights grows with a cube",
 )
 
 
