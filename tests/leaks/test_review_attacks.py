@@ -50,7 +50,6 @@ PLAYED = {
     ),
     "H5": (
         "leaks/test_prepare_leaks.py::test_no_bound_of_a_job_says_whether_somebody_is_beyond_it",
-        "unit/consortium/test_preflight.py::test_halving_the_range_of_a_job_finds_no_value",
         "unit/estimators/test_blind_regression.py::test_targets_beyond_a_declared_range_are_cut_and_stop_nothing",
         "leaks/test_review_attacks.py::test_a_job_repeats_the_range_and_the_classes_that_a_site_declares",
     ),
