@@ -231,6 +231,7 @@ WORST = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("protocol", "asked"), [(protocol, asked) for protocol, all_asked in WORST.items() for asked in all_asked]
 )
