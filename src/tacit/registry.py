@@ -19,7 +19,7 @@ from tacit.choreo import At, Entropy, Holder, Ledger, Result, Roster, Run, entri
 from tacit.choreo import protocol as declarations
 from tacit.choreo.declaration import Parameter
 from tacit.choreo.progress import Listener
-from tacit.choreo.protocol import PUBLIC_MODEL, Declaration, ResultKind
+from tacit.choreo.protocol import Declaration, ResultKind
 from tacit.choreo.result import result_type
 from tacit.crypto.pads.entropy import RootEntropy, prf
 from tacit.errors import LocalError
@@ -102,7 +102,7 @@ def _load(point: EntryPoint) -> Declaration:
     own = {each.name for each in found.own}
     clashing = [name for name in own if name in PARAMETERS]
     unknown = [name for name in found.takes if name not in PARAMETERS and name not in own]
-    if clashing or (found.brings and unknown):
+    if clashing or (found.rehearsal and unknown):
         wrong = f"(missing: {unknown}, known already: {clashing})"
         raise _refuse(point, f"which must declare the parameters that it alone has, and no others {wrong}")
     return found
@@ -132,11 +132,6 @@ def makers_of(protocol: str) -> tuple[str, ...]:
     """Return the protocols that leave what this one builds on."""
     needed = set(PROTOCOLS[protocol].builds_on)
     return tuple(name for name, each in PROTOCOLS.items() if needed & set(each.leaves))
-
-
-def keeps_shares(protocol: str) -> bool:
-    """Return whether a protocol leaves something at each site that nobody has as a whole."""
-    return any(each != PUBLIC_MODEL for each in declared(protocol).leaves)
 
 
 def kind_of(protocol: str) -> ResultKind:

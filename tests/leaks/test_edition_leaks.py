@@ -20,6 +20,7 @@ from machines import edition as edition_of_points
 from sklearn.datasets import load_breast_cancer
 from sklearn.metrics import roc_auc_score
 
+from job_files import one_step
 from tacit.consortium.editions import edition
 from tacit.consortium.jobs.proposal import propose
 from tacit.consortium.site.settings import Dataset
@@ -60,7 +61,7 @@ def site(tmp_path: Path) -> Any:
             np.savetxt(tmp_path / f"{name}.csv", rows, delimiter=",", header=head, comments="", fmt="%.17g")
             offered[name] = Dataset(path=tmp_path / f"{name}.csv", label=name, id="id", judge=0.0)
         tables = Tables("north", tmp_path / "state", offered)
-        job = propose("train_svm", KERNEL, dataset=wanted or next(iter(labels)), **TERMS)
+        job = propose("study", one_step("SVC", **KERNEL), dataset=wanted or next(iter(labels)), **TERMS)
         part = tables.part(job)
         assert part is not None
         return part
@@ -141,7 +142,7 @@ def test_a_target_of_one_dataset_is_no_feature_of_another(site, tmp_path):
         "ill": Dataset(path=tmp_path / "ill.csv", label="ill", id="id"),
         "size": Dataset(path=tmp_path / "ill.csv", label="x0", id="id", drop=("ill",)),
     }
-    job = propose("train_svm", KERNEL, dataset="ill", **TERMS)
+    job = propose("study", one_step("SVC", **KERNEL), dataset="ill", **TERMS)
     with pytest.raises(LocalError, match=r"column 'x0' is the label of \[datasets.size\] and a feature of"):
         Tables("north", tmp_path / "other", both).part(job)
 

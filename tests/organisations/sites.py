@@ -19,6 +19,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from job_files import one_step
 from tacit.consortium.jobs.answers import Finished
 from tacit.consortium.jobs.folder import folder_of
 from tacit.consortium.jobs.job import Job
@@ -230,7 +231,7 @@ class Sites:
             **params,
         }
         return propose(
-            "gram_vertical", given, partition="vertical", parties=self.hospitals, coordinator=CLEARING,
+            "study", one_step("GramSVC", **given), partition="vertical", parties=self.hospitals, coordinator=CLEARING,
             dataset="cohort", submitter=ANALYST, purpose="a test", legal_basis="none", labeller=self.hospitals[0],
             aligned=True,
         )  # fmt: skip

@@ -19,7 +19,7 @@ import pytest
 import tacit
 from organisations.row_sites import check_alike, dealt, started
 from organisations.test_study import rows_with_gaps, study
-from tacit.consortium.site.settings import Study
+from tacit.consortium.site.settings import Terms
 
 pytest.importorskip("nats")
 pytestmark = pytest.mark.filterwarnings("ignore:X does not have valid feature names")  # the sites' columns have some
@@ -83,7 +83,7 @@ def test_the_text_of_the_study_runs_between_organisations(tmp_path, monkeypatch)
     rows = rows_with_gaps()
     (_, whom), (kind, first), *_ = blocks_under("docs/study.md", "Between organisations")
     assert kind == "python"
-    assert {*tomllib.loads(whom)["study"]} <= {*Study.__struct_fields__}
+    assert {*tomllib.loads(whom)["study"]} <= {*Terms.__struct_fields__}
     pipeline = study()
     names = {"steps": pipeline.steps[:-1], "search": pipeline.steps[-1][1]}
     with started(rows, tmp_path) as sites, warnings.catch_warnings():

@@ -11,25 +11,24 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Annotated, Any, Literal, Protocol, get_type_hints
+from typing import Annotated, Any, Literal, Protocol, get_origin, get_type_hints
 
 import msgspec
 
+from tacit.choreo.at import At
 from tacit.choreo.declaration import Kind, Parameter, Settings, declared_fields
 from tacit.choreo.ledger import Ledger
+from tacit.choreo.result import result_type
 from tacit.choreo.role import Holder, Role, Roster
 from tacit.errors import ChoreographyError
 
 MOST = 10**18  # rounds or bytes of an estimate
 SMALL, LARGE = 8, 64  # records of rehearsals
-PUBLIC_MODEL = "a public model"  # what a protocol leaves of which everybody has all
 COLUMNS = 20  # of all parties, in an estimate: how many there are is known only when a run has begun
-ELSEWHERE = "its inputs and answers are not those of a job"
-WEAK = "a few known records give all of its data away (tacit attack shows it)"
 
 Params = Mapping[str, Any]
 Inputs = Mapping[str, tuple[Role, Mapping[str, Any]]]
-ResultKind = Literal["records", "ids", "answers", "shares"]
+ResultKind = Literal["records", "ids", "answers"]
 Figure = Annotated[int, msgspec.Meta(ge=0, le=MOST)]
 
 
@@ -166,32 +165,28 @@ def _say_nothing(records: int, holders: int, params: Params) -> None:
 class Declaration:
     """A protocol with all that jobs, policies and people need to know of it beside its text.
 
-    play: the choreography; its name is the protocol's. brings: the inputs of a job that names it; empty if no job may,
-    and then `simulated` says why. leaves: what models or orders of records it leaves at the sites, by names that others
-    build on. unless: values of parameters by which it leaves nothing. builds_on: what an earlier job must have left;
-    one of these. columns_only: whether it would go wrong on anything but columns of the same records. shows_gram:
-    whether the coordinator sees a gram matrix of the records. dealt: whether the coordinator deals the random numbers
-    under which everything is opened, so that it has all records together with any one holder. attacked: why it opens
-    what a known attack turns into records whatever its parameters are; empty if no attack is known. takes_gaps: whether
-    records may lack values. orders_columns: whether by rows it puts everybody's columns in one order itself.
-    parameters: its own, beside those that protocols share. asks: whether it asks a model about new records, where that
-    does not follow from what a job brings. streams: the values that parameters must have so that records may lie on
-    disk, of which it then reads blocks; None if it needs all of them in memory. sparse: the values that parameters
-    must have so that records may be sparse rows; None if it needs all cells. menu: of which values a job may choose,
-    for parameters of which others may choose more. warns: what people should know before it runs on so many records
-    between so many holders with these parameters, in one line; None if there is nothing.
+    play: the choreography; its name is the protocol's. brings: the inputs of a job that names it; empty for what only
+    the steps of a study play. rehearsal: how a job, or a step, is rehearsed and what it costs. leaves: what models a
+    job leaves at the sites, by names that others build on. builds_on: what an earlier job must have left; one of these.
+    shows_gram: whether the coordinator sees a gram matrix of the records. dealt: whether the coordinator deals the
+    random numbers under which everything is opened, so that it has all records together with any one holder. attacked:
+    why it opens what a known attack turns into records whatever its parameters are; empty if no attack is known.
+    takes_gaps: whether records may lack values. orders_columns: whether by rows it puts everybody's columns in one
+    order itself. parameters: its own, beside those that protocols share. asks: whether it asks a model about new
+    records. streams: the values that parameters must have so that records may lie on disk, of which it then reads
+    blocks; None if it needs all of them in memory. sparse: the values that parameters must have so that records may be
+    sparse rows; None if it needs all cells. menu: of which values a job may choose, for parameters of which others may
+    choose more. warns: what people should know before it runs on so many records between so many holders with these
+    parameters, in one line; None if there is nothing.
     """
 
     play: Callable[..., Any]
     brings: Mapping[str, Brought] = field(default_factory=dict)
     rehearsal: Rehearsal | None = None
     leaves: tuple[str, ...] = ()
-    unless: Params = field(default_factory=dict)
     builds_on: tuple[str, ...] = ()
-    columns_only: bool = False
     shows_gram: bool = False
     dealt: bool = False
-    simulated: str = ELSEWHERE
     attacked: str = ""
     takes_gaps: bool = False
     orders_columns: bool = False
@@ -205,7 +200,7 @@ class Declaration:
     def __post_init__(self) -> None:
         unknown = [name for name in self.brings if name not in inspect.signature(self.play).parameters]
         earlier = any(brought.source == "earlier" for brought in self.brings.values())
-        if unknown or bool(self.brings) != (self.rehearsal is not None) or earlier != bool(self.builds_on):
+        if unknown or (self.brings and self.rehearsal is None) or earlier != bool(self.builds_on):
             raise ChoreographyError(
                 f"declaration of {self.name}: a protocol that a job may name says what its own inputs are, how it is"
                 f" rehearsed, and what it builds on if an input is of an earlier job; unknown inputs: {unknown}"
@@ -220,16 +215,17 @@ class Declaration:
     def kind(self) -> ResultKind:
         """Of what a job's results are made.
 
-        "records" of a table, its "ids", "answers" about new records, or "shares" of a model.
+        "records" of a table, its "ids", or "answers" about new records.
         """
-        sources = {brought.source for brought in self.brings.values()}
         if self.asks:
             return "answers"
-        if "ids" in sources:
-            return "ids"
-        if "earlier" in sources and "judged" not in sources:
-            return "answers" if "table" in sources else "shares"
-        return "records"
+        return "ids" if any(brought.source == "ids" for brought in self.brings.values()) else "records"
+
+    @cached_property
+    def keeps_shares(self) -> bool:
+        """Whether its result is in shares, of which each site keeps its own and nobody has all."""
+        result = result_type(self.play)
+        return result is not None and At in (get_origin(kind) for kind in get_type_hints(result).values())
 
     @property
     def reads_table(self) -> bool:

@@ -9,9 +9,8 @@ from tacit.cli.output import check_targets
 from tacit.consortium.jobs.job import Job
 from tacit.consortium.site.analyst import Fetched, outcome_of
 from tacit.consortium.site.coordinator import News
-from tacit.consortium.site.fitted import fit_from, make_estimator, makes_no_model, reading_model
+from tacit.consortium.site.fitted import check_fits, fit_from, makes_no_model
 from tacit.errors import LocalError
-from tacit.study.names import STUDY
 
 
 @dataclass(frozen=True)
@@ -39,16 +38,14 @@ def check_public(job: Job, files: Files, *, wait: bool) -> None:
             raise LocalError(
                 f"--model {path} cannot be written: the study has no steps, and makes no model; leave it out"
             )
-        if job.protocol != STUDY:
-            make_estimator(job)
+        check_fits(job)
 
 
 def write_files(job: Job, news: News, result: Fetched, files: Files) -> None:
     """Write what a finished job makes; the result is in the words of its coordinator."""
     if not files.wanted:
         return
-    with reading_model(job):
-        fitted = fit_from(job, outcome_of(job, news, result))
+    fitted = fit_from(job, outcome_of(job, news, result))
     if files.model:
         fitted.save(files.model)
     if files.report:

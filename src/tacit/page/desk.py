@@ -135,7 +135,7 @@ class Desk:
         if self.analyst is None:
             return None
         with contextlib.suppress(UnreachableError, PeerError):
-            return next(iter(self.analyst.ask(folder.job.roles.coordinator, folder.id, patience=2.0)), None)
+            return next(iter(self.analyst.ask(folder.job.coordinator, folder.id, patience=2.0)), None)
         return None
 
 

@@ -59,7 +59,7 @@ def look(desk: Desk, folder: Folder, job: Job, so_far: SoFar) -> dict[str, Any]:
 def _ask(desk: Desk, folder: Folder) -> dict[str, Any]:
     news = desk.ask(folder)
     if news is None:
-        return {"state": "", "says": f"no word from {folder.job.roles.coordinator} at the moment"}
+        return {"state": "", "says": f"no word from {folder.job.coordinator} at the moment"}
     said = {"state": news.state, "says": describe_progress(news), "step": str(news.step)}
     curve = {} if news.gap is None else {"point": {"name": "gap", "value": news.gap}}
     sites = {p: {"here": True, "silent": 0, "place": news.places.get(p, "")} for p in folder.job.roster.parties}

@@ -42,7 +42,7 @@ def _marks(job: Job, found: Exposure) -> dict[str, Mark]:
     if found.who == "with one":
         return {site: _with_one(site, found) for site in sites}
     if found.who == "members":
-        return {site: _of_members(site, found, job.roles.coordinator) for site in sites}
+        return {site: _of_members(site, found, job.coordinator) for site in sites}
     return {site: "may be worked out" if site in found.parties else "joins" for site in sites}
 
 
@@ -81,7 +81,7 @@ class Line:
 
 def seat_sites(job: Job) -> dict[str, Place]:
     """Return where each site stands: the coordinator in the middle, the others around it."""
-    site, around = job.roles.coordinator, job.parties
+    site, around = job.coordinator, job.parties
     places = {site: Place(site, WIDE / 2, HIGH / 2)}
     for i, party in enumerate(around):
         angle = -math.pi / 2 + 2 * math.pi * (i + 0.5) / len(around)

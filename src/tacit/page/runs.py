@@ -57,7 +57,7 @@ def describe_state(desk: Desk, folder: Folder) -> tuple[str, str]:
         return found.state, found.why
     news = desk.ask(folder)
     if news is None:
-        return "unknown", f"no word from {folder.job.roles.coordinator}: does it run?"
+        return "unknown", f"no word from {folder.job.coordinator}: does it run?"
     return news.state, describe_progress(news)
 
 

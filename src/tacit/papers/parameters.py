@@ -10,6 +10,7 @@ from tacit.numeric.ring.fixed_point import FixedPoint
 from tacit.numeric.svm.kernels import OVO, OVR
 from tacit.protocols.parameters import number_or
 
+WEAK = "a few known records give all of its data away (tacit attack shows it)"
 FRACTION_BITS = 32  # binary digits after the point, of reals in sums
 
 TOL = Parameter("tol", Number(0, above=True, job_least=1e-12, job_most=1.0), "how exact the solution is", opens=True)

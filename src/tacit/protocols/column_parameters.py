@@ -36,7 +36,7 @@ PERCENTS = Parameter("percents", Items(OneOf(MENU), 0, len(MENU)), "which quanti
 BINS = Parameter("bins", Number(2, whole=True, job_most=10_000), "how many bins a histogram has", opens=True)
 OF_SCORES = (
     BINS,
-    Parameter("n_classes", COUNT, "how many classes the model tells apart", follows=True),
+    Parameter("n_classes", Number(0, whole=True), "how many classes the model tells apart; 0 of numbers", follows=True),
     Parameter("per_site", _or_none(ByKey(Text(100), COUNT, 100, "sites")),
               "which sites show counts of their own records, and of how many at least", opens=True),
 )  # fmt: skip

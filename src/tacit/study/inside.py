@@ -148,8 +148,8 @@ class InRun(Backend):
 
 
 def check_choices(request: Request) -> None:
-    """Raise if a step asks a protocol with a menu for what no job may choose; every party reads the same steps."""
-    for name, value in request.params.items() if declared(request.name).menu else ():
+    """Raise if a step asks a protocol for what no job may choose; every party reads the same steps."""
+    for name, value in request.params.items():
         if is_declared(request.name, name) and (fault := find_fault(request.name, name, plain(name, value))):
             raise LocalError(f"{request.name} is a step of the study, whose {fault}: correct the step")
 

@@ -106,6 +106,7 @@ ANSWERS = Declaration(
     {**TABLE, **OF_EARLIER},
     Rehearsal(invent_question, lambda _: {}, estimate_answers, plan=plan_answers),
     builds_on=(FITTED,),
+    asks=True,
     takes_gaps=True,
     parameters=(OF_STEPS,),
 )

@@ -20,6 +20,7 @@ from typing import Any
 from sklearn.base import BaseEstimator, is_classifier
 
 from tacit.base.by_name import estimators
+from tacit.base.estimator import Federated
 from tacit.choreo.declaration import Unmeasured
 from tacit.errors import LocalError
 from tacit.pipeline import Pipeline
@@ -82,6 +83,13 @@ def learns_classes(pipeline: Pipeline) -> bool:
     """Return whether the last step learns classes."""
     last = pipeline.steps[-1][1] if pipeline.steps else None
     return last is not None and bool(is_classifier(getattr(last, "estimator", last)))
+
+
+def takes_gaps(steps: Sequence[Step]) -> bool:
+    """Return whether records may lack values, or hold texts: unless the first step is a learner that takes none."""
+    first = next((step for _, step in read_pipeline(steps, 0).steps), None)
+    learner = getattr(first, "estimator", first)
+    return not isinstance(learner, Federated) or learner.takes_gaps
 
 
 def read_estimator(step: Step, seed: int | None, where: str) -> Any:

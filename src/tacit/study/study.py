@@ -58,7 +58,7 @@ from tacit.study.gate import GATE, Gate, check_gate
 from tacit.study.inside import InRun, Played, Prepare, play_as_asked
 from tacit.study.steps import Step, learns_classes, read_pipeline
 
-STEPS = Fact("study.steps", "holders", "model", "all", "what the steps of the study open, each by lines of its own")
+STEPS = Fact("study.steps", "nobody", "nothing", "none", "what the steps of the study open, each by lines of its own")
 HELD_OUT = "held-out records"  # how an evaluation calls them
 LOOKING = "description"  # how the first step is called, by which the table is described
 JUDGING = "evaluation"  # how the step is called by which the model is judged

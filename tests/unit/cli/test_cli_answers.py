@@ -7,6 +7,7 @@ import msgspec
 import numpy as np
 import pytest
 
+from job_files import one_step
 from tacit.cli.one_machine import one_machine
 from tacit.consortium.jobs.answers import Finished, Proposal, Start
 from tacit.consortium.jobs.folder import Used, folder_of
@@ -50,7 +51,12 @@ def jobs(machine):
         "records": 60,
         "iterations": 9,
     }
-    trained = over(machine, propose("gram_blind", KERNEL, **given), own={"share": np.ones(2)}, public=public)
+    trained = over(
+        machine,
+        propose("study", one_step("SVC", features="exact", loss="hinge", **KERNEL), **given),
+        own={"share": np.ones(2)},
+        public=public,
+    )
     asked = propose("blind_predict", {**KERNEL, "problems": 1, "trained_on": 60}, **given, builds_on=[trained.id])
     return trained, over(
         machine,

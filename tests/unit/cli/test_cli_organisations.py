@@ -20,7 +20,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from job_files import example_job
+from job_files import example_job, one_step
 from tacit.choreo import Holder
 from tacit.cli import site
 from tacit.cli.one_machine import one_machine
@@ -643,7 +643,7 @@ def test_the_register_is_shown_in_words(tacit, north, machine):
     register = Register(machine.folder("north") / "state" / "registers")
     cells = np.random.default_rng(0).normal(size=(60, 2))
     edition = make_edition(register.memory, as_table(cells, None), np.arange(60), None, Fixed())
-    job = propose("train_svm", {"kernel": "rbf", "gamma": 0.1, "degree": 3, "coef0": 0.0}, **OF_ROWS)
+    job = propose("study", one_step("SVC", kernel="rbf", gamma=0.1, degree=3, coef0=0.0), **OF_ROWS)
     register.admit(job, ("age", "dose"), "north", edition, Limits(20, {}), datetime.now(UTC))
     shown = tacit("party", "register", "--config", north).out
     for words in (

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 import msgspec
 from consortium_sites import Consortium
 
+from job_files import one_step
 from tacit.consortium.consent.people import Record
 from tacit.consortium.jobs.answers import Answer, Checked, Cleared, Proposal, Start
 from tacit.consortium.jobs.preflight import Problem, report_of
@@ -33,8 +34,8 @@ class Study:
     def another(self):
         """A job of the same content with an id of its own."""
         return propose(
-            "train_svm",
-            KERNEL,
+            "study",
+            one_step("SVC", **KERNEL),
             partition="vertical",
             parties=PARTIES,
             coordinator="clearing",

@@ -5,23 +5,23 @@ from datetime import UTC, datetime, timedelta
 
 import msgspec
 
+from job_files import one_step
 from tacit.consortium.jobs.answers import Finished, Proposal, Start
 from tacit.consortium.jobs.folder import folder_of
 from tacit.consortium.jobs.proposal import propose
 from tacit.consortium.jobs.public_result import PublicResult
+from tacit.study.study import Told
 
 NOW = datetime.now(UTC)
 SITES = {"parties": ("north", "south", "east"), "coordinator": "clearing", "dataset": "cohort"}
-KERNEL = {"kernel": "rbf", "gamma": 1.0, "degree": 3, "coef0": 0.0, "C": 1.0}
-PUBLIC = {"classes": (0, 1), "gamma": 1.0, "divisor": 1.0, "target_range": None, "records": 60, "iterations": 9}
-ASKS = {**KERNEL, "problems": 1, "trained_on": 60}
+TRAINS = one_step(kernel="rbf", gamma=1.0, C=1.0, features="exact", loss="hinge")  # a model that sites keep in shares
+PUBLIC = {"told": Told({"north": ("age", "bmi")}, {}), "ended": ()}
 
 
-def job(protocol="gram_blind", params=(), *, builds_on=(), **changes):
-    given = {**(KERNEL if protocol == "gram_blind" else {}), **dict(params)}
+def job(protocol="study", params=(), *, builds_on=(), **changes):
     made = propose(
         protocol,
-        given,
+        {**(TRAINS if protocol.startswith("study") else {}), **dict(params)},
         partition="vertical",
         submitter="analyst",
         purpose="a test",
@@ -48,4 +48,4 @@ def put(state, made, *, own=None, public=PUBLIC, used=None, ok=True, started=Tru
 
 
 def question(trained, **changes):
-    return msgspec.structs.replace(job("blind_predict", ASKS, builds_on=(trained.id,)), **changes)
+    return msgspec.structs.replace(job("study_answers", builds_on=(trained.id,)), **changes)

@@ -12,6 +12,7 @@ from unittest import mock
 from consortium_study import PARTIES
 from control_network import ControlNetwork
 
+from job_files import one_step
 from tacit.consortium.jobs.folder import Folder, folder_of, state_of
 from tacit.consortium.jobs.folder import _state as by_files
 from tacit.consortium.jobs.proposal import propose
@@ -35,9 +36,11 @@ def choose_settings(asked):
     return {**KERNEL, "alpha": ALPHAS[alpha], "features": FEATURES[features], "gamma": 10.0 ** (gamma % 9 - 6)}
 
 
-def table(*, label=False):
-    """A cohort of sixty records."""
-    return f"age,dose{',label' * label}\n" + "".join(f"{i},{i % 7}.5{f',{i % 2}' * label}\n" for i in range(60))
+def table(name):
+    """A site's own columns of a cohort of sixty records; north has the labels too."""
+    label = name == "north"
+    head = f"age_{name},dose_{name}{',label' * label}\n"
+    return head + "".join(f"{i},{i % 7}.5{f',{i % 2}' * label}\n" for i in range(60))
 
 
 def reachable(state):
@@ -97,14 +100,14 @@ class House(ControlNetwork):
         """A site's files."""
         home = self.home(name)
         if name == "clearing":
-            (home / "site.toml").write_text(example_coordinator(ca_fingerprint=self.fingerprint, party_timeout=20.0))
+            (home / "site.toml").write_text(example_coordinator(ca_fingerprint=self.fingerprint, party_timeout=60.0))
             return
         label = {"label": "label"} if name == "north" else {}
         (home / "site.toml").write_text(
-            example_party(name, ca_fingerprint=self.fingerprint, party_timeout=20.0, **label)
+            example_party(name, ca_fingerprint=self.fingerprint, party_timeout=60.0, **label)
         )
         (home / "policy.toml").write_text(example_policy(automatic=True, preflights_per_day=1000, studies=1000))
-        (home / "cohort.csv").write_text(table(label=name == "north"))
+        (home / "cohort.csv").write_text(table(name))
 
     def open_site(self, name):
         """A site's object and its connection; again after `close_site`."""
@@ -156,7 +159,7 @@ class House(ControlNetwork):
             **changes,
         }
         # each asks something else: what was asked before is not asked again
-        return propose("train_svm", choose_settings(next(ASKED)), **given)
+        return propose("study", one_step(**choose_settings(next(ASKED))), **given)
 
     def folder_at(self, name, job):
         state = self.home(name) / "state"
@@ -195,7 +198,7 @@ class House(ControlNetwork):
     def restore(self, name):
         """A party's files as they were, and no question of today: all tests are one day of one submitter."""
         self.set_policy(name, automatic=True)
-        (self.home(name) / "cohort.csv").write_text(table(label=name == "north"))
+        (self.home(name) / "cohort.csv").write_text(table(name))
         (self.home(name) / "state" / "registers" / "asked.jsonl").unlink(missing_ok=True)
 
     def propose(self, job):

@@ -10,6 +10,7 @@ import pytest
 from consortium_study import KERNEL, Study, altered
 from living_sites import ASKED, House
 
+from job_files import one_step
 from tacit.choreo import LocalError
 from tacit.consortium.audit.chain import Reading
 from tacit.consortium.broker.server import find_server
@@ -31,7 +32,7 @@ except MissingExtraError:
 
 FOUR = ("north", "south", "east", "west")
 PATIENCE = 3.0  # seconds, of heartbeats that come five times a second
-ELM = {"classify": True, "activation": "tanh", "n_hidden": 50, "scale": 1.0, "alpha": 0.1}
+ELM = {"activation": "tanh", "n_hidden": 50, "scale": 1.0, "alpha": 0.1}
 SOME = 25  # rounds
 ALPHAS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
 
@@ -55,7 +56,7 @@ class Rows(House):
         super().prepare(name)
         home = self.home(name)
         text = (home / "site.toml").read_text()
-        (home / "site.toml").write_text(text.replace("party_timeout = 20.0", f"party_timeout = {PATIENCE}"))
+        (home / "site.toml").write_text(text.replace("party_timeout = 60.0", f"party_timeout = {PATIENCE}"))
         if name != "clearing":
             party = example_party(
                 name, ca_fingerprint=self.fingerprint, party_timeout=PATIENCE, label="label", id="patient"
@@ -82,7 +83,9 @@ class Rows(House):
             "on_absence": "leave",
             **changes,
         }
-        return propose("train_elm", {**ELM, "alpha": ALPHAS[next(ASKED) % len(ALPHAS)]}, **given)
+        return propose(
+            "study", one_step("ELMClassifier", **{**ELM, "alpha": ALPHAS[next(ASKED) % len(ALPHAS)]}), **given
+        )
 
     def states(self, job: Any) -> dict[str, Any]:
         return {name: self.state(name, job) for name in self.at}
@@ -277,10 +280,12 @@ def test_a_run_with_a_site_and_one_without_it_are_never_both_summed_in_whichever
 def test_a_job_says_so_and_only_where_there_can_be_a_run_without_one():
     terms = {"partition": "horizontal", "coordinator": "clearing", "dataset": "d", "submitter": "analyst",
              "purpose": "p", "legal_basis": "l", "on_absence": "leave"}  # fmt: skip
-    job = propose("train_elm", ELM, parties=FOUR, **terms)
+    job = propose("study", one_step("ELMClassifier", **ELM), parties=FOUR, **terms)
     leaves = "a site that stays away is left out, and the result is made from the records of the others"
     assert ("absence", f"on_absence = leave: {leaves}") in unusual(job)
     with pytest.raises(LocalError, match="on_absence is 'leave', and without one of its 3 parties there are fewer"):
-        propose("train_elm", ELM, parties=FOUR[:3], **terms)
-    with pytest.raises(LocalError, match="train_svm over a vertical split needs what every party has: use 'wait'"):
-        propose("train_svm", KERNEL, parties=FOUR, labeller="north", **{**terms, "partition": "vertical"})
+        propose("study", one_step("ELMClassifier", **ELM), parties=FOUR[:3], **terms)
+    with pytest.raises(LocalError, match="study over a vertical split needs what every party has: use 'wait'"):
+        propose(
+            "study", one_step("SVC", **KERNEL), parties=FOUR, labeller="north", **{**terms, "partition": "vertical"}
+        )

@@ -10,6 +10,7 @@ import pytest
 from consortium_study import PARTIES, Study, altered
 
 import tacit
+from job_files import one_step
 from tacit.choreo import Asker, Coordinator, Holder, Labeller, Opened, Row, encode
 from tacit.choreo.fact import fact_called
 from tacit.choreo.progress import Progress
@@ -24,7 +25,7 @@ from tacit.consortium.site.example_files import example_analyst, example_coordin
 from tacit.consortium.site.settings import AnalystSettings, CoordinatorSettings
 from tacit.errors import LocalError, PeerError
 from tacit.protocols.facts import MODEL
-from tacit.request import Records
+from tacit.request import Ids, Records
 from tacit.runtimes.nats.network import Broker
 
 STUDY = """
@@ -155,12 +156,10 @@ def test_a_list_of_another_registrar_is_refused(write, tmp_path):
 # news
 
 
-PUBLIC = PublicResult.of(
-    {"classes": (0, 1), "gamma": 1.0, "divisor": 2.0, "target_range": None, "records": 60, "iterations": 9}, [{"t": 1}]
-)
+PUBLIC = PublicResult.of({"count": 60}, [{"t": 1}])
 ROWS = (
     Row(
-        "/gram_blind/Size",
+        "/align/Size",
         "north",
         "clearing",
         "Holder",
@@ -171,14 +170,13 @@ ROWS = (
         96,
         "ab",
     ),
-    Row("/gram_blind/Seed", "north", "south", "Holder", "Holder", "Seed", (fact_called("nothing"),), None, None, None),
+    Row("/align/Seed", "north", "south", "Holder", "Holder", "Seed", (fact_called("nothing"),), None, None, None),
 )
 
 
-def blind(job):
-    """The same job of the method whose model stays in shares."""
-    params = {name: value for name, value in job.params.items() if name not in ("alpha", "features")} | {"C": 1.0}
-    return msgspec.structs.replace(job, protocol="gram_blind", params=params)
+def aligning(job):
+    """A job between the same sites whose result is a record of typed fields."""
+    return msgspec.structs.replace(job, protocol="align", params={})
 
 
 def told(job, **changes):
@@ -188,24 +186,23 @@ def told(job, **changes):
 
 
 def test_news_and_a_result_become_what_a_run_in_this_process_leaves_behind(study):
-    job = msgspec.structs.replace(blind(study.job), disclosure="opens gram_blind: Coordinator: core.model, later.fact")
+    job = msgspec.structs.replace(aligning(study.job), disclosure="opens align: Coordinator: core.model, later.fact")
     outcome = outcome_of(job, read(told(job).dump(), News), Fetched(PUBLIC, ROWS))
     found = outcome.result
-    assert (found.classes, found.gamma, found.divisor, found.records) == ((0, 1), 1.0, 2.0, 60)
-    assert found.share is None
+    assert (found.count, found.rows) == (60, None)
     assert (outcome.job, outcome.told) == (job.id, ())
     assert outcome.history == [{"t": 1}]
     assert (outcome.seconds, outcome.cpu) == (1.5, {})
     assert tuple(outcome.ledger.rows) == ROWS
-    assert outcome.ledger.opens == [Opened("gram_blind", "Coordinator", (MODEL, fact_called("later.fact")))]
+    assert outcome.ledger.opens == [Opened("align", "Coordinator", (MODEL, fact_called("later.fact")))]
     assert (outcome.ledger.rounds, outcome.ledger.bytes) == (2, 96)
 
 
-@pytest.mark.parametrize("changed", [{"records": None}, {"classes": ["a"]}, {"gamma": "wide"}])
+@pytest.mark.parametrize("changed", [{"count": None}, {"count": ["a"]}, {"count": "wide"}])
 def test_a_result_that_is_not_what_the_protocol_leaves_is_refused(study, changed):
     for values in ({}, {**PUBLIC.values, **changed}):
         with pytest.raises(PeerError, match="clearing gave an answer that cannot be read"):
-            outcome_of(blind(study.job), told(study.job), Fetched(PublicResult(values)))
+            outcome_of(aligning(study.job), told(study.job), Fetched(PublicResult(values)))
 
 
 class Answering:
@@ -244,20 +241,14 @@ def federation(write, study):
     return federation
 
 
-KERNEL = {"kernel": "linear", "gamma": "scale", "degree": 3, "coef0": 0.0, "alpha": 0.1, "features": 50}
-
-
-WHOLE = {"kernel": "linear", "gamma": "scale", "degree": 3, "coef0": 0.0, "C": 1.0}
-
-
 def test_running_a_protocol_means_proposing_it_with_the_words_of_the_study(federation):
     made = federation({"state": "running", "rounds": 3, "total": 8, "seconds": 6.0}, {})
     seen = []
     made = dataclasses.replace(made, progress=seen.append)
-    outcome = made.run("gram_blind", {"data": Records()}, **WHOLE)
+    outcome = made.run("align", {"ids": Ids()})
     (job,) = made.backend.analyst.jobs
     assert (job.protocol, job.parties, job.submitter, job.purpose, job.legal_basis) == (
-        "gram_blind", PARTIES, "analyst", "a test", "consent"
+        "align", PARTIES, "analyst", "a test", "consent"
     )  # fmt: skip
     assert job.disclosure
     assert outcome.job == job.id
@@ -279,7 +270,7 @@ def test_running_a_protocol_means_proposing_it_with_the_words_of_the_study(feder
 )
 def test_a_job_that_others_refused_or_stopped_is_their_error_with_their_words(federation, news, words):
     with pytest.raises(PeerError, match=words):
-        federation({"state": "waiting"}, news).run("train_svm", {"data": Records()}, **KERNEL)
+        federation({"state": "waiting"}, news).run("study", {"data": Records()}, **one_step())
 
 
 def test_a_study_that_makes_no_job_is_refused_before_anything_is_sent(write, study):
@@ -287,7 +278,7 @@ def test_a_study_that_makes_no_job_is_refused_before_anything_is_sent(write, stu
         connect(write(STUDY.replace('labeller = "north"', 'labeller = "west"'))), Answering(study.sites["analyst"])
     )
     with pytest.raises(LocalError, match="labeller 'west' is not one of its parties"):
-        made.run("train_svm", {"data": Records()}, **KERNEL)
+        made.run("study", {"data": Records()}, **one_step())
     assert made.backend.analyst.jobs == []
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from editions_of import OWN, edition_of
 
+from job_files import one_step
 from tacit.consortium.consent import decision as rules
 from tacit.consortium.consent.budget import price
 from tacit.consortium.consent.decision import UNFIT, Holdings
@@ -21,17 +22,16 @@ from tacit.errors import LocalError
 from tacit.numeric.privacy.accountant import epsilon_of
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
-KERNEL = {"kernel": "linear", "gamma": 1.0, "degree": 3, "coef0": 0.0, "alpha": 0.1, "features": 50}
+KERNEL = {"kernel": "linear"}
 BUDGET = "[budget.cohort]\nepsilon = 1.2\ndelta = 1e-5\n"
 
 
 @lru_cache
-def proposed(epsilon=1.0, protocol="private_svm"):
-    own = {"privacy_epsilon": epsilon, "privacy_delta": 1e-5, "classes": [0, 1]}
-    kernel = {name: value for name, value in KERNEL.items() if name != "alpha"}
+def proposed(epsilon=1.0):
+    own = {} if epsilon is None else {"epsilon": epsilon, "delta": 1e-5, "classes": [0, 1]}
     return propose(
-        protocol,
-        {**kernel, **own} if protocol == "private_svm" else KERNEL,
+        "study",
+        one_step(**KERNEL, **own),
         partition="horizontal",
         parties=("north", "south", "east"),
         coordinator="clearing",
@@ -43,8 +43,8 @@ def proposed(epsilon=1.0, protocol="private_svm"):
     )
 
 
-def job(number=0, epsilon=1.0, dataset="cohort", protocol="private_svm"):
-    given = proposed(epsilon, protocol)
+def job(number=0, epsilon=1.0, dataset="cohort"):
+    given = proposed(epsilon)
     return msgspec.structs.replace(given, id=f"{number:032x}", dataset=dataset, expires=NOW + timedelta(days=400))
 
 
@@ -114,9 +114,9 @@ def test_a_person_with_several_records_costs_more(site):
 
 
 def test_jobs_without_noise_cost_nothing_and_stand_in_the_register(site, register):
-    assert site(job(1, protocol="train_svm")).verdict == "accept"
+    assert site(job(1, epsilon=None)).verdict == "accept"
     assert site(job(2)).verdict == "accept"
-    assert [(e.protocol, e.cost > 0) for e in register.entries()] == [("train_svm", False), ("private_svm", True)]
+    assert [e.cost > 0 for e in register.entries()] == [False, True]
 
 
 def test_two_jobs_that_were_accepted_at_the_same_time_cannot_both_begin(site, register):

@@ -6,24 +6,17 @@ A reference instead of a model, and the same report of who learnt what.
 import dataclasses
 import json
 
-import msgspec
 import numpy as np
 import pandas as pd
 import pytest
 from consortium_study import PARTIES
 
 from tacit import Federation, load
-from tacit.choreo import Coordinator, Holder, Ledger
-from tacit.consortium.jobs.proposal import propose
-from tacit.consortium.jobs.public_result import PublicResult
-from tacit.consortium.site.analyst import Fetched, outcome_of
-from tacit.consortium.site.coordinator import News
 from tacit.errors import LocalError
 from tacit.federation.backend import Described
-from tacit.models.handle import Answers
 from tacit.papers.gram import GramSVC
 from tacit.papers.gram.model import StoredModel
-from tacit.registry import Outcome
+from tacit.registry import Outcome, read_result
 from tacit.report.outcome import holdings
 from tacit.request import Records
 
@@ -63,25 +56,13 @@ class Elsewhere(Described):
     def run(self, federation, request):
         assert request.inputs == {"data": Records()}
         assert all(part.X.size == 0 and part.y is None for part in federation.parts.values())
-        job = propose(
-            request.name,
-            request.params,
-            partition="vertical",
-            parties=PARTIES,
-            coordinator="clearing",
-            dataset="cohort",
-            submitter="analyst",
-            purpose="a test",
-            legal_basis="consent",
-            labeller="north",
-            aligned=True,
-        )
-        return outcome_of(job, msgspec.convert({"job": job.id, "state": "finished", "seconds": 2.0}, News), self.result)
+        public, ledger = self.result
+        return Outcome(read_result(request.name, public), ledger, [], 2.0, {}, job="e" * 32)
 
 
 def elsewhere(fitted, columns=None, coordinator="clearing", backend=None):
     public = {"classes": tuple(fitted.classes_.tolist()), "support": fitted.support_, "sigmoids": None}
-    there = backend or Elsewhere(Fetched(PublicResult.of(public), tuple(fitted.seen.rows)))
+    there = backend or Elsewhere((public, fitted.seen))
     return Federation.described(
         PARTIES, partition="vertical", coordinator=coordinator, labeller="north", columns=columns, backend=there
     )
@@ -106,47 +87,6 @@ def test_an_answer_is_refused_in_one_line_that_says_what_to_do(fitted, records, 
     with pytest.raises(LocalError, match=KEPT.format(fitted.model_.job)) as error:
         getattr(fitted, ask)(pd.DataFrame(records[0][:3], columns=fitted.feature_names_in_))
     assert "\n" not in str(error.value)
-
-
-class Asked(Described):
-    """Writes down what would be proposed."""
-
-    def __init__(self) -> None:
-        self.seen = []
-
-    def run(self, federation, request):
-        assert federation.n_rows == 0
-        kept = {name: (each.role, each.of) for name, each in request.inputs.items() if name != "data"}
-        self.seen.append((request.name, kept, request.params))
-        told = ("north",) if request.name.endswith("predict") else ()
-        return Outcome({}, Ledger([], []), [], 0.0, {}, job=f"{len(self.seen)}" * 32, told=told)
-
-
-def asked(together, **setting):
-    """What a model of that setting proposes when it is asked twice, and what it says."""
-    model = GramSVC(**setting).fit(elsewhere(together, COLUMNS))
-    federation = elsewhere(together, COLUMNS, backend=Asked())
-    said = [model.predict(federation) for _ in range(2)]
-    return model, federation.backend.seen, said
-
-
-def test_a_question_builds_on_the_shares_that_everybody_keeps_and_answers_are_elsewhere(together):
-    model, seen, said = asked(together, gamma=0.5)
-    kept = {"dual": (Coordinator, model.model_.job), "columns": (Holder, model.model_.job)}
-    assert [(protocol, shares) for protocol, shares, _ in seen] == [("gram_predict", kept)] * 2
-    assert seen[0][2]["support"] == len(model.support_)
-    assert said[0] == Answers("1" * 32, ("north",))
-    with pytest.raises(LocalError, match="score compares answers with labels, and the federation has none here"):
-        model.score(elsewhere(together, COLUMNS))
-    assert str(said[0]) == "the answers are at north only, and read there: tacit party answers 11111111"
-
-
-def test_weights_of_a_linear_model_are_shared_once_and_then_asked(together):
-    model, seen, _ = asked(together, kernel="linear")
-    assert [protocol for protocol, _, _ in seen] == ["gram_weights", "gram_linear_predict", "gram_linear_predict"]
-    assert [params["problems"] for _, _, params in seen] == [1, 1, 1]
-    assert model.model_.weights == "1" * 32
-    assert seen[1][1] == {"weights": (Holder, "1" * 32)}
 
 
 def test_the_report_says_who_learnt_what_as_in_one_process(fitted, together):

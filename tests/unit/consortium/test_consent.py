@@ -5,6 +5,7 @@ from functools import lru_cache
 import msgspec
 import pytest
 
+from job_files import one_step
 from tacit.consortium.consent.people import Consent, Record
 from tacit.consortium.consent.policy import Policy
 from tacit.consortium.jobs.proposal import propose
@@ -19,8 +20,8 @@ PEOPLE = ("dr-lee", "dpo", "board")
 @lru_cache
 def proposed():
     return propose(
-        "train_svm",
-        {"kernel": "linear", "gamma": 1.0, "degree": 3, "coef0": 0.0, "C": 1.0},
+        "study",
+        one_step("SVC", kernel="linear", gamma=1.0, degree=3, coef0=0.0, C=1.0),
         partition="vertical",
         parties=("north", "south", "east"),
         coordinator="clearing",

@@ -81,8 +81,8 @@ def test_a_dossier_holds_job_consents_policies_chain_annex_card_software_and_a_p
     consents = json.loads(files["consents.json"])
     assert [each["site"] for each in consents] == list(house.done.roster.parties)
     assert all(len(each["policy"]) == 64 for each in consents if each["site"] in house.done.parties)
-    assert json.loads(files["model-card.json"])["model"] == "train_svm"
-    assert json.loads(files["report.json"])["estimator"] == "train_svm"
+    assert json.loads(files["model-card.json"])["model"] == "Pipeline"
+    assert json.loads(files["report.json"])["estimator"] == "Pipeline"
     bill = json.loads(files["sbom.cdx.json"])
     assert bill["bomFormat"] == "CycloneDX"
     assert {"numpy", "msgspec", "scikit-learn"} <= {part["name"] for part in bill["components"]}

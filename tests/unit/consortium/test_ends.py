@@ -209,7 +209,7 @@ def test_a_dataset_that_changes_after_the_yes_stops_the_run_at_its_start(house):
     job = house.new()
     house.propose(job)
     house.until(lambda: house.state("east", job) == "accepted" and house.state("north", job) == "pending")
-    (house.home("east") / "cohort.csv").write_text(table().replace("17,", "18,"))
+    (house.home("east") / "cohort.csv").write_text(table("east").replace("17,", "18,"))
     house.set_policy("north", automatic=True)
     house.until(lambda: house.state("clearing", job) == "stopped")
     finished = house.folder_at("east", job).finished

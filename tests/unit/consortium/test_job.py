@@ -8,14 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tacit
-from job_files import example_job
+from job_files import example_job, one_step, with_step
 from tacit import SVC, Federation
 from tacit.choreo import Asker, Coordinator, Labeller
 from tacit.choreo.declaration import plain
 from tacit.choreo.ledger import read_template
 from tacit.consortium.jobs.job import Job, restore, source_files, source_hash
 from tacit.consortium.jobs.proposal import job_of_file, propose
-from tacit.consortium.jobs.rehearsal import cost_of, disclosure_of
+from tacit.consortium.jobs.rehearsal import cost_of
 from tacit.consortium.jobs.requests import protocols_of
 from tacit.errors import LocalError, PeerError
 from tacit.federation.backend import Described
@@ -23,7 +23,6 @@ from tacit.request import Records
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 KERNEL = {"kernel": "rbf", "gamma": "scale", "degree": 3, "coef0": 0.0, "alpha": 0.1, "features": 10}
-ASKS = {**{n: v for n, v in KERNEL.items() if n not in ("alpha", "features")}, "gamma": 1.0, "C": 1.0, "problems": 1}
 GIVEN = {
     "partition": "vertical",
     "parties": ("north", "south", "east"),
@@ -38,10 +37,8 @@ GIVEN = {
 }
 
 
-def made(params=None, protocol="train_svm", **changes):
-    return propose(
-        protocol, {**KERNEL, **(params or {})} if protocol == "train_svm" else params, **{**GIVEN, **changes}
-    )
+def made(step=None, **changes):
+    return propose("study", one_step(**{**KERNEL, **(step or {})}), **{**GIVEN, **changes})
 
 
 @pytest.fixture
@@ -65,11 +62,11 @@ def federation():
     return Federation.simulate(X, y, parties=("north", "south", "east"), partition="vertical", coordinator="clearing")
 
 
-def test_a_job_file_names_an_estimator_and_becomes_its_protocol_with_every_parameter(read, federation):
+def test_a_job_file_names_an_estimator_and_becomes_a_study_of_it(read, federation):
     job = read(("aligned = false", "aligned = true"))
-    assert job.protocol == "train_svm"
-    assert job.arguments["alpha"] == 0.1
-    outcome = federation.run(job.protocol, {"data": Records()}, **job.arguments)
+    assert (job.protocol, protocols_of(job)) == ("study", ("train_svm",))
+    assert job.arguments["steps"] == ({"use": "SVC", "alpha": 0.1, "kernel": "rbf"},)
+    outcome = federation.run(job.protocol, {"data": Records(), "judge": Records()}, **job.arguments)
     assert outcome.ledger.template() == job.disclosure
     assert job.roster[Labeller] == job.roster[Asker] == ("north",)
     assert job.roster[Coordinator] == ("clearing",)
@@ -79,7 +76,7 @@ def test_the_disclosure_of_a_job_is_the_ledger_of_a_fitted_estimator(federation)
     fitted = SVC(kernel="linear", alpha=0.1).fit(federation)
     job = made({"kernel": "linear", "features": "auto"})
     told = {fact for line in read_template(job.disclosure) if not line.opens for fact in line.facts}
-    public = {"core.classes", "shares.uniform"}  # a simulation has classes and points from its own seed
+    public = {"core.classes", "shares.uniform", "core.names"}  # a simulation has classes, names, points from its seed
     found = {each.fact for each in fitted.report_.facts}
     assert {fact for fact in told ^ found if fact.identifier not in public} == set()
 
@@ -89,7 +86,7 @@ def test_a_round_trip_through_canonical_bytes_keeps_job_and_digest():
     again = Job.from_bytes(job.canonical())
     assert again == job
     assert again.digest == job.digest
-    assert again.arguments["kernel"] == "linear"
+    assert again.arguments["steps"][0]["kernel"] == "linear"
 
 
 def test_every_field_is_in_the_digest():
@@ -98,7 +95,7 @@ def test_every_field_is_in_the_digest():
         "purpose": "another",
         "retention_days": 31,
         "expires": NOW + timedelta(days=3),
-        "params": {**job.params, "alpha": 0.3},
+        "params": with_step(job, alpha=0.3),
         "disclosure": "",
         "source": "0",
         "accept_risk": True,
@@ -138,15 +135,14 @@ def test_bytes_that_are_no_job_are_the_peers_fault(change, words):
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        ('"SVC"', '"GramSVM"', r"job.toml: unknown estimator 'GramSVM': use one of SVC, SVR, ELMClassifier"),
+        ('"SVC"', '"GramSVM"', r"job.toml: step 1 has use = 'GramSVM': name one of .*SVC, SVR, ELMClassifier"),
         (
             "alpha = 0.1",
             "alpha = -1",
             r"The 'alpha' parameter of SVC must be .*a float in the range \(0, 1000000.*Got -1 instead",
         ),
         ("alpha = 0.1", "alpha = 0.1001", r"parameter 'alpha' is 0.1001, and it takes .*1 or 3 times a power of ten"),
-        ("alpha = 0.1", "D = 8.0", r"SVC has no parameter 'D' in \[params\]: it takes .*alpha, .*kernel"),
-        ("alpha = 0.1", "random_state = 1", "no parameter 'random_state'"),
+        ("alpha = 0.1", "D = 8.0", r"SVC has no parameter 'D': it takes .*alpha, .*kernel"),
         ("retention_days", "retention", r"unknown key 'retention': known are .*retention_days.*; correct or remove it"),
         ('purpose = "risk', '# purpose = "risk', "'purpose' is missing: add it"),
         ("retention_days = 30", "retention_days = 'x'", "retention_days: Expected int, got str; correct the value"),
@@ -161,7 +157,7 @@ def test_bytes_that_are_no_job_are_the_peers_fault(change, words):
         ('coordinator = "clearing"', 'coordinator = "south"', "'south' would coordinate.*accept_risk"),
         ("north = 200", "west = 200", r"rows do not fit its parties \(north, south, east\), unknown: \['west'\]"),
         ('"cohort"', '"../cohort"', "cannot name a file"),
-        ("estimator =", 'protocol = "train_svm"\nestimator =', "name an estimator, a protocol or steps"),
+        ("estimator =", 'protocol = "align"\nestimator =', "name an estimator, a protocol or steps"),
         ("[params]", "[params", "is not TOML: .*correct that line"),
         ("risk of", "risk\\u001b[2K of", "write one line of text"),
     ],
@@ -190,10 +186,9 @@ legal_basis = "consent"
         ('estimator = "FederatedScaler"\npartition = "vertical"\nlabeller = "north"', ("prepare_columns",)),
     ],
 )
-def test_every_estimator_is_a_job_by_itself_or_the_one_step_of_a_study(read, given, protocols):
+def test_every_estimator_is_the_one_step_of_a_study(read, given, protocols):
     job = read(text=f"{given}\n{BARE}")
-    assert job.protocol in ("study", *protocols)
-    assert protocols_of(job) == protocols
+    assert (job.protocol, protocols_of(job)) == ("study", protocols)
 
 
 @pytest.mark.parametrize(
@@ -217,16 +212,14 @@ def test_a_job_file_is_refused_in_the_words_that_a_connected_federation_is_refus
     assert str(proposed.value) == f"job.toml: {connected.value}"
 
 
-def test_a_job_file_may_name_a_protocol(read):
-    start = [
-        ('estimator = "SVC"  ', 'protocol = "train_svm"  '),
-        ('kernel = "rbf"', 'kernel = "rbf"\ngamma = 1.0'),
-    ]
-    assert read(*start, ("alpha = 0.1", "alpha = 0.1\ndegree = 3\ncoef0 = 0.0")).params["gamma"] == 1.0
-    with pytest.raises(LocalError, match="protocol train_svm needs a value for 'degree', 'coef0'"):
-        read(*start)
-    with pytest.raises(LocalError, match="unknown protocol 'gram_diagonal': use one of align, gram_blind, "):
+def test_a_job_file_names_a_protocol_only_where_it_is_no_step_of_a_study(read):
+    step = "no job may name the protocol 'train_svm': write estimator = 'SVC', or .* or name one of align, study"
+    with pytest.raises(LocalError, match=step):
+        read(('estimator = "SVC"  ', 'protocol = "train_svm"  '))
+    with pytest.raises(LocalError, match="no job may name the protocol 'gram_diagonal'"):
         read(('estimator = "SVC"  ', 'protocol = "gram_diagonal"  '))
+    with pytest.raises(LocalError, match=r"\[params\] are those of an estimator or a protocol"):
+        read(('estimator = "SVC"  ', ""), ("[rows]", '[[step]]\nuse = "SVC"\n\n[rows]'))
 
 
 def test_values_of_numbered_categories_are_written_as_pairs(read):
@@ -249,20 +242,18 @@ def test_two_holders_are_refused_unless_the_job_says_so():
 
 
 def test_unknown_parameters_of_a_protocol_are_refused_with_those_it_takes():
-    with pytest.raises(LocalError, match="train_svm has no parameter 'colour': it takes partition, kernel, gamma"):
-        made({"colour": 1})
-    with pytest.raises(
-        LocalError, match="parameter 'gamma' is 'wide', and it takes one of scale, auto, or a number from 1e-06"
-    ):
-        made({"gamma": "wide"})
-    with pytest.raises(LocalError, match="parameter 'coef0' is nan: a job holds finite numbers"):
+    with pytest.raises(LocalError, match="protocol align has no parameter 'colour': it takes min_records"):
+        propose("align", {"colour": 1}, **GIVEN)
+    with pytest.raises(LocalError, match="parameter 'min_records' is 'x', and it takes"):
+        propose("align", {"min_records": "x"}, **GIVEN)
+    with pytest.raises(LocalError, match="parameter 'steps' is nan: a job holds finite numbers"):
         made({"coef0": float("nan")})
 
 
 def test_the_cost_is_close_to_what_a_run_takes(federation):
     job = made(rows=dict.fromkeys(GIVEN["parties"], 150))
-    ledger = federation.run(job.protocol, {"data": Records()}, **job.arguments).ledger
-    assert job.cost.rounds == ledger.rounds
+    ledger = federation.run(job.protocol, {"data": Records(), "judge": Records()}, **job.arguments).ledger
+    assert job.cost.rounds == ledger.rounds - 1  # in which sites tell the names of their columns
     for party, estimate in job.cost.bytes.items():
         real = sum(row.bytes for row in ledger if party in {row.sender, row.receiver})
         assert real * 0.2 < estimate < real * 5
@@ -271,16 +262,17 @@ def test_the_cost_is_close_to_what_a_run_takes(federation):
 
 
 def test_a_prediction_is_rehearsed_and_proposed_on_the_job_of_its_model():
-    params = {**ASKS, "partition": "vertical", "trained_on": 1000}
-    about = r"protocol 'blind_predict' is about a model: name the job that made it, as builds_on = 'its id'"
+    asked = one_step(features="exact", loss="hinge", C=1.0, gamma=1.0)
+    about = r"protocol 'study_answers' is about a model: name the job that made it, as builds_on = 'its id'"
     with pytest.raises(LocalError, match=about):
-        made(params, protocol="blind_predict", rows={"north": 50_000})
-    assert made(params, protocol="blind_predict", builds_on=["a" * 32]).builds_on == ("a" * 32,)
-    roster = made().roster
-    assert "blind_predict: asker: core.answers" in disclosure_of("blind_predict", params)
-    few, many = (cost_of("blind_predict", params, roster, n) for n in (1000, 50_000))
-    assert many.rounds >= few.rounds
-    assert sum(many.bytes.values()) > 10 * sum(few.bytes.values())
+        propose("study_answers", asked, **GIVEN)
+    few, many = (
+        propose("study_answers", asked, builds_on=["a" * 32], rows={"north": rows}, **GIVEN) for rows in (1000, 50_000)
+    )
+    assert few.builds_on == ("a" * 32,)
+    assert "opens blind_predict: asker: core.answers" in few.disclosure
+    assert many.cost.rounds >= few.cost.rounds
+    assert sum(many.cost.bytes.values()) > 10 * sum(few.cost.bytes.values())
 
 
 def test_a_coordinator_that_holds_data_is_refused():
@@ -289,14 +281,14 @@ def test_a_coordinator_that_holds_data_is_refused():
 
 
 def test_the_source_hash_is_of_every_protocol_file():
-    assert made().source == source_hash("train_svm")
+    assert made().source == source_hash("study")
     package = Path(tacit.__file__).parent
     named = {
         "choreo/run.py",
         "errors.py",
         *(f.relative_to(package).as_posix() for f in package.glob("protocols/**/*.py")),
     }
-    assert named - source_files("train_svm").keys() == {"errors.py"}
+    assert named - source_files("study").keys() == {"errors.py"}
 
 
 VALUES = st.recursive(

@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from job_files import one_step
 from tacit.choreo.codec import decode, encode
 from tacit.consortium.jobs.preflight import combine, render, report_of
 from tacit.consortium.jobs.proposal import propose
@@ -23,8 +24,8 @@ PARTIES = ("north", "south", "east")
 @pytest.fixture(scope="module")
 def job():
     return propose(
-        "train_svm",
-        {"kernel": "linear", "gamma": 1.0, "degree": 3, "coef0": 0.0, "C": 1.0},
+        "study",
+        one_step("SVC", kernel="linear", gamma=1.0, degree=3, coef0=0.0, C=1.0),
         partition="vertical",
         parties=PARTIES,
         coordinator="clearing",

@@ -8,10 +8,11 @@ from tacit.consortium.jobs.rehearsal import takes
 from tacit.protocols import part
 from tacit.protocols.parameters import PARAMETERS, fault
 
-KEYWORDS = [(protocol, name) for protocol in registry.job_protocols() for name in takes(protocol)]
+PLAYED = {name: each for name, each in registry.PROTOCOLS.items() if each.rehearsal is not None}  # by jobs and steps
+KEYWORDS = [(protocol, name) for protocol in PLAYED for name in takes(protocol)]
 
 
-def test_every_keyword_of_a_protocol_that_a_job_may_name_is_declared_and_its_default_is_within():
+def test_every_keyword_of_a_protocol_that_is_rehearsed_is_declared_and_its_default_is_within():
     for protocol, name in KEYWORDS:
         known = takes(protocol)[name]
         declared = registry.parameter_of(protocol, name)
@@ -20,7 +21,7 @@ def test_every_keyword_of_a_protocol_that_a_job_may_name_is_declared_and_its_def
 
 
 def test_nothing_is_declared_that_no_job_can_have():
-    own = {each.name for protocol in registry.job_protocols().values() for each in protocol.own}
+    own = {each.name for protocol in PLAYED.values() for each in protocol.own}
     assert set(PARAMETERS) == ({name for _, name in KEYWORDS} | {"accept_risk"}) - own
     assert all(name == declared.name and declared.says for name, declared in PARAMETERS.items())
 

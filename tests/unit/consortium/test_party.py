@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from consortium_study import altered
-from earlier_jobs import ASKS, NOW, SITES, job, put, question
+from earlier_jobs import NOW, SITES, job, put, question
 from pyarrow import parquet
 
 from tacit.choreo import Holder
@@ -131,7 +131,7 @@ def clear(network, party, folder):
 
 
 def test_a_job_that_builds_on_one_that_is_not_here_is_refused_by_its_name(north):
-    asked = job("blind_predict", ASKS, builds_on=("a" * 32,))
+    asked = job("study_answers", builds_on=("a" * 32,))
     party, folder = north(WHOLE, asked)
     party.tick()
     assert folder.answer.record.rule == "builds_on"
@@ -217,8 +217,8 @@ def test_columns_of_new_records_are_taken_as_trained_and_answers_name_their_reco
     assert party.tables.describe_use(asked, {"result": np.zeros((60, 1))}).records[:2] == ("p0", "p1")
     assert party.tables.describe_use(asked, {}).records == ()  # a party that is told nothing need not know
     inputs = party._inputs(asked)
-    assert inputs["share"][0] == Holder
-    assert inputs["share"][1]["north"].tolist() == [1.0, 1.0, 1.0]
+    assert inputs["own"][0] == Holder
+    assert inputs["own"][1]["north"].held["share"].tolist() == [1.0, 1.0, 1.0]
 
 
 def test_a_site_without_a_column_of_ids_says_so(north):
@@ -230,7 +230,6 @@ def test_a_site_without_a_column_of_ids_says_so(north):
         party.tables.ids(aligning)
 
 
-MACHINE = {"kernel": "linear", "gamma": 1.0, "degree": 3, "coef0": 0.0, "alpha": 0.1}
 STUDY = {"partition": "horizontal", "submitter": "analyst", "purpose": "a test", "legal_basis": "consent", **SITES}
 CITIES = "patient,age,city,label\n" + "".join(f"p{i},{i},{'ABC'[i % 3]},{i % 2}\n" for i in range(60))
 
@@ -256,11 +255,9 @@ def test_whatever_changes_of_the_records_after_the_yes_stops_the_run(north, tmp_
     party.key_of(folder)
 
 
-@pytest.mark.parametrize("protocol", ["align", "train_svm"])
+@pytest.mark.parametrize("protocol", ["align", "study"])
 def test_ids_that_change_after_the_yes_stop_the_run(north, tmp_path, protocol):
-    party, folder = north(
-        WHOLE.replace("age", "patient"), job(protocol, {} if protocol == "align" else MACHINE), id="patient"
-    )
+    party, folder = north(WHOLE.replace("age", "patient"), job(protocol), id="patient")
     party.key_of(folder)
     (tmp_path / "cohort.csv").write_text(WHOLE.replace("age", "patient").replace("\n7,", "\n777,"))
     with pytest.raises(LocalError, match="restore the data"):

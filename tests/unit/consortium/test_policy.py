@@ -6,7 +6,9 @@ import msgspec
 import pytest
 from editions_of import OWN, edition_of
 
+from job_files import one_step, with_step
 from tacit.choreo import fact
+from tacit.choreo.declaration import plain
 from tacit.choreo.ledger import read_template
 from tacit.consortium.consent import decision as rules
 from tacit.consortium.consent.decision import Holdings, disclosure_digest, told_to
@@ -24,8 +26,8 @@ KERNEL = {"kernel": "linear", "gamma": 1.0, "degree": 3, "coef0": 0.0, "alpha": 
 @lru_cache
 def proposed():
     return propose(
-        "train_svm",
-        KERNEL,
+        "study",
+        one_step("SVC", **KERNEL),
         partition="vertical",
         parties=("north", "south", "east"),
         coordinator="clearing",
@@ -38,7 +40,7 @@ def proposed():
     )
 
 
-SEARCH = {name: value for name, value in KERNEL.items() if name != "features"} | {"partition": "vertical"}
+SEARCH = {"use": "FederatedGridSearch", "estimator": {"use": "SVC", "kernel": "linear"}}
 
 
 def decide(*known, **more):
@@ -166,22 +168,22 @@ def test_a_dataset_that_the_policy_offers_and_the_site_has_not_is_named(judge):
     ("changes", "listed", "words"),
     [
         (
-            {"C": 1e4},
+            {"loss": "hinge", "C": 1e4},
             "C = {most = 100}",
             "parameters.C = at most 100, the job has 10000.0: propose it within that",
         ),
         ({"kernel": "poly"}, 'kernel = ["linear", "rbf"]', "parameters.kernel = linear or rbf, the job has 'poly'"),
         ({"alpha": 30.0}, "", "parameters.alpha = auto or 0.001 or 0.003"),
         ({"features": 60}, "", "parameters.features = auto or 50 or 100"),
-        ({"committee": ["north", "south", "east"]}, "", "parameters does not list committee"),
-        ({"gamma": "auto"}, "gamma = {least = 0.1}", "parameters.gamma = at least 0.1, the job has 'auto'"),
+        ({"committee": "all"}, "", "parameters does not list committee"),
+        ({"kernel": "rbf", "gamma": "auto"}, "gamma = {least = 0.1}", "gamma = at least 0.1, the job has 'auto'"),
         (
-            {"balanced": True},
+            {"class_weight": "balanced"},
             "balanced = ",
             "parameters does not list balanced, and other_parameters = default; the job has True: leave it out",
         ),
         ({"probability": True}, "probability = [false]", "parameters.probability = False, the job has True"),
-        ({"degree": 3}, "degree = [4, 5]", "parameters.degree = 4 or 5, the job has 3"),
+        ({"kernel": "poly", "degree": 3}, "degree = [4, 5]", "parameters.degree = 4 or 5, the job has 3"),
     ],
 )
 def test_a_policy_bounds_every_parameter(tmp_path, register, changes, listed, words):
@@ -194,18 +196,12 @@ def test_a_policy_bounds_every_parameter(tmp_path, register, changes, listed, wo
     ]
     path.write_text("\n".join(lines))
     policy, facts = Policy.from_toml(path), facts_of(register)
-    decision = decide(
-        job(params={**KERNEL, "partition": "vertical", **changes}), policy, facts, register, party="north", now=NOW
-    )
+    asked = job(params=with_step(proposed(), **changes))
+    decision = decide(asked, policy, facts, register, party="north", now=NOW)
     assert (decision.verdict, decision.rule) == ("refuse", "parameters")
     assert words in decision.reason
     loose = msgspec.structs.replace(policy, parameters={}, other_parameters="any")
-    assert (
-        decide(
-            job(params={**KERNEL, "partition": "vertical", **changes}), loose, facts, register, party="north", now=NOW
-        ).rule
-        != "parameters"
-    )
+    assert decide(asked, loose, facts, register, party="north", now=NOW).rule != "parameters"
 
 
 def test_every_candidate_of_a_search_is_bounded_as_the_parameter_is(tmp_path, register):
@@ -213,7 +209,7 @@ def test_every_candidate_of_a_search_is_bounded_as_the_parameter_is(tmp_path, re
     path.write_text(example_policy(automatic=True))
     decisions = [
         decide(
-            job(protocol="search_machine", params={**SEARCH, "settings": [{"pairs": [["alpha", alpha]]}] * n}),
+            job(params={**proposed().params, "steps": plain("steps", (SEARCH | {"grid": {"alpha": (alpha,) * n}},))}),
             Policy.from_toml(path),
             facts_of(register),
             register,
@@ -239,7 +235,7 @@ def test_the_least_sizes_hold_in_a_policy_that_does_not_list_them(tmp_path, regi
 def test_the_digest_of_a_disclosure_covers_what_decides_what_is_opened():
     columns = {**dict.fromkeys(("north", "south", "east"), "all"), "north": ("age",)}
     others = [
-        job(params={**proposed().params, "alpha": 0.3}),
+        job(params=with_step(proposed(), alpha=0.3)),
         job(columns=columns),
         job(partition="arbitrary", params={**proposed().params, "partition": "arbitrary"}),
         job(accept_risk=True),
@@ -255,7 +251,8 @@ def test_by_rows_a_party_with_few_declared_rows_is_nobody_to_hide_among(tmp_path
     path = tmp_path / "north.toml"
     path.write_text(example_policy(automatic=True))
     rows = {"north": 60, "south": 60, "east": 2}
-    asked = job(params={**KERNEL, "partition": "horizontal"}, partition="horizontal", rows=rows)
+    params = {**proposed().params, "partition": "horizontal"}
+    asked = job(params=params, partition="horizontal", labeller=None, rows=rows)
     decision = decide(asked, Policy.from_toml(path), facts_of(register), register, party="north", now=NOW)
     assert decision.reason.startswith(
         "policy north.toml: minimum_parties = 3, the job has 2: propose it with more parties that bring as many rows"
@@ -267,21 +264,18 @@ def test_a_dataset_without_columns_brings_nothing(judge, register):
     assert "has no column to bring" in judge(facts=empty).reason
 
 
-PAN = {"kernel": "rbf", "gamma": 0.1, "degree": 3, "coef0": 0.0, "C": 1.0}
-
-
-@pytest.mark.parametrize("protocol", ["train_svm", "pan_svm"])
-def test_a_job_that_accepts_a_risk_is_refused_unless_the_policy_does(tmp_path, register, protocol):
-    path, found = tmp_path / "north.toml", {}
-    params = PAN if protocol == "pan_svm" else {**KERNEL, "partition": "horizontal"}
+@pytest.mark.parametrize("use", ["SVC", "PanSVC"])
+def test_a_job_that_accepts_a_risk_is_refused_unless_the_policy_does(tmp_path, register, use):
+    path, found, attacked = tmp_path / "north.toml", {}, use == "PanSVC"
+    step = {"use": use, "kernel": "linear"} | ({"accept_risk": True} if attacked else {})
+    params = {**proposed().params, "partition": "horizontal", "steps": plain("steps", (step,))}
     for says in (False, True):
         for allows in (False, True):
             text = example_policy(automatic=True).replace("accept_risk = false", f"accept_risk = {str(allows).lower()}")
             path.write_text(text.replace('"train_svm"', '"train_svm", "pan_svm"', 1))
-            asked = job(protocol=protocol, params=params, partition="horizontal", accept_risk=says)
+            asked = job(params=params, partition="horizontal", labeller=None, accept_risk=says)
             decision = decide(asked, Policy.from_toml(path), facts_of(register), register, party="north", now=NOW)
             found[says, allows] = decision.rule == "accept_risk"
-    attacked = protocol == "pan_svm"
     assert found == {(False, False): attacked, (False, True): attacked, (True, False): True, (True, True): False}
 
 
@@ -305,7 +299,7 @@ def test_every_problem_is_listed_and_the_first_decides(judge):
         ("coordinator", "label:party", f"core.classes ({CLASSES.prose})"),
         ("holder", "core.classes", f"core.classes ({CLASSES.prose})"),
         ("anyone", "model:all", f"core.model ({MODEL.prose})"),
-        ("holder", "size", f"core.sizes ({SIZES.prose})"),
+        ("holder", "core.sizes", f"core.sizes ({SIZES.prose})"),
     ],
 )
 def test_a_fact_that_may_never_be_opened_refuses_the_job(tmp_path, register, reader, word, opened):

@@ -1,3 +1,4 @@
+import dataclasses
 from collections import namedtuple
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
@@ -7,6 +8,7 @@ import msgspec
 import numpy as np
 import pytest
 
+from job_files import one_step
 from tacit.consortium.consent import risks
 from tacit.consortium.jobs import preflight
 from tacit.consortium.jobs.preflight import (
@@ -22,6 +24,7 @@ from tacit.consortium.jobs.preflight import (
 from tacit.consortium.jobs.proposal import propose
 from tacit.consortium.site.settings import Dataset
 from tacit.federation.part import part_of
+from tacit.registry import PROTOCOLS
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 PARTIES = ("north", "south", "east")
@@ -30,8 +33,8 @@ PARTIES = ("north", "south", "east")
 @lru_cache
 def proposed():
     return propose(
-        "train_svm",
-        {"kernel": "linear", "gamma": 1.0, "degree": 3, "coef0": 0.0, "alpha": 0.1},
+        "study",
+        one_step("SVC", kernel="linear", gamma=1.0, degree=3, coef0=0.0, alpha=0.1),
         partition="vertical",
         parties=PARTIES,
         coordinator="clearing",
@@ -52,7 +55,7 @@ def job(**changes):
 
 
 def by_rows(**changes):
-    return job(partition="horizontal", params={**job().params, "partition": "horizontal"}, **changes)
+    return job(partition="horizontal", labeller=None, params={**job().params, "partition": "horizontal"}, **changes)
 
 
 def table(n=10, features=("age", "bmi"), y=("no", "yes"), low=20.0):
@@ -183,34 +186,6 @@ def test_whatever_is_wrong_with_the_data_the_report_is_the_same():
     assert {report.codes for report in told} == {("data",)}
 
 
-@lru_cache
-def exact():
-    kernel = {"kernel": "linear", "gamma": 1.0, "degree": 3, "coef0": 0.0, "C": 1.0}
-    known = {
-        name: getattr(proposed(), name) for name in ("partition", "parties", "rows", "classes", "columns", "dataset")
-    }
-    known |= {name: getattr(proposed(), name) for name in ("submitter", "purpose", "legal_basis")}
-    return propose("gram_blind", kernel, coordinator="clearing", labeller="north", now=NOW, **known)
-
-
-def with_range(value):
-    return msgspec.structs.replace(exact(), params={**exact().params, "feature_range": value})
-
-
-def test_halving_the_range_of_a_job_finds_no_value():
-    """Once 28 proposals gave a party's largest value exactly.
-
-    Answers must not depend on values, whatever a job says of their range.
-    """
-    small, large = table(low=1.0), table(low=1e6)
-    answers = [[codes(with_range(2.0**i), part, declared=None) for i in range(-10, 40)] for part in (small, large)]
-    assert answers[0] == answers[1]
-    declared = Dataset(path=Path("cohort.csv"), largest=2e6)
-    answers = [[codes(with_range(2.0**i), part, declared=declared) for i in range(-10, 40)] for part in (small, large)]
-    assert answers[0] == answers[1]
-    assert answers[0] == [["bounds"]] * 31 + [[]] * 19
-
-
 def test_one_report_has_every_problem_of_every_party():
     found = combine(
         job(),
@@ -249,7 +224,7 @@ def test_declared_rows_that_differ_do_not_fit_a_vertical_split():
     assert combine(by_rows(rows=uneven.rows), reports()) == []
 
 
-def test_feature_names_that_differ_or_are_in_another_order_do_not_fit_a_horizontal_split():
+def test_feature_names_that_differ_or_are_in_another_order_do_not_fit_a_horizontal_split(monkeypatch):
     flat = by_rows(columns=dict.fromkeys(PARTIES, "all"))
     made = {p: report_of(flat, p, table(features=("age", "size" if p == "east" else "bmi")), NOW, []) for p in PARTIES}
     made["clearing"] = report_of(flat, "clearing", None, NOW, [])
@@ -259,6 +234,9 @@ def test_feature_names_that_differ_or_are_in_another_order_do_not_fit_a_horizont
         for p in PARTIES
     }
     turned["clearing"] = made["clearing"]
+    assert combine(flat, turned) == []  # a study puts them in one order
+    plain = dataclasses.replace(PROTOCOLS["study"], orders_columns=False)  # as a protocol that a package brings
+    monkeypatch.setattr(preflight, "PROTOCOLS", {"study": plain})
     assert combine(flat, turned) == [Problem("east", "order")]
     assert "east has the same columns in another order: list them in [columns] of the job" in render(
         combine(flat, turned)
@@ -284,7 +262,8 @@ def test_every_code_says_what_and_what_to_do():
 @pytest.mark.parametrize("changes", [{}, {"columns": {"north": ("age",), "south": "all", "east": "all"}}])
 @pytest.mark.parametrize("partition", ["vertical", "horizontal", "arbitrary"])
 def test_who_could_work_out_whose_data_is_a_warning_and_no_problem(changes, partition):
-    asked = job(partition=partition, params={**job().params, "partition": partition}, **changes)
+    labels = {"labeller": None} if partition == "horizontal" else {}
+    asked = job(partition=partition, params={**job().params, "partition": partition}, **labels, **changes)
     found = concerns(asked)
     both = "clearing, which deals the random numbers, and any one of north, south, east together"
     assert found == [f"nobody can work out records of others without {both}: forbid it by agreement"]

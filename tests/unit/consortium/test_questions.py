@@ -10,9 +10,10 @@ import msgspec
 import numpy as np
 import pytest
 from consortium_study import altered
-from earlier_jobs import ASKS, NOW, PUBLIC, job, put, question
+from earlier_jobs import NOW, job, put, question
 from editions_of import OWN, edition_of
 
+from job_files import one_step
 from tacit.consortium.consent.decision import UNFIT, Case, Holdings, decide
 from tacit.consortium.consent.policy import Policy
 from tacit.consortium.consent.register import Limits, Question, Register
@@ -21,6 +22,7 @@ from tacit.consortium.jobs.grounds import Grounds, grounds_of
 from tacit.consortium.jobs.job import Job
 from tacit.consortium.jobs.proposal import job_of_file
 from tacit.consortium.jobs.questions import readers_of
+from tacit.consortium.jobs.requests import protocols_of
 from tacit.consortium.site.example_files import example_policy
 from tacit.errors import LocalError, PeerError
 
@@ -41,20 +43,19 @@ def ask(tmp_path):
 def test_a_question_says_which_job_which_records_and_why_and_nothing_else(tmp_path, ask):
     trained = put(tmp_path, job(columns={"north": ("age", "bmi"), "south": "all", "east": "all"}))
     asked = ask(ASK.format(trained.id[:6]))
-    assert (asked.protocol, asked.builds_on, asked.parties) == ("blind_predict", (trained.id,), trained.job.parties)
-    assert (asked.roles.asker, asked.roles.coordinator, asked.partition) == ("north", "clearing", "vertical")
+    assert (asked.protocol, asked.builds_on, asked.parties) == ("study_answers", (trained.id,), trained.job.parties)
+    assert (asked.asker, asked.coordinator, asked.partition) == ("north", "clearing", "vertical")
     assert asked.columns["north"] == ("age", "bmi")
-    known = {"kernel": "rbf", "gamma": 1.0, "problems": 1, "trained_on": 60, "divisor": 1.0}
-    assert {name: asked.arguments[name] for name in known} == known
+    assert asked.params == trained.job.params
     assert grounds_of(tmp_path, asked, NOW).model.id == trained.id
-    assert ask(ASK.format(trained.id) + 'asker = "east"\n').roles.asker == "east"
+    assert ask(ASK.format(trained.id) + 'asker = "east"\n').asker == "east"
 
 
-def test_a_public_model_over_columns_is_asked_by_its_own_protocol(tmp_path, ask):
-    machine = {"kernel": "rbf", "gamma": 1.0, "degree": 3, "coef0": 0.0, "alpha": 0.1, "features": 10}
-    trained = put(tmp_path, job("train_svm", machine), public={"classes": (0, 1)})
-    asked = ask(ASK.format(trained.id))
-    assert (asked.protocol, asked.params) == ("answer_svm", {"partition": "vertical"})
+def test_a_model_is_judged_by_a_job_that_builds_on_it_and_has_an_evaluation(tmp_path, ask):
+    trained = put(tmp_path, job(params=one_step(features=10)))
+    judged = ask(ASK.format(trained.id) + "[evaluate]\n")
+    assert (judged.protocol, judged.arguments["evaluate"]) == ("study_scores", {})
+    assert protocols_of(ask(ASK.format(trained.id))) == ("answer_svm",)
 
 
 def test_the_jobs_of_the_page_about_deployment_can_be_submitted(tmp_path, ask):
@@ -65,7 +66,7 @@ def test_the_jobs_of_the_page_about_deployment_can_be_submitted(tmp_path, ask):
         for title in ("Ask a model about new records", "Align the records")
     )
     trained = put(tmp_path, job())
-    assert ask(block(asking_, "builds_on").replace("3fa2...", trained.id)).protocol == "blind_predict"
+    assert ask(block(asking_, "builds_on").replace("3fa2...", trained.id)).protocol == "study_answers"
     made = ask(block(aligning, "protocol"))
     assert (made.protocol, made.params) == ("align", {"min_records": 100})
 
@@ -80,23 +81,14 @@ def test_a_training_on_aligned_records_is_between_the_sites_of_the_alignment(tmp
     aligned = put(tmp_path, job("align"), public={"count": 60})
     text = ASK.format(aligned.id) + 'estimator = "SVC"\npartition = "vertical"\nlabeller = "south"\n'
     trained = ask(text)
-    assert (trained.protocol, trained.builds_on, trained.roles.labeller) == ("train_svm", (aligned.id,), "south")
+    assert (trained.protocol, trained.builds_on, trained.labeller) == ("study", (aligned.id,), "south")
     assert trained.parties == aligned.job.parties
 
 
-@pytest.mark.parametrize(
-    ("name", "public", "words"),
-    [
-        ("f" * 32, PUBLIC, "0 jobs here begin with 'f{32}': give the id of one"),
-        (None, None, r"what is public of job .* is not here: follow it to its end \(tacit resume"),
-    ],
-)
-def test_an_earlier_job_that_is_not_known_here_is_refused_before_anything_is_sent(tmp_path, ask, name, public, words):
-    trained = put(tmp_path, job())
-    if public is None:
-        (trained.path / "public.bin").unlink()
-    with pytest.raises(LocalError, match=words):
-        ask(ASK.format(name or trained.id))
+def test_an_earlier_job_that_is_not_known_here_is_refused_before_anything_is_sent(tmp_path, ask):
+    put(tmp_path, job())
+    with pytest.raises(LocalError, match=r"0 jobs here begin with 'f{32}': give the id of one"):
+        ask(ASK.format("f" * 32))
 
 
 def test_an_alignment_cannot_be_asked_and_a_file_without_sites_says_what_is_missing(tmp_path, ask):
@@ -117,12 +109,12 @@ def test_the_split_of_a_job_is_that_of_its_protocol():
         LocalError, match="align is for columns of the same records, and the job's partition is 'horizontal'"
     ):
         msgspec.structs.replace(job("align"), partition="horizontal")
-    params = {"kernel": "rbf", "gamma": 1.0, "degree": 3, "coef0": 0.0, "C": 1.0, "partition": "horizontal"}
-    made = msgspec.structs.replace(job("align"), protocol="gram_blind", params=params, partition="horizontal")
+    made = msgspec.structs.replace(job(), params={**job().params, "partition": "horizontal"}, partition="horizontal")
     with pytest.raises(LocalError, match="its parameter partition differs: leave the parameter out"):
         msgspec.structs.replace(made, partition="vertical")
+    own = b'"partition":"horizontal","protocol'
     with pytest.raises(PeerError, match="its parameter partition differs"):
-        Job.from_bytes(made.canonical().replace(b'"partition":"horizontal","', b'"partition":"vertical","'))
+        Job.from_bytes(made.canonical().replace(own, own.replace(b"horizontal", b"vertical")))
     assert readers_of(made) == made.parties
     assert readers_of(job()) == ("north",)
 
@@ -208,8 +200,9 @@ def test_models_of_two_datasets_that_share_records_have_one_quota(party):
 
 
 def test_by_rows_everybodys_records_count_and_have_to_be_declared(party):
-    asked = question(party.trained, dataset="new", partition="horizontal", params={**ASKS, "partition": "horizontal"})
-    grounds = Grounds(party.trained, None, party.trained)
+    params = {**party.trained.job.params, "partition": "horizontal"}
+    asked = question(party.trained, dataset="new", partition="horizontal", params=params)
+    grounds = Grounds(party.trained)
     refused = party.judge(asked, party.facts(3), grounds=grounds)
     assert "the job does not say how many new records each party has: declare them in [rows]" in refused.reason
     rows = {"north": 3, "south": 10, "east": 8}

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from editions_of import OWN, edition_of
 
+from job_files import one_step, with_step
 from tacit.choreo.declaration import plain
 from tacit.consortium.consent.bill import bill
 from tacit.consortium.consent.policy import Policy
@@ -26,8 +27,8 @@ POLICY = Policy(protocols="any", columns={"cohort": "all"}, automatic=True)
 @lru_cache
 def proposed():
     return propose(
-        "train_svm",
-        {"kernel": "linear", "gamma": 1.0, "degree": 3, "coef0": 0.0, "alpha": 1.0},
+        "study",
+        one_step("SVC", kernel="linear", gamma=1.0, degree=3, coef0=0.0, alpha=1.0),
         partition="horizontal",
         parties=FIVE,
         coordinator="clearing",
@@ -40,7 +41,7 @@ def proposed():
 
 
 def job(parties=FIVE, number=0, dataset="cohort", alpha=1.0):
-    params = {**proposed().params, "alpha": alpha}
+    params = with_step(proposed(), alpha=alpha)
     changes = {"columns": dict.fromkeys(parties, "all"), "rows": dict.fromkeys(parties), "params": params}
     return msgspec.structs.replace(proposed(), id=f"{number:032x}", parties=parties, dataset=dataset, **changes)
 
@@ -112,7 +113,7 @@ def test_so_many_lists_of_columns_are_allowed_and_a_list_may_be_used_again(admit
     admit(with_columns(1, ("age",)), two)
     with pytest.raises(LocalError, match="in columns or their preparation, and policy column_lists = 2"):
         admit(with_columns(2, ("dose",)), two)
-    again = msgspec.structs.replace(with_columns(3, ("age",)), params={**job().params, "alpha": 3.0})
+    again = msgspec.structs.replace(with_columns(3, ("age",)), params=with_step(job(), alpha=3.0))
     admit(again, two)
     admit(with_columns(4, ("dose",)), two, n=120)
 
@@ -187,7 +188,7 @@ def test_two_jobs_that_were_fixed_at_the_same_time_cannot_both_begin_on_sets_tha
 def test_questions_about_models_are_counted_also_under_another_name_of_the_records(register, admit):
     admit(job())
     admit(job(number=1, dataset="copy"))
-    asked = msgspec.structs.replace(job(number=2), protocol="answer_svm", params={"partition": "horizontal"})
+    asked = msgspec.structs.replace(job(number=2), protocol="study_answers")
     admit(asked, question=Question("cohort", 7, 10))
     assert register.count_left(Question("cohort", None, 10)) == 3
     assert register.count_left(Question("copy", None, 10)) == 3

@@ -22,10 +22,11 @@ from tacit.consortium.site import runs
 from tacit.consortium.site.example_files import example_party
 
 
-def patients(*, label=False, shift=0):
+def patients(name, shift=0):
     """Sixty patients, whose list begins with another one."""
+    label = name == "north"
     rows = [f"p{(i + shift) % 60},{i},{i % 7}.5{f',{i % 2}' * label}" for i in range(60)]
-    return "\n".join([f"patient,age,dose{',label' * label}", *rows]) + "\n"
+    return "\n".join([f"patient,age_{name},dose_{name}{',label' * label}", *rows]) + "\n"
 
 
 class Clinics(House):
@@ -37,12 +38,12 @@ class Clinics(House):
             return
         named = {"label": "label"} if name == "north" else {}
         (self.home(name) / "site.toml").write_text(
-            example_party(name, ca_fingerprint=self.fingerprint, party_timeout=20.0, id="patient", **named)
+            example_party(name, ca_fingerprint=self.fingerprint, party_timeout=60.0, id="patient", **named)
         )
         self.write(name)
 
     def write(self, name, shift=0):
-        (self.home(name) / "cohort.csv").write_text(patients(label=name == "north", shift=shift))
+        (self.home(name) / "cohort.csv").write_text(patients(name, shift))
 
     def news(self, job):
         return self.site("clearing").news(self.folder_at("clearing", job))

@@ -6,6 +6,7 @@ from functools import lru_cache
 import msgspec
 import pytest
 
+from job_files import one_step, with_step
 from tacit.consortium.consent.decision import count_too_few
 from tacit.consortium.consent.policy import Policy
 from tacit.consortium.consent.risks import refuse_risky
@@ -32,8 +33,8 @@ DEALER = dealer(PARTIES)
 @lru_cache
 def proposed():
     return propose(
-        "train_svm",
-        KERNEL,
+        "study",
+        one_step("SVC", **KERNEL),
         partition="horizontal",
         parties=PARTIES,
         coordinator="clearing",
@@ -50,7 +51,7 @@ def test_an_ordinary_job_has_nothing_unusual():
 
 
 def test_no_seed_is_more_usual_than_another():
-    assert unusual(msgspec.structs.replace(proposed(), params={**proposed().params, "repeat": None})) == [DEALER]
+    assert unusual(msgspec.structs.replace(proposed(), params={**proposed().params, "seed": 7})) == [DEALER]
 
 
 @pytest.mark.parametrize(
@@ -61,8 +62,8 @@ def test_no_seed_is_more_usual_than_another():
             ("risk", "accept_risk = true: the job may open what one site alone can work out records from"),
         ),
         (
-            {"params": {**KERNEL, "partition": "horizontal", "features": 50}},
-            ("parameter", "features = 50, usually auto: how many landmarks there are"),
+            {"params": with_step(proposed(), features=50)},
+            ("parameter", "features of train_svm = 50, usually auto: how many landmarks there are"),
         ),
         ({"columns": {**dict.fromkeys(PARTIES, "all"), "south": ("age",)}}, ("one column", "south brings age only")),
         ({"rows": {"north": 60, "south": 49, "east": None}}, ("few rows", "south brings 49 only")),
@@ -92,8 +93,17 @@ def test_values_are_written_for_people():
 
 def blind(parties):
     return propose(
-        "gram_blind",
-        {"kernel": "rbf", "gamma": 0.1, "degree": 3, "coef0": 0.0, "C": 1.0},
+        "study",
+        one_step(
+            "SVC",
+            features="exact",
+            loss="hinge",
+            kernel="rbf",
+            gamma=0.1,
+            degree=3,
+            coef0=0.0,
+            C=1.0,
+        ),
         partition="vertical",
         parties=parties,
         coordinator="clearing",
@@ -116,24 +126,22 @@ def test_of_a_blind_job_people_read_that_it_takes_the_dealer_and_a_holder_togeth
     refuse_risky(blind(PARTIES))
 
 
-MACHINES = {
-    "train_svm": {"kernel": "rbf", "gamma": 0.1, "degree": 3, "coef0": 0.0},
-    "train_elm": {},
-}
+MACHINES = {"SVC": {"kernel": "rbf", "gamma": 0.1}, "ELMClassifier": {}}
 FIVE = ("north", "south", "east", "west", "centre")
 
 
-def machine(protocol, parties, **more):
+def machine(use, parties, **more):
     known = {"partition": "horizontal", "parties": parties, "coordinator": "clearing", "dataset": "cohort"}
     about = {"submitter": "analyst", "purpose": "readmission", "legal_basis": "consent"}
-    return propose(protocol, MACHINES[protocol] | more.pop("params", {}), **known, **about, **more)
+    asked = one_step(use, **MACHINES[use] | more.pop("params", {}))
+    return propose("study", asked, **known, **about, **more)
 
 
-@pytest.mark.parametrize("protocol", MACHINES)
-def test_a_model_of_two_holders_is_refused_unless_job_and_both_policies_say_so(protocol, tmp_path):
+@pytest.mark.parametrize("use", MACHINES)
+def test_a_model_of_two_holders_is_refused_unless_job_and_both_policies_say_so(use, tmp_path):
     with pytest.raises(LocalError, match=r"2 data holders.*accept it with allow_two_parties = true"):
-        machine(protocol, TWO)
-    job = machine(protocol, TWO, allow_two_parties=True)
+        machine(use, TWO)
+    job = machine(use, TWO, allow_two_parties=True)
     for least, few in ((3, "minimum_parties"), (2, None)):
         path = tmp_path / "policy.toml"
         path.write_text(example_policy(automatic=True, minimum_parties=least))
@@ -143,26 +151,26 @@ def test_a_model_of_two_holders_is_refused_unless_job_and_both_policies_say_so(p
     assert ("two parties", said) in unusual(job)
 
 
-@pytest.mark.parametrize("protocol", MACHINES)
-def test_of_five_parties_people_read_who_computes_for_all(protocol):
+@pytest.mark.parametrize("use", MACHINES)
+def test_of_five_parties_people_read_who_computes_for_all(use):
     told = (
         "north, south and east compute for all, and together can work out what each other party gave them: exact sums"
         " over its records, or with loss='hinge' its rows: forbid it by agreement, name others, or say committee ="
         " 'all'"
     )
-    assert told in concerns(machine(protocol, FIVE))
-    named = machine(protocol, FIVE, params={"committee": ["south", "west", "centre"]})
+    assert told in concerns(machine(use, FIVE))
+    named = machine(use, FIVE, params={"committee": ["south", "west", "centre"]})
     assert any(each.startswith("south, west and centre compute for all") for each in concerns(named))
     changed = [line for word, line in unusual(named) if word == "parameter"]
-    assert [line for line in changed if line.startswith("committee = south, west, centre, usually auto: ")]
-    everybody = machine(protocol, FIVE, params={"committee": "all"})
+    assert [line for line in changed if " = south, west, centre, usually auto: " in line]
+    everybody = machine(use, FIVE, params={"committee": "all"})
     assert not any("compute for all" in each for each in concerns(everybody))
-    assert not any("compute for all" in each for each in concerns(machine(protocol, FIVE[:4])))
+    assert not any("compute for all" in each for each in concerns(machine(use, FIVE[:4])))
 
 
 def test_a_committee_of_others_than_the_parties_is_refused_before_anybody_is_asked():
     with pytest.raises(LocalError, match=r"the committee is north, south, nobody, and the parties are .*: name three"):
-        machine("train_svm", FIVE, params={"committee": ["north", "south", "nobody"]})
+        machine("SVC", FIVE, params={"committee": ["north", "south", "nobody"]})
 
 
 def test_two_holders_of_a_blind_job_are_nothing_unusual_since_nothing_is_summed_in_the_clear():

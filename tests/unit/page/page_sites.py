@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 from starlette.testclient import TestClient
 
+from job_files import one_step
 from tacit.consortium.consent.people import Brought
 from tacit.consortium.jobs.answers import Proposal
 from tacit.consortium.jobs.folder import folder_of
@@ -29,8 +30,8 @@ KINDS = {"clearing": "coordinator", **dict.fromkeys(("north", "south", "east"), 
 @lru_cache
 def proposed(purpose="readmission within 30 days", **more):
     return propose(
-        "train_svm",
-        {"kernel": "linear", "gamma": 1.0, "degree": 3, "coef0": 0.0, "C": 1.0, "partition": "horizontal"},
+        "study",
+        one_step("SVC", kernel="linear"),
         partition="horizontal",
         parties=("north", "south", "east"),
         coordinator="clearing",
@@ -47,8 +48,8 @@ def proposed(purpose="readmission within 30 days", **more):
 def proposed_gram():
     """A job whose coordinator sees a gram matrix."""
     return propose(
-        "gram_vertical",
-        {"kernel": "linear", "gamma": 1.0, "degree": 3, "coef0": 0.0, "C": 1.0},
+        "study",
+        one_step("GramSVC", kernel="linear", gamma=1.0, degree=3, coef0=0.0, C=1.0),
         partition="vertical", parties=("north", "south", "east"), coordinator="clearing", dataset="cohort",
         submitter="analyst", purpose="by columns", legal_basis="research consent", labeller="north", aligned=True,
     )  # fmt: skip

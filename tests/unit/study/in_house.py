@@ -24,7 +24,7 @@ from tacit.consortium.jobs.public_result import PublicResult, split
 from tacit.consortium.site.analyst import Connected, Fetched, Remote, find_same, outcome_of
 from tacit.consortium.site.coordinator import News
 from tacit.consortium.site.example_files import example_policy
-from tacit.consortium.site.settings import Dataset, Study
+from tacit.consortium.site.settings import Dataset, Terms
 from tacit.consortium.site.tables import Tables
 from tacit.crypto.pads.entropy import RootEntropy
 from tacit.errors import PeerError
@@ -76,7 +76,7 @@ class Sites:
     def connect(self, partition: str = "horizontal", **study: Any) -> Connected:
         """The federation of an analyst's configuration."""
         parties = tuple(name for name in self.tables if name != CLEARING)
-        terms = Study(
+        terms = Terms(
             parties=parties, coordinator=CLEARING, dataset="cohort", purpose="a test", legal_basis="none",
             partition=partition, **study,
         )  # fmt: skip
@@ -132,7 +132,7 @@ class Sites:
             made = tacit.from_parts(held, allow_missing=True, **named)
             return made.rename_features(next(iter(parts.values())).features)
         held = [part.X for part in parts.values()]
-        made = tacit.from_parts(held, y=parts[job.roles.labeller].y, allow_missing=True, **named)
+        made = tacit.from_parts(held, y=parts[job.labeller].y, allow_missing=True, **named)
         return made.rename_features([name for part in parts.values() for name in part.features])
 
     def _bring(self, name: str, job: Any, wanted: str, source: str) -> Any:

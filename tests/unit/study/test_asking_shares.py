@@ -100,7 +100,7 @@ def test_a_file_of_four_lines_asks_a_study_over_columns_in_another_partys_name(c
         'asker = "east"\n'
     )
     asked = job_of_file(file, submitter="analyst", state=columns.sites.state("analyst"))
-    assert (asked.roles.labeller, asked.roles.asker) == ("north", "east")
+    assert (asked.labeller, asked.asker) == ("north", "east")
     lines = read_answers("east", columns.sites.answers("east", columns.sites.play(asked).job))
     told = [float(line[lines[0].index("decision for 1")]) for line in lines[1:]]
     np.testing.assert_allclose(told, MODELS["rbf"]().fit(old).decision_function(new), atol=ROUNDED)

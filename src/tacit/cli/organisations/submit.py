@@ -50,7 +50,7 @@ def submit(
 
 def _print_proposal(job: Job) -> None:
     rows = [
-        ("protocol", f"{job.protocol} between {listing(job.parties)}, coordinated by {job.roles.coordinator}"),
+        ("protocol", f"{job.protocol} between {listing(job.parties)}, coordinated by {job.coordinator}"),
         ("purpose", f"{job.purpose} ({job.legal_basis})"),
         ("kept", f"results are kept {job.retention_days} days"),
     ]

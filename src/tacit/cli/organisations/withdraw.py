@@ -46,5 +46,5 @@ def withdraw(
                 raise PeerError(f"job {found.id} was over already, {news.state}: there is nothing to withdraw")
             if time.monotonic() > end:
                 break
-    silent = f"{found.roles.coordinator} has not said that job {found.id} is over"
+    silent = f"{found.coordinator} has not said that job {found.id} is over"
     raise PeerError(f"{silent}: see tacit status, or withdraw it again")

@@ -26,14 +26,14 @@ from tacit.consortium.editions.dealing import SHARE
 from tacit.consortium.editions.edition import Edition
 from tacit.consortium.jobs.comparing import compares_records, disclose
 from tacit.consortium.jobs.grounds import Grounds
-from tacit.consortium.jobs.job import Job
+from tacit.consortium.jobs.job import ROLES, Job
 from tacit.consortium.jobs.requests import Asked, chosen_values, is_default, protocols_of, requests_of
 from tacit.errors import LocalError, TacitError
-from tacit.registry import declared, keeps_shares, kind_of, parameter_of
+from tacit.registry import declared, kind_of, parameter_of
 from tacit.study.names import STUDY
 
 # fields of a job that decide what is opened of whose data
-HOW, WHOSE = ("protocol", "partition", "params"), ("parties", "roles", "columns")
+HOW, WHOSE = ("protocol", "partition", "params"), ("parties", *ROLES, "columns")
 DISCLOSURE = (*HOW, *WHOSE, "accept_risk", "aligned", "disclosure")
 
 
@@ -168,7 +168,7 @@ def _taking_part(c: Case) -> Iterator[Problem]:
 def _names(c: Case) -> Iterator[Problem]:
     job, policy = c.job, c.policy
     yield from _among("submitters", job.submitter, policy.submitters, policy)
-    yield from _among("coordinators", job.roles.coordinator, policy.coordinators, policy)
+    yield from _among("coordinators", job.coordinator, policy.coordinators, policy)
     yield from _among("purposes", job.purpose, policy.purposes, policy)
     yield from _among("legal_bases", job.legal_basis, policy.legal_bases, policy)
 
@@ -233,9 +233,7 @@ def _of_parameters(asked: Asked, policy: Policy) -> Iterator[Problem]:
 
 def _risk(c: Case) -> Iterator[Problem]:
     """Refuse what an estimator starts only with accept_risk=True, unless the policy accepts it too."""
-    asked = [each.params for each in requests_of(c.job)]
-    risky = c.job.accept_risk or _accepts_risk(c.job.params) or any(p.get("how") == "intersection" for p in asked)
-    if risky and not c.policy.accept_risk:
+    if (c.job.accept_risk or _accepts_risk(c.job.params)) and not c.policy.accept_risk:
         rule = f"policy {c.policy.file}: accept_risk = false"
         yield Problem("accept_risk", f"{rule}, the job needs it: propose another, or ask that party")
 
@@ -309,12 +307,12 @@ def _identified(c: Case) -> Iterator[Problem]:
 def question_of(job: Job, holdings: Holdings, grounds: Grounds, policy: Policy) -> Question | None:
     """Return what a job asks of a model; by rows everybody's new records count, so they have to be declared."""
     share = share_asked(job)
-    if not share or (grounds.training is None and job.protocol != STUDY):
+    if not share or (grounds.model is None and job.protocol != STUDY):
         return None  # whoever has a public model may ask it whatever they like
     declared = None if None in job.rows.values() else job.records
     records = declared if job.partition == "horizontal" else holdings.rows
     asked = None if records is None else math.ceil(share * records)
-    trained = job if grounds.training is None else grounds.training.job
+    trained = job if grounds.model is None else grounds.model.job
     return Question(trained.dataset, asked, policy.predictions)
 
 
@@ -368,7 +366,7 @@ def _gate(c: Case) -> Iterator[Problem]:
 
 def _makes_public_model(job: Job) -> bool:
     """Return whether a job trains a model of which no site keeps a share: a study with steps, or a protocol."""
-    if kind_of(job.protocol) != "records" or any(keeps_shares(each.protocol) for each in requests_of(job)):
+    if kind_of(job.protocol) != "records" or any(declared(each.protocol).keeps_shares for each in requests_of(job)):
         return False
     if job.protocol == STUDY:
         return bool(job.arguments.get("steps"))

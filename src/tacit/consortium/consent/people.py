@@ -26,8 +26,8 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 from tacit.consortium.consent.policy import Policy
-from tacit.consortium.jobs.job import AGAIN, Job, Moment, find_id
-from tacit.consortium.site.settings import file_safe
+from tacit.consortium.jobs.job import AGAIN, Job, find_id
+from tacit.consortium.site.settings import Moment, file_safe
 from tacit.errors import LocalError, PeerError
 from tacit.files import write_whole
 

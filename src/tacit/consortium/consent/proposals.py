@@ -134,7 +134,7 @@ def _points(one: Pending, party: str) -> Iterator[Point]:
 
 def _warn(job: Job) -> Iterator[str]:
     """Yield what is out of the ordinary and concerns privacy; parameters and who deals are said elsewhere."""
-    dealt = exposed_by_dealer(job.parties, job.roles.coordinator).text
+    dealt = exposed_by_dealer(job.parties, job.coordinator).text
     found = [f"{word}: {text}." for word, text in unusual(job) if word != "parameter" and text != dealt]
     yield from map(_cut, found[:MOST_FIRST])
     if len(found) > MOST_FIRST:
@@ -143,7 +143,7 @@ def _warn(job: Job) -> Iterator[str]:
 
 def _say_question(job: Job, brings: Brought | None) -> Iterator[str]:
     yield f"{job.submitter} asks for: {_cut(job.purpose)}. Legal basis: {_cut(job.legal_basis)}."
-    yield f"With {_name_parties(job)}; {job.roles.coordinator} coordinates and has no data."
+    yield f"With {_name_parties(job)}; {job.coordinator} coordinates and has no data."
     ours = f"{brings.rows} records of {count(len(brings.columns), 'column')}" if brings else "our records"
     yield f"Of us: {ours} of {job.dataset}, which stay here."
     steps = [_cut(text, STEP) for name, text in _study(job) if "step" in name] or [job.protocol]
@@ -207,17 +207,17 @@ def _cut(text: str, most: int = LINE) -> str:
 
 
 def _facts(job: Job, party: str, brings: Brought | None) -> Lines:
-    roles, others = job.roles, [p for p in job.parties if p != party]
+    others = [p for p in job.parties if p != party]
     return [
         ("submitter", job.submitter),
         ("purpose", job.purpose),
         ("legal basis", job.legal_basis),
         ("retention", f"{job.retention_days} days"),
         ("expires", f"{job.expires:%Y-%m-%d %H:%M} UTC"),
-        ("protocol", f"{job.protocol}, {job.partition}, coordinated by {roles.coordinator}"),
+        ("protocol", f"{job.protocol}, {job.partition}, coordinated by {job.coordinator}"),
         ("parties", listing(job.parties)),
-        *([("labeller", roles.labeller)] if roles.labeller else []),
-        ("asker", roles.asker),
+        *([("labeller", job.labeller)] if job.labeller else []),
+        ("asker", job.asker),
         *([("builds on", f"job {listing(job.builds_on)}")] if job.builds_on else []),
         ("our columns", f"{_columns(brings.columns if brings else job.columns[party])} of {job.dataset}"),
         *([("our records", f"{brings.rows}")] if brings else []),

@@ -35,9 +35,10 @@ from tacit.consortium.consent.policy import Allowance
 from tacit.consortium.consent.register_file import Entry, Head, Heads, RegisterFile, Told
 from tacit.consortium.editions.edition import Edition
 from tacit.consortium.editions.memory import Memory
-from tacit.consortium.jobs.job import Columns, Job
+from tacit.consortium.jobs.job import ROLES, Job
 from tacit.consortium.jobs.rehearsal import takes
 from tacit.consortium.jobs.requests import facts_by_role, protocols_of, requests_of
+from tacit.consortium.site.settings import Columns
 from tacit.errors import LocalError
 from tacit.federation.checks import FEWEST
 from tacit.protocols.facts import LANDMARKS
@@ -50,7 +51,7 @@ COMPARED = ("records", "ids")
 LISTS = 5  # of columns
 USUAL_FEATURES = 400  # of a model whose job leaves that open
 # fields of a job that say what it asks, and of whom; the rest is about the job itself
-ASKED = ("protocol", "params", "partition", "parties", "roles", "dataset", "columns", "classes")
+ASKED = ("protocol", "params", "partition", "parties", *ROLES, "dataset", "columns", "classes")
 
 
 class Closeness(NamedTuple):

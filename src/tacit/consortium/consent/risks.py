@@ -20,7 +20,7 @@ def exposures_of(job: Job, own: Widths | None = None) -> list[Exposure]:
 
     `own` says how many columns parties bring that are known and not named in the job.
     """
-    dealt = [exposed_by_dealer(job.parties, job.roles.coordinator)] if is_dealt(job) else []
+    dealt = [exposed_by_dealer(job.parties, job.coordinator)] if is_dealt(job) else []
     computing = [exposed_by_members(members) for members in committees_of(job)]
     return [*dealt, *computing, *(_by_gram(job, own or {}) if shows_gram(job) else ())]
 
@@ -28,7 +28,7 @@ def exposures_of(job: Job, own: Widths | None = None) -> list[Exposure]:
 def _by_gram(job: Job, own: Widths) -> list[Exposure]:
     """Return what the gram matrix of a job exposes."""
     wide = {p: len(names) for p, names in job.columns.items() if names != "all"} | dict(own)
-    site = job.roles.coordinator
+    site = job.coordinator
     if job.partition == "vertical":
         unsaid = [p for p in job.parties if p not in wide]
         return [*_by_columns(job, wide), *exposed_if("vertical", unsaid, site)]
@@ -56,7 +56,7 @@ def _by_columns(job: Job, wide: Widths) -> list[Exposure]:
     records, ends = job.records or 2, np.cumsum([wide.get(p, 2) for p in job.parties])
     owners = np.searchsorted(ends, np.arange(ends[-1]), side="right")
     return exposures(
-        {p: np.where(owners == i, records, 0) for i, p in enumerate(job.parties)}, records, job.roles.coordinator
+        {p: np.where(owners == i, records, 0) for i, p in enumerate(job.parties)}, records, job.coordinator
     )
 
 
@@ -64,4 +64,4 @@ def _one_column(job: Job, wide: Widths) -> list[Exposure]:
     """Return what a single column in all exposes, however many records each party has."""
     if min(wide.values(), default=2) > 1:
         return []
-    return exposures({p: np.ones(1, np.int64) for p in job.parties}, len(job.parties), job.roles.coordinator)
+    return exposures({p: np.ones(1, np.int64) for p in job.parties}, len(job.parties), job.coordinator)

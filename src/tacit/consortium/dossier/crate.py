@@ -218,7 +218,7 @@ def _decision(case: Case) -> str:
     job, ended = case.job, case.finished
     asked = (
         f"{job.submitter} asked for: {job.purpose}. Legal basis: {job.legal_basis}.",
-        f"Data of {listing(job.parties)}; {job.roles.coordinator} coordinated.",
+        f"Data of {listing(job.parties)}; {job.coordinator} coordinated.",
         f"The run {'finished' if ended and ended.ok else 'did not finish'}.",
     )
     points = (Point("Who asked for what, and why", asked), *decide(case.report))

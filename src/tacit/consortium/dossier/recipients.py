@@ -180,7 +180,7 @@ def _assign_roles(job: Job) -> dict[str, Any]:
     jointly = dict.fromkeys([*job.parties, job.submitter])
     return {
         "joint controllers (art. 26)": list(jointly),
-        "processor (art. 28)": [job.roles.coordinator],
+        "processor (art. 28)": [job.coordinator],
         "note": "as the protocol has it; the sites' own agreement decides, and is no part of this file",
     }
 

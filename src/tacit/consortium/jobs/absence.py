@@ -25,7 +25,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tacit.consortium.jobs.answers import Start
-from tacit.consortium.jobs.job import Columns, Job
+from tacit.consortium.jobs.job import Job
+from tacit.consortium.site.settings import Columns
 from tacit.errors import LocalError, PeerError
 from tacit.runtimes.apart import StoppedError
 

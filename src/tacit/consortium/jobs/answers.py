@@ -18,12 +18,13 @@ from typing import Annotated, Self, TypeVar
 import msgspec
 
 from tacit.consortium.consent.people import Record
-from tacit.consortium.jobs.job import Job, Moment, is_id
+from tacit.consortium.jobs.job import Job, is_id
 from tacit.consortium.jobs.preflight import Report, combine, render
 from tacit.consortium.jobs.states import Ending
 from tacit.consortium.membership.identity import Identity
 from tacit.consortium.membership.members import Members
 from tacit.consortium.membership.names import Kind
+from tacit.consortium.site.settings import Moment
 from tacit.errors import PeerError, TacitError
 
 CONSENT, HELLO, PROPOSAL, PREFLIGHT, ABSENCE = "consent", "key of a run", "proposal", "preflight", "absence"
@@ -153,7 +154,7 @@ class Absence(Struct, frozen=True, kw_only=True):
         if self.job != job.id or not self.absent or not set(self.absent) <= set(job.parties):
             raise PeerError(f"job {job.id} is said to go on without {', '.join(self.absent)}: refuse it")
         signed = _signed_absence(job, self.absent)
-        members.verify(job.roles.coordinator, ABSENCE, signed, _bytes(self.signature))
+        members.verify(job.coordinator, ABSENCE, signed, _bytes(self.signature))
 
 
 class Start(Struct, frozen=True, kw_only=True):
@@ -239,7 +240,7 @@ def one_line(text: str) -> str:
 
 def check_sites(job: Job, members: Members) -> None:
     """Raise unless every site of the job is a member whose key is valid, and of the kind that its role needs."""
-    wanted: dict[str, Kind] = {**dict.fromkeys(job.parties, "party"), job.roles.coordinator: "coordinator"}
+    wanted: dict[str, Kind] = {**dict.fromkeys(job.parties, "party"), job.coordinator: "coordinator"}
     for name, kind in wanted.items():
         try:
             found = members.member(name)

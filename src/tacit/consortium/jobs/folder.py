@@ -35,11 +35,12 @@ from tacit.consortium.jobs.answers import (
     Struct,
     read,
 )
-from tacit.consortium.jobs.job import Job, Label, is_id
+from tacit.consortium.jobs.job import Job, is_id
 from tacit.consortium.jobs.public_result import PublicResult
 from tacit.consortium.jobs.states import CONSENT_NEEDED, JobState
 from tacit.consortium.journal.record import purge
 from tacit.consortium.journal.store import NAME
+from tacit.consortium.site.settings import Label
 from tacit.errors import LocalError, PeerError
 from tacit.files import write_whole
 

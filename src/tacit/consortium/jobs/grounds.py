@@ -23,8 +23,6 @@ from tacit.consortium.jobs.folder import Folder, folder_of, state_of
 from tacit.consortium.jobs.job import Job
 from tacit.consortium.jobs.rehearsal import defaults_of, takes
 from tacit.errors import LocalError
-from tacit.numeric.svm.kernels import OVR, count_problems
-from tacit.protocols.learners.answers import KnownModel
 from tacit.registry import PROTOCOLS, kind_of, makers_of
 from tacit.study.asking import EarlierStudy
 from tacit.study.names import STUDY
@@ -37,11 +35,10 @@ class GroundsError(LocalError):
 
 @dataclass(frozen=True, repr=False)
 class Grounds:
-    """What a job builds on at this site; `training` is the job that the model goes back to."""
+    """What a job builds on at this site."""
 
     model: Folder | None = None
     alignment: Folder | None = None
-    training: Folder | None = None
 
     @property
     def features(self) -> tuple[str, ...] | None:
@@ -56,15 +53,13 @@ class Grounds:
     @property
     def public(self) -> dict[str, Any]:
         """What everybody knows of the trained model."""
-        return {} if self.training is None else public_values(self.training)
+        return {} if self.model is None else public_values(self.model)
 
     def share(self, name: str) -> Any:
         """Return what the earlier job left here under this name; of a study all that this site knows of it."""
         if self.model is not None and self.model.job.protocol == STUDY:
             public = public_values(self.model)
             return EarlierStudy(public["told"], public["ended"], dict(self.model.result))
-        if self.model is not None and name == "model" and {"map", "weights"} <= self.public.keys():
-            return KnownModel(self.public["map"], self.public["weights"])  # everybody has it
         kept = {} if self.model is None else self.model.result
         if name not in kept and SOLE not in kept:
             raise GroundsError("the job that this one builds on left no share of a model here: train again")
@@ -91,10 +86,8 @@ def grounds_of(state: Path, job: Job, now: datetime | None = None) -> Grounds:
     alignment = alignments[0] if alignments else None
     if not models:
         return Grounds(alignment=alignment)
-    model = models[0]
-    _check_params(job, model)
-    derived = PROTOCOLS[model.job.protocol].builds_on
-    return Grounds(model, alignment, grounds_of(state, model.job, now).training if derived else model)
+    _check_params(job, models[0])
+    return Grounds(models[0], alignment)
 
 
 def _find_usable(state: Path, name: str, job: Job, now: datetime | None) -> Folder:
@@ -116,7 +109,7 @@ def _find_usable(state: Path, name: str, job: Job, now: datetime | None) -> Fold
 def _check_alike(earlier: Job, job: Job) -> None:
     """Refuse other sites, another order of them, which is that of the support vectors, or an unfit protocol."""
     if sites_of(earlier) != sites_of(job):
-        split = f"{earlier.partition}, between {', '.join(earlier.parties)}, coordinated by {earlier.roles.coordinator}"
+        split = f"{earlier.partition}, between {', '.join(earlier.parties)}, coordinated by {earlier.coordinator}"
         raise GroundsError(f"job {earlier.id} was {split}: build on it between the same sites, in this order")
     alignable = job.partition == "vertical" and PROTOCOLS[job.protocol].reads_table
     alignments = [name for name in PROTOCOLS if kind_of(name) == "ids"] if alignable else []
@@ -124,15 +117,13 @@ def _check_alike(earlier: Job, job: Job) -> None:
     if earlier.protocol not in fitting:
         needs = f"{job.protocol} builds on {' or '.join(fitting) or 'no other job'}"
         raise GroundsError(f"job {earlier.id} is a {earlier.protocol}, and {needs}: correct builds_on")
-    for name, value in PROTOCOLS[earlier.protocol].unless.items():
-        if earlier.params.get(name) is value:
-            why = f"it has {name} = {str(value).lower()}"
-            raise GroundsError(f"job {earlier.id} left nothing to build on, since {why}: run it again without that")
+    if earlier.params.get("count_only"):
+        raise GroundsError(f"job {earlier.id} only counted records: run it again without count_only, then build on it")
 
 
 def sites_of(job: Job) -> dict[str, Any]:
     """Return the sites of a job and how its data is split, which are the same for all that builds on it."""
-    return {"parties": job.parties, "coordinator": job.roles.coordinator, "partition": job.partition}
+    return {"parties": job.parties, "coordinator": job.coordinator, "partition": job.partition}
 
 
 def public_values(model: Folder) -> dict[str, Any]:
@@ -145,14 +136,9 @@ def public_values(model: Folder) -> dict[str, Any]:
 
 def params_from(model: Folder) -> dict[str, Any]:
     """Return the parameters of a question that follow from the model, which all its sites know."""
-    if model.job.protocol == STUDY:
-        return {name: value for name, value in model.job.arguments.items() if name in OF_STUDY}
-    public = public_values(model)
-    if "divisor" not in public:
+    if model.job.protocol != STUDY:
         return {}
-    classes = len(public["classes"])  # a regression is one problem
-    known = {name: public[name] for name in ("gamma", "divisor", "target_range")}
-    return {"problems": count_problems(classes, OVR) if classes else 1, "trained_on": public["records"], **known}
+    return {name: value for name, value in model.job.arguments.items() if name in OF_STUDY}
 
 
 def _check_params(job: Job, model: Folder) -> None:

@@ -13,19 +13,19 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import msgspec
 
 from tacit.choreo import Asker, Coordinator, Holder, Labeller, Roster
-from tacit.choreo.declaration import show_short
+from tacit.choreo.declaration import pairs_of, show_short
 from tacit.choreo.protocol import Cost
 from tacit.consortium.jobs.rehearsal import check_params, takes
 from tacit.consortium.membership.names import check_name
-from tacit.consortium.site.settings import OnAbsence, Partition, file_safe
+from tacit.consortium.site.settings import Columns, Moment, Name, Names, Partition, Rows, Terms, file_safe
 from tacit.errors import LocalError, PeerError
 from tacit.federation.checks import FEWEST
-from tacit.protocols.parameters import CLASSES, COLUMNS, PARAMETERS, ROWS
+from tacit.protocols.parameters import PARAMETERS
 from tacit.registry import PROTOCOLS, find_fault, job_protocols, kind_of
 
 LARGEST = 1_000_000  # bytes of a proposal
@@ -34,74 +34,38 @@ QUOTED = 1000  # characters of an error that quotes a proposal
 AGAIN = "ask its author to submit it again"
 YEARS = (2000, 2999)  # in which a job may expire: arithmetic with times near year 1 or 9999 overflows
 
-Name = Annotated[str, msgspec.Meta(min_length=1, max_length=100)]
-Names = tuple[Name, ...]
-Line = Annotated[str, msgspec.Meta(min_length=1, max_length=1000)]
-Column = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
-Whole = Annotated[int, msgspec.Meta(ge=-(2**53), le=2**53)]  # exact as a float
-Label = bool | Whole | float | Annotated[str, msgspec.Meta(max_length=200)]
-Columns = Annotated[tuple[Column, ...], msgspec.Meta(min_length=1, max_length=COLUMNS)] | Literal["all"]
-Rows = Annotated[int, msgspec.Meta(ge=1, le=ROWS)]
-Days = Annotated[int, msgspec.Meta(ge=1, le=3650)]
-Moment = Annotated[datetime, msgspec.Meta(tz=True)]
-
+ROLES = ("coordinator", "labeller", "asker")
 SOURCE = ("choreo", "numeric", "crypto", "protocols")
 
 
-class Part(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A field of a job."""
-
-
-class Roles(Part, frozen=True, kw_only=True):
-    """Who does what beside holding data. In a horizontal split there is no labeller."""
-
-    coordinator: Name
-    asker: Name
-    labeller: Name | None = None
-
-
-class Job(Part, frozen=True, kw_only=True):
-    """A proposal in full.
+class Job(Terms, frozen=True, kw_only=True):
+    """A proposal in full: its terms, and what is to be done on them.
 
     parties: the data holders, in public order; the coordinator is none of them.
+    columns: what each party brings. rows: how many records each party is expected to bring; None where that is not
+    agreed.
+    protocol: a study, of which `params` has the steps, an alignment, or a protocol that a package brings.
     params: of the protocol; dictionaries as {"pairs": [[key, value], ...]}.
-    columns: what each party brings, by name, or "all" it offers.
-    rows: how many records each party is expected to bring; None where that is not agreed.
-    classes: labels, where agreed; each party checks its own.
     disclosure: the ledger template of the protocol. Each party rehearses it and compares.
     cost: an estimate; None if no rows are declared.
-    builds_on: ids of earlier jobs whose results the sites bring along: a model to ask, or an alignment of the records.
     source: SHA-256 of the source of the protocols, so that everybody walks the same text.
-    accept_risk: whether the job may open what one site alone can work out records from; a policy must allow it too.
-    aligned: whether the author vouches that row k is the same record at every party; else their ids are compared.
-    on_absence: what becomes of the run when a site is away for longer than its patience: it waits, or begins again
-        without it (`absence`).
     """
 
     id: Name
     protocol: Name
     params: Annotated[dict[Name, Any], msgspec.Meta(max_length=len(PARAMETERS))]
-    partition: Partition
     parties: Annotated[Names, msgspec.Meta(min_length=1, max_length=PARTIES)]
-    roles: Roles
-    dataset: Name
+    coordinator: Name
+    partition: Partition
+    asker: Name
     columns: Annotated[dict[Name, Columns], msgspec.Meta(max_length=PARTIES)]
     rows: Annotated[dict[Name, Rows | None], msgspec.Meta(max_length=PARTIES)]
-    classes: Annotated[tuple[Label, ...], msgspec.Meta(min_length=1, max_length=CLASSES)] | None
+    expires: Moment
     disclosure: Annotated[str, msgspec.Meta(max_length=100_000)]
     cost: Cost | None
-    purpose: Line
-    legal_basis: Line
-    retention_days: Days
-    expires: Moment
     submitter: Name
     version: Annotated[str, msgspec.Meta(max_length=50)]
     source: Annotated[str, msgspec.Meta(max_length=64)]
-    allow_two_parties: bool
-    builds_on: Annotated[Names, msgspec.Meta(max_length=10)] = ()
-    accept_risk: bool = False
-    aligned: bool = False
-    on_absence: OnAbsence = "wait"
 
     def __post_init__(self) -> None:
         checks = (_check_names, _check_texts, _check_time, _check_split, _check_parameters, _check_columns)
@@ -135,10 +99,8 @@ class Job(Part, frozen=True, kw_only=True):
     @property
     def roster(self) -> Roster:
         """Who takes which role in the run."""
-        labeller = {Labeller: (self.roles.labeller,)} if self.roles.labeller else {}
-        return Roster(
-            {Holder: self.parties, **labeller, Asker: (self.roles.asker,), Coordinator: (self.roles.coordinator,)}
-        )
+        labeller = {Labeller: (self.labeller,)} if self.labeller else {}
+        return Roster({Holder: self.parties, **labeller, Asker: (self.asker,), Coordinator: (self.coordinator,)})
 
     @property
     def arguments(self) -> dict[str, Any]:
@@ -167,13 +129,13 @@ class Job(Part, frozen=True, kw_only=True):
         if not absent:
             return self
         kept = tuple(party for party in self.parties if party not in absent)
-        asker = self.roles.asker if self.roles.asker in kept else next(iter(kept), "")
-        sites = (*kept, self.roles.coordinator)
+        asker = self.asker if self.asker in kept else next(iter(kept), "")
+        sites = (*kept, self.coordinator)
         cost = self.cost and self.cost.between(sites)
         return msgspec.structs.replace(
             self,
             parties=kept,
-            roles=msgspec.structs.replace(self.roles, asker=asker),
+            asker=asker,
             columns={party: self.columns[party] for party in kept},
             rows={party: self.rows[party] for party in kept},
             cost=cost,
@@ -186,26 +148,26 @@ class Job(Part, frozen=True, kw_only=True):
 
 
 def _check_names(job: Job) -> None:
-    for name in (*job.parties, job.roles.coordinator, job.roles.asker, job.submitter):
+    for name in (*job.parties, job.coordinator, job.asker, job.submitter):
         check_name(name)
     if not job.parties or len(set(job.parties)) != len(job.parties):
         raise LocalError(f"the job's parties are {show_short(list(job.parties))}: name each data holder once")
-    if job.roles.coordinator in job.parties:
-        raise LocalError(f"{job.roles.coordinator!r} is both coordinator and a data holder: name a site without data")
+    if job.coordinator in job.parties:
+        raise LocalError(f"{job.coordinator!r} is both coordinator and a data holder: name a site without data")
     if len(job.parties) < FEWEST and not job.allow_two_parties:
         few = f"the job has {len(job.parties)} data holders"
         why = f"below {FEWEST} a sum minus one's own part IS the others'"
         raise LocalError(f"{few}, and {why}: add a party, or accept it with allow_two_parties = true")
     known = f"its parties ({', '.join(job.parties)})"
-    for role in ("labeller", "asker"):
-        name = getattr(job.roles, role)
+    for role in ROLES[1:]:
+        name = getattr(job, role)
         if name is not None and name not in job.parties:
             raise LocalError(f"the job's {role} {name!r} is not one of {known}: name one of them")
     for field in ("columns", "rows"):
         if set(getattr(job, field)) != set(job.parties):
             unknown = show_short([n for n in getattr(job, field) if n not in job.parties])
             raise LocalError(f"the job's {field} do not fit {known}, unknown: {unknown}: correct the names")
-    sites = {*job.parties, job.roles.coordinator}
+    sites = {*job.parties, job.coordinator}
     if job.cost is not None and set(job.cost.bytes) != sites:
         raise LocalError("the job's cost is not that of its sites: submit it again")
 
@@ -241,10 +203,11 @@ def _check_time(job: Job) -> None:
 def _check_parameters(job: Job) -> None:
     """Refuse names, types and values that are not declared, before any value is used."""
     if job.protocol not in PROTOCOLS or not PROTOCOLS[job.protocol].brings:
-        raise LocalError(f"no job may name the protocol {job.protocol!r}: use one of {', '.join(job_protocols())}")
+        raise refuse_protocol(job.protocol)
     check_params(job.protocol, job.params)
     for name, value in job.params.items():
         _refuse(find_fault(job.protocol, name, value))
+        restore(value)
 
 
 def _refuse(fault: str | None) -> None:
@@ -256,7 +219,7 @@ def _check_split(job: Job) -> None:
     split = f"the job's partition is {job.partition!r}"
     if job.params.get("partition", job.partition) != job.partition:
         raise LocalError(f"{split} and its parameter partition differs: leave the parameter out")
-    if job.protocol in PROTOCOLS and PROTOCOLS[job.protocol].columns_only and job.partition != "vertical":
+    if kind_of(job.protocol) == "ids" and job.partition != "vertical":
         raise LocalError(f"{job.protocol} is for columns of the same records, and {split}: correct one of them")
 
 
@@ -272,6 +235,12 @@ def _check_texts(job: Job) -> None:
         text = getattr(job, field)
         if not text.strip() or not text.isprintable():
             raise LocalError(f"the job's {field} is {show_short(text)}: write one line of text")
+
+
+def refuse_protocol(name: str) -> LocalError:
+    """Return the refusal of a job that names what only the steps of a study play."""
+    step = "write estimator = 'SVC', or [[step]] with use = the estimator that asks for it"
+    return LocalError(f"no job may name the protocol {name!r}: {step}, or name one of {', '.join(job_protocols())}")
 
 
 def shorten(text: str) -> str:
@@ -296,7 +265,13 @@ def is_id(text: str) -> bool:
 def restore(value: Any) -> Any:
     """Return the parameter that `plain` wrote."""
     if isinstance(value, dict):
-        return {k: restore(v) for k, v in value.get("pairs", ())}
+        pairs = pairs_of(value, len(value["pairs"])) if isinstance(value.get("pairs"), list) else None
+        keys = None if pairs is None else [k for k, _ in pairs if isinstance(k, str | int | float)]
+        if pairs is None or keys is None or len(keys) < len(pairs):
+            raise LocalError(
+                f"the job's parameters have {show_short(value)}: write a table as {{'pairs': [[key, value]]}}"
+            )
+        return {k: restore(v) for k, v in pairs}
     return tuple(restore(v) for v in value) if isinstance(value, list) else value
 
 

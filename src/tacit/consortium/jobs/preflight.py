@@ -34,10 +34,10 @@ from tacit.consortium.consent.budget import spends
 from tacit.consortium.consent.register_file import Head
 from tacit.consortium.consent.risks import exposures_of
 from tacit.consortium.jobs.comparing import check_table, compare_classes, compare_schemas
-from tacit.consortium.jobs.job import Job, Moment, source_hash
+from tacit.consortium.jobs.job import Job, source_hash
 from tacit.consortium.jobs.rehearsal import cost_of
-from tacit.consortium.jobs.requests import requests_of
-from tacit.consortium.site.settings import Dataset, Schema
+from tacit.consortium.jobs.requests import requests_of, takes_gaps
+from tacit.consortium.site.settings import Dataset, Moment, Schema
 from tacit.errors import LocalError
 from tacit.federation.part import Part
 from tacit.registry import PROTOCOLS, kind_of
@@ -303,7 +303,7 @@ def _features(job: Job, party: str, part: Part) -> Iterator[tuple[str, str]]:
     lacking = [name for name in _columns_of(job, party, part) if name not in part.features]
     if lacking:
         yield "features", f"no {', '.join(lacking)}"
-    gaps = np.isnan(part.X) if PROTOCOLS[job.protocol].takes_gaps else False
+    gaps = np.isnan(part.X) if takes_gaps(job) else False
     if part.X.dtype != np.float64 or not (np.isfinite(part.X) | gaps).all():
         yield CELLS, "values that are not finite numbers"
 
@@ -320,7 +320,7 @@ def _rows(job: Job, party: str, part: Part, held_out: Part | None) -> Iterator[t
 
 
 def _labels(job: Job, party: str, part: Part) -> Iterator[tuple[str, str]]:
-    if job.roles.labeller not in {None, party} or kind_of(job.protocol) != "records":
+    if job.labeller not in {None, party} or kind_of(job.protocol) != "records":
         return
     if part.y is None:
         yield "labels", "no labels"
@@ -339,11 +339,6 @@ def _classes(y: Array, classes: tuple[object, ...]) -> Iterator[tuple[str, str]]
 
 def _bounds(job: Job, declared: Dataset | None) -> Iterator[tuple[str, str]]:
     """Compare ranges that a job gives with the party's declaration, and never with its values."""
-    wanted = job.params.get("feature_range")
-    largest = None if declared is None else declared.largest
-    if wanted is not None and (largest is None or largest > wanted):
-        here = "nothing" if largest is None else f"{largest:g}"
-        yield "bounds", f"feature_range = {wanted:g} in the job, largest = {here} declared here"
     own = None if declared is None or declared.label is None else declared.ranges.get(declared.label)
     for asked in requests_of(job):
         span = asked.params.get("target_range")

@@ -13,66 +13,54 @@ import msgspec
 from sklearn.base import BaseEstimator
 
 from tacit.base.by_name import estimators
-from tacit.base.classifiers import make_learner
 from tacit.base.estimator import Federated
 from tacit.choreo.declaration import plain
 from tacit.consortium.consent.risks import refuse_risky
 from tacit.consortium.jobs.comparing import disclose, estimate
-from tacit.consortium.jobs.job import LARGEST, Columns, Job, Label, Moment, Roles, source_hash
-from tacit.consortium.jobs.questions import judging_protocol, known_job, terms_after, terms_between
+from tacit.consortium.jobs.job import LARGEST, Job, refuse_protocol, source_hash
+from tacit.consortium.jobs.questions import known_job, terms_after, terms_between
 from tacit.consortium.jobs.rehearsal import check_params, takes
-from tacit.consortium.site.settings import Partition, Terms, convert, toml_of
+from tacit.consortium.site.settings import Columns, Partition, Terms, convert, toml_of
 from tacit.errors import LocalError
 from tacit.federation import Federation
 from tacit.federation.backend import Described
 from tacit.registry import declared, job_protocols
 from tacit.study.names import SEED, STUDY
-from tacit.study.steps import USE, draw_seed
+from tacit.study.steps import USE, draw_seed, read_pipeline
 
 LIFETIME = timedelta(days=14)
 PAIR = 2
-CHOICES = ("allow_two_parties", "accept_risk", "aligned", "on_absence")
-SAME = ("partition", "dataset", "purpose", "legal_basis", "retention_days", *CHOICES)
-
-
-class Offer(Terms, frozen=True, kw_only=True):
-    """The terms of a job; what they leave out is not declared."""
-
-    classes: tuple[Label, ...] | None = None
-    expires: Moment | None = None
 
 
 def propose(
     protocol: str, params: Mapping[str, Any], *, submitter: str, now: datetime | None = None, **terms: Any
 ) -> Job:
-    """Make a job with its disclosure and cost.
-
-    `params` are the protocol's; `terms` are those of an `Offer`.
-    """
-    offer, now = Offer(**terms), now or datetime.now(UTC)
-    params = {**({"partition": offer.partition} if "partition" in takes(protocol) else {}), **params}
+    """Make a job with its disclosure and cost; `params` are the protocol's, `terms` those of a `Terms`."""
+    said, now = Terms(**terms), now or datetime.now(UTC)
+    params = {**({"partition": said.partition} if "partition" in takes(protocol) else {}), **params}
+    _check_protocol(protocol, said.builds_on)
     check_params(protocol, params)
-    _check_fit(protocol, offer.builds_on)
-    names, labeller = tuple(offer.parties), offer.labeller
-    listed: dict[str, Columns] = {p: "all" if of == "all" else tuple(of) for p, of in (offer.columns or {}).items()}
-    asker = offer.asker or labeller or next(iter(names), "")
+    names = tuple(said.parties)
+    listed: dict[str, Columns] = {p: "all" if of == "all" else tuple(of) for p, of in said.columns.items()}
+    completed: dict[str, Any] = {
+        "parties": names,
+        "asker": said.asker or said.labeller or next(iter(names), ""),
+        "columns": {**dict.fromkeys(names, "all"), **listed},
+        "rows": {**dict.fromkeys(names), **said.rows},
+        "classes": None if said.classes is None else tuple(said.classes),
+        "expires": (said.expires or now + LIFETIME).astimezone(UTC).replace(microsecond=0),
+        "builds_on": tuple(said.builds_on),
+    }
     job = Job(
         id=secrets.token_hex(16),
         protocol=protocol,
         params={name: plain(name, value) for name, value in params.items()},
-        parties=names,
-        roles=Roles(coordinator=offer.coordinator, asker=asker, labeller=labeller),
-        columns={**dict.fromkeys(names, "all"), **listed},
-        rows={**dict.fromkeys(names), **(offer.rows or {})},
-        classes=None if offer.classes is None else tuple(offer.classes),
         disclosure="",
         cost=None,
-        expires=(offer.expires or now + LIFETIME).astimezone(UTC).replace(microsecond=0),
         submitter=submitter,
         version=version("tacit"),
         source=source_hash(protocol),
-        builds_on=tuple(offer.builds_on),
-        **{name: getattr(offer, name) for name in SAME},
+        **{**{name: getattr(said, name) for name in Terms.__struct_fields__}, **completed},
     )
     if job.expired(now):
         raise LocalError(f"the job expired at {job.expires:%Y-%m-%d %H:%M} UTC: set expires to a time to come")
@@ -80,12 +68,11 @@ def propose(
     return _rehearse(job)
 
 
-def _check_fit(protocol: str, builds_on: Sequence[str]) -> None:
-    known = declared(protocol)
-    if not known.brings:
-        why = f"protocol {protocol!r} runs in simulation only, since {known.simulated}"
-        raise LocalError(f"{why}: use one of {', '.join(job_protocols())}")
-    if known.builds_on and not builds_on:
+def _check_protocol(protocol: str, builds_on: Sequence[str]) -> None:
+    """Refuse what no job may name, and a question about no model."""
+    if protocol not in job_protocols():
+        raise refuse_protocol(protocol)
+    if declared(protocol).builds_on and not builds_on:
         raise LocalError(f"protocol {protocol!r} is about a model: name the job that made it, as builds_on = 'its id'")
 
 
@@ -108,8 +95,11 @@ def _receive(job: Job) -> Job:
         raise LocalError(f"every party would refuse the job: {error}; correct that field") from None
 
 
-class JobFile(Offer, frozen=True, kw_only=True):
-    """The keys of the file; what it leaves out may follow from the jobs that it builds on."""
+class JobFile(Terms, frozen=True, kw_only=True):
+    """The terms of a job, and what it is to do; what the file leaves out may follow from the jobs that it builds on.
+
+    estimator: the only step of a study, with its parameters in `params`; else those of a protocol. step: the steps.
+    """
 
     estimator: str | None = None
     protocol: str | None = None
@@ -127,11 +117,13 @@ def job_of_file(path: Path, *, submitter: str, state: Path | None = None, now: d
     if "holdout" in written:
         dealt = "each site deals its records once, for all jobs (judge in its [datasets.NAME])"
         raise LocalError(f"{path.name}: holdout is no job's to choose any more, as {dealt}: remove the line")
+    if isinstance(written.get("builds_on"), str):
+        written["builds_on"] = [written["builds_on"]]
     file = convert(written, JobFile, path)
     try:
         file = _complete(file, state)
         protocol, partition, params = _ask(file)
-        terms = {name: getattr(file, name) for name in Offer.__struct_fields__}
+        terms = {name: getattr(file, name) for name in Terms.__struct_fields__}
         return propose(protocol, params, submitter=submitter, now=now, **{**terms, "partition": partition})
     except LocalError as error:
         raise LocalError(f"{path.name}: {error}") from None
@@ -139,20 +131,19 @@ def job_of_file(path: Path, *, submitter: str, state: Path | None = None, now: d
 
 def _complete(file: JobFile, state: Path | None) -> JobFile:
     """Return the file with what follows from the jobs it builds on, as far as their submitter has them here."""
-    names = (file.builds_on,) if isinstance(file.builds_on, str) else file.builds_on
-    found = [known_job(state, name) for name in names] if state is not None else []
+    found = [known_job(state, name) for name in file.builds_on] if state is not None else []
     given = {name: value for name, value in msgspec.structs.asdict(file).items() if value}
     follows: dict[str, Any] = {}
     for folder in found:
-        judged = None if file.evaluate is None or file.step else judging_protocol(folder)
-        asked = file.protocol or judged
-        follows |= terms_after(folder, asked) if file.estimator is None else terms_between(folder.job)
+        trains = file.estimator is not None or bool(file.step)
+        follows |= terms_between(folder.job) if trains else terms_after(folder, judged=file.evaluate is not None)
     follows |= {**given, "params": {**follows.pop("params", {}), **file.params}}
-    file = msgspec.structs.replace(file, **{**follows, "builds_on": tuple(f.id for f in found) or names})
+    file = msgspec.structs.replace(file, **{**follows, "builds_on": tuple(f.id for f in found) or file.builds_on})
     lacking = ", ".join(repr(name) for name in ("parties", "coordinator") if not getattr(file, name))
     if lacking:
         raise LocalError(f"{lacking} is missing: add it (known keys: {', '.join(JobFile.__struct_fields__)})")
-    if sum((file.estimator is not None, file.protocol is not None, _is_study(file))) != 1:
+    looks = bool(file.step) or (file.describe is not None and file.estimator is None)
+    if sum((file.estimator is not None, file.protocol is not None, looks)) != 1:
         raise LocalError("name an estimator, a protocol or steps, such as estimator = 'SVC', and one of these only")
     return file
 
@@ -160,11 +151,8 @@ def _complete(file: JobFile, state: Path | None) -> JobFile:
 def _ask(file: JobFile) -> tuple[str, Partition, dict[str, Any]]:
     """Return the protocol that the file asks for, its partition and its parameters."""
     params = {name: _read_pairs(value) for name, value in file.params.items()}
-    if file.estimator is not None:
-        return _ask_estimator(file, file.estimator, params)
-    if _is_study(file):
-        steps = tuple({name: _read_pairs(value) for name, value in step.items()} for step in file.step)
-        return _ask_study(file, steps, file.partition or "horizontal")
+    if file.protocol is None:
+        return _ask_study(file, params)
     if file.release is not None:
         raise LocalError("[release] is the last step of a study: name an estimator or steps, and no protocol")
     if file.evaluate is not None:
@@ -172,38 +160,26 @@ def _ask(file: JobFile) -> tuple[str, Partition, dict[str, Any]]:
     if file.partition is None:
         choice = "partition = 'vertical', 'horizontal' or 'arbitrary'"
         raise LocalError(f"a job that names a protocol must say its partition: add {choice}")
-    return str(file.protocol), file.partition, params
+    return file.protocol, file.partition, params
 
 
-def _is_study(file: JobFile) -> bool:
-    return bool(file.step) or file.describe is not None
-
-
-def _ask_estimator(file: JobFile, name: str, params: dict[str, Any]) -> tuple[str, Partition, dict[str, Any]]:
-    """Return what the estimator would ask its federation for; its own checks decide what it takes.
-
-    One that is no job by itself, such as a transformer or a selector, is the one step of a study, and so is one that is
-    judged.
-    """
-    step: dict[str, Any] = {USE: name, **params}
-    kinds: tuple[Any, Any] = (BaseEstimator, Federated)
-    known, learners = map(estimators, kinds)
-    if name in known and name not in learners:
-        return _ask_study(file, (step,), file.partition or "horizontal")
-    made: Federated = make_learner(kinds[1], name, params, "[params]", file.partition)
-    request = made.request(_describe(file, made.partition_))
-    if made.is_step(request) or file.evaluate is not None or file.release is not None:
-        return _ask_study(file, (step,), made.partition_)
-    return request.name, made.partition_, dict(request.params)
-
-
-def _ask_study(
-    file: JobFile, steps: tuple[dict[str, Any], ...], partition: Partition
-) -> tuple[str, Partition, dict[str, Any]]:
-    """Return a study of these steps."""
-    _describe(file, partition)
-    seed = draw_seed() if file.seed is None else file.seed
-    asked = {SEED: seed, "evaluate": file.evaluate, **({"steps": steps} if steps else {})}
+def _ask_study(file: JobFile, params: dict[str, Any]) -> tuple[str, Partition, dict[str, Any]]:
+    """Return a study of the file's steps; its learner checks what can be checked before anything is rehearsed."""
+    partition = file.partition or "horizontal"
+    steps = tuple({name: _read_pairs(value) for name, value in step.items()} for step in file.step)
+    if file.estimator is not None:
+        known: Any = estimators(BaseEstimator)
+        splits = getattr(known.get(file.estimator), "SPLITS", (partition,))
+        partition, steps = file.partition or splits[0], ({USE: file.estimator, **params},)
+    elif params:
+        raise LocalError("[params] are those of an estimator or a protocol: write the parameters of a step into it")
+    described = _describe(file, partition)
+    if file.estimator is not None:
+        (_, only), *_ = read_pipeline(steps, 0).steps
+        if isinstance(only, Federated):
+            only.request(described)
+    asked: dict[str, Any] = {SEED: draw_seed() if file.seed is None else file.seed, "evaluate": file.evaluate}
+    asked |= {"steps": steps} if steps else {}
     chosen = {name: value for name in ("describe", "release") if (value := getattr(file, name)) is not None}
     return STUDY, partition, asked | chosen
 
@@ -216,7 +192,7 @@ def _describe(file: JobFile, partition: Partition) -> Federation:
             f"labeller = {labeller!r} is not one of the parties ({', '.join(parties)}): name the party that has labels"
         )
     roles: Any = {"coordinator": file.coordinator, "labeller": labeller}
-    columns = {party: names for party, names in file.columns.items() if names != "all"}
+    columns: Any = {party: names for party, names in file.columns.items() if names != "all"}
     return Federation.described(parties, partition=partition, columns=columns, backend=Described(), **roles)
 
 

@@ -16,10 +16,13 @@ from tacit.choreo.ledger import read_template
 from tacit.choreo.role import Everyone
 from tacit.consortium.jobs.job import Job
 from tacit.consortium.jobs.rehearsal import plan_of, takes
+from tacit.errors import LocalError
 from tacit.protocols.facts import DEALT
 from tacit.protocols.shares.deposits import AUTO, choose_committee
 from tacit.registry import PROTOCOLS, is_declared, parameter_of
 from tacit.request import Left
+from tacit.study.names import STUDY
+from tacit.study.steps import takes_gaps as first_takes_gaps
 
 MODEL = "model"  # a kind of facts
 
@@ -47,6 +50,15 @@ def _said(request: Any) -> dict[str, Any]:
     if not any(isinstance(each, Left) for each in request.inputs.values()):
         return dict(request.params)
     return {name: value for name, value in request.params.items() if is_declared(request.name, name)}
+
+
+def takes_gaps(job: Job) -> bool:
+    """Return whether records may lack values, or hold texts: as the first step of a study takes them."""
+    steps = job.arguments.get("steps") if job.protocol == STUDY else None
+    try:
+        return PROTOCOLS[job.protocol].takes_gaps and (not steps or first_takes_gaps(steps))
+    except LocalError:  # steps that cannot be read are refused by their rehearsal, with the reason
+        return True
 
 
 def protocols_of(job: Job) -> tuple[str, ...]:

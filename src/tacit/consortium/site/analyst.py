@@ -37,7 +37,7 @@ from tacit.consortium.site import connected_models
 from tacit.consortium.site.common import find_folder
 from tacit.consortium.site.coordinator import News
 from tacit.consortium.site.fitted import fit_from
-from tacit.consortium.site.settings import AnalystSettings, Study
+from tacit.consortium.site.settings import AnalystSettings, Terms
 from tacit.consortium.site.telling import describe_end, describe_remedy, leaving, progress_of
 from tacit.errors import LocalError, PeerError
 from tacit.federation import Federation
@@ -94,11 +94,11 @@ class Analyst:
         check_sites(job, self.members)
         proposal = Proposal.of(job, self.identity)
         folder_of(self.settings.state, job.id).propose(proposal)
-        self._tell(job.roles.coordinator, "propose", proposal.dump())
+        self._tell(job.coordinator, "propose", proposal.dump())
 
     def withdraw(self, job: Job, reason: str = "") -> None:
         """Take a job of one's own back: it ends at every site, also in the middle of its run."""
-        self._tell(job.roles.coordinator, "withdraw", Withdrawal(job=job.id, reason=one_line(reason)).dump())
+        self._tell(job.coordinator, "withdraw", Withdrawal(job=job.id, reason=one_line(reason)).dump())
 
     def resume(self, job: str, coordinator: str) -> None:
         """Have a stopped job taken up again."""
@@ -106,10 +106,10 @@ class Analyst:
 
     def take_up(self, job: Job) -> int:
         """Have a job taken up again if it stopped; return the attempt whose stop is known, 0 if it did not stop."""
-        news = next(iter(self.ask(job.roles.coordinator, job.id)), None)
+        news = next(iter(self.ask(job.coordinator, job.id)), None)
         if news is None or news.state != "stopped":
             return 0
-        self.resume(job.id, job.roles.coordinator)
+        self.resume(job.id, job.coordinator)
         return news.attempt
 
     def ask(self, coordinator: str, job: str = "", patience: float = 5.0) -> list[News]:
@@ -126,10 +126,10 @@ class Analyst:
 
     def result(self, job: Job) -> Fetched:
         """Fetch the result of a finished job from its coordinator, and keep what is public: later jobs build on it."""
-        public = _read_public(job.roles.coordinator, self._file(job, PUBLIC))
+        public = _read_public(job.coordinator, self._file(job, PUBLIC))
         reading = Reading.of_lines(self._file(job, "audit.jsonl").splitlines(keepends=True))
         if reading.breaks or reading.begin is None or reading.begin.run != job.id:
-            fault = f"{job.roles.coordinator} sent a ledger that is not of job {job.id}, or was altered"
+            fault = f"{job.coordinator} sent a ledger that is not of job {job.id}, or was altered"
             raise PeerError(f"{fault}: ask its people")
         folder = folder_of(self.settings.state, job.id)
         folder.keep_public(public)
@@ -138,7 +138,7 @@ class Analyst:
 
     def _file(self, job: Job, name: str) -> bytes:
         """Fetch a file of a result, piece by piece; a server or a coordinator that is away is waited for."""
-        coordinator, data, size, heard = job.roles.coordinator, bytearray(), -1, time.monotonic()
+        coordinator, data, size, heard = job.coordinator, bytearray(), -1, time.monotonic()
         while size != len(data):
             told = self._asking.ask(coordinator, "read", msgspec.msgpack.encode((job.id, name, len(data))), REACH)
             if told is not None:
@@ -158,7 +158,7 @@ class Analyst:
         A server or a coordinator that is away is waited for, as every site of the run does: the run goes on once it is
         back.
         """
-        coordinator, heard = job.roles.coordinator, time.monotonic()
+        coordinator, heard = job.coordinator, time.monotonic()
         while True:
             found: list[News] = []
             with contextlib.suppress(UnreachableError):
@@ -208,7 +208,7 @@ class Remote(Described):
     """Sites that an analyst is connected to: running a request means proposing a job to them."""
 
     analyst: Analyst
-    study: Study
+    study: Terms
     release: Mapping[str, Any] | None = None
 
     def run(self, federation: Federation, request: Request) -> Outcome:
@@ -327,10 +327,10 @@ def connect(path: str | Path) -> Connected:
     if settings.study is None:
         raise LocalError(f"{path}: [study] is missing: say there between whom to train, on which dataset, and why")
     study, backend = settings.study, Remote(Analyst(settings), settings.study)
-    roles: Any = {"coordinator": study.coordinator, "labeller": study.labeller}
-    return Connected.described(
-        study.parties, partition=study.partition, columns=study.columns, backend=backend, **roles
-    )
+    columns = {party: names for party, names in study.columns.items() if names != "all"}
+    said: Any = {"coordinator": study.coordinator, "labeller": study.labeller}
+    said |= {"partition": study.partition or "vertical"}
+    return Connected.described(study.parties, columns=columns, backend=backend, **said)
 
 
 def find_same(analyst: Analyst, job: Job, refusal: str) -> Job | None:
@@ -358,7 +358,7 @@ def outcome_of(job: Job, news: News, result: Fetched) -> Outcome:
     ledger = Ledger(list(result.ledger), read_opened(job.disclosure))
     told = readers_of(job) if kind_of(job.protocol) == "answers" else ()
     values = result.public.values
-    with _reading(job.roles.coordinator):
+    with _reading(job.coordinator):
         found = values[SOLE] if values.keys() == {SOLE} else read_result(job.protocol, values)
     end = "" if result.since is None else f"{result.since + timedelta(days=job.retention_days):%Y-%m-%d}"
     seen = tuple(concerns(job))

@@ -122,7 +122,8 @@ class Site(Runs):
     def _look(self, folder: Folder) -> None:
         try:
             job, state, ended = folder.job, state_of(folder), folder.ended
-            if self.standings.get(folder.id, ("", ""))[0] != state:
+            known = self.standings.get(folder.id)
+            if known is None or known[0] != state:
                 self.standings[folder.id] = state, explain(folder, state)
         except OSError as error:
             self.complain(folder.id, error)

@@ -21,7 +21,6 @@ from tacit.models.handle import Answers
 from tacit.pipeline import Pipeline
 from tacit.registry import Outcome
 from tacit.request import Left, Records, Request
-from tacit.study.names import STUDY
 from tacit.study.rehearsed_questions import OF_STUDY
 from tacit.study.replay import Known, Replayed
 from tacit.study.study import federate
@@ -40,9 +39,6 @@ def conduct_alone(remote: Remote, federation: Federation, estimator: Any) -> Any
 def ask(remote: Remote, federation: Federation, model: Any) -> Answers:
     """Have the sites answer about their records by a model; return where the answers are."""
     folder = find_job(remote, federation, model)
-    if folder.job.protocol != STUDY:
-        found: Answers = model.ask_parties(federation)
-        return found
     done = federation.run(question("study_answers", folder))
     return Answers(done.job, done.told)
 
@@ -50,11 +46,6 @@ def ask(remote: Remote, federation: Federation, model: Any) -> Answers:
 def to_judge(remote: Remote, federation: Federation, model: Any, asked: Mapping[str, Any]) -> Federation:
     """Have the sites judge a model on their labelled records; return the federation that tells what they found."""
     folder = find_job(remote, federation, model)
-    if folder.job.protocol != STUDY:
-        raise LocalError(
-            f"job {folder.id[:8]} trained a model outside a study, and only a study judges what it trained: fit it over"
-            " tacit.connect, or propose it with [evaluate]"
-        )
     settings = {name: value for name, value in asked.items() if value is not None}
     done = federation.run(question("study_scores", folder, evaluate=settings))
     known = known_of(done)
@@ -99,7 +90,7 @@ def find_job(remote: Remote, federation: Federation, model: Any) -> Folder:
         "partition": federation.partition,
     }
     if mine != sites_of(folder.job):
-        between = f"{', '.join(folder.job.parties)}, coordinated by {folder.job.roles.coordinator}"
+        between = f"{', '.join(folder.job.parties)}, coordinated by {folder.job.coordinator}"
         raise LocalError(f"the model was fitted between {between}: ask it between the same sites, in this order")
     return folder
 

@@ -130,8 +130,8 @@ class Clearing(Site):
     def _accept(self, sender: str, proposal: Proposal) -> Folder:
         """Return the folder for a proposal, if all is well that can be judged before it is kept."""
         job = proposal.verify(self.members)
-        if sender != job.submitter or job.roles.coordinator != self.name:
-            whose = f"job {job.id} of {job.submitter} to be coordinated by {job.roles.coordinator}"
+        if sender != job.submitter or job.coordinator != self.name:
+            whose = f"job {job.id} of {job.submitter} to be coordinated by {job.coordinator}"
             raise PeerError(f"{sender} proposes {whose}: refuse it")
         folder, welcome, limit = folder_of(self.state, job.id), self.settings.submitters, self.settings.open_jobs
         if folder.proposal is not None:

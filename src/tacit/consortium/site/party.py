@@ -138,14 +138,14 @@ class Party(Site):
 
     def _folder(self, sender: str, job: str) -> Folder:
         folder = find_folder(self.state, job)
-        if folder is None or sender != folder.job.roles.coordinator:
+        if folder is None or sender != folder.job.coordinator:
             raise PeerError(f"{sender} writes about job {job}, which it did not propose here")
         return folder
 
     def _hear_proposal(self, sender: str, proposal: Proposal) -> None:
         job = proposal.verify(self.members)
-        if sender != job.roles.coordinator or self.name not in job.parties:
-            named = f"names {job.roles.coordinator} as coordinator"
+        if sender != job.coordinator or self.name not in job.parties:
+            named = f"names {job.coordinator} as coordinator"
             raise PeerError(f"{sender} proposed job {job.id}, which {named}: refuse it")
         folder = folder_of(self.state, job.id)
         if folder.proposal is None and (refusal := self._turn_away(job)) is not None:
@@ -232,7 +232,7 @@ class Party(Site):
 
     def drive(self, folder: Folder, job: Job, state: JobState) -> None:
         """Do what is due for a job: check, answer, play or tell."""
-        coordinator, now = job.roles.coordinator, datetime.now(UTC)
+        coordinator, now = job.coordinator, datetime.now(UTC)
         checked, answer, finished = folder.checked, folder.answer, folder.finished
         if state in {"proposed", "pending"}:
             self._judge(folder, job, now, cleared=state == "pending")
@@ -254,7 +254,7 @@ class Party(Site):
         del ended
         Consent.close(self.state / "consent", job.id)
         if folder.id in self._owed:
-            self.control.send(job.roles.coordinator, "over", folder.id.encode())
+            self.control.send(job.coordinator, "over", folder.id.encode())
             self._owed.discard(folder.id)
         return True
 

@@ -9,6 +9,7 @@ import os
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from types import UnionType
 from typing import Annotated, Any, Literal, Self, TypeVar, Union, get_args, get_origin
@@ -19,6 +20,7 @@ import msgspec
 from tacit.consortium.disk import read_file
 from tacit.consortium.membership.names import check_name
 from tacit.errors import LocalError
+from tacit.protocols.parameters import CLASSES, COLUMNS, ROWS
 
 T = TypeVar("T", bound=msgspec.Struct)
 Partition = Literal["horizontal", "vertical", "arbitrary"]
@@ -30,6 +32,17 @@ Count = Annotated[int, msgspec.Meta(ge=1)]
 FOLDER_OR_FILE = ".path"  # how the key of a dataset ends
 Kind = Literal["number", "text", "date"]
 Values = tuple[bool | int | float | str, ...]
+
+# what a job says, within the bounds that every site checks
+Name = Annotated[str, msgspec.Meta(min_length=1, max_length=100)]
+Names = tuple[Name, ...]
+Line = Annotated[str, msgspec.Meta(min_length=1, max_length=1000)]
+Column = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
+Whole = Annotated[int, msgspec.Meta(ge=-(2**53), le=2**53)]  # exact as a float
+Label = bool | Whole | float | Annotated[str, msgspec.Meta(max_length=200)]
+Columns = Annotated[tuple[Column, ...], msgspec.Meta(min_length=1, max_length=COLUMNS)] | Literal["all"]
+Rows = Annotated[int, msgspec.Meta(ge=1, le=ROWS)]
+Moment = Annotated[datetime, msgspec.Meta(tz=True)]
 
 MADE_BY = {  # what to do about a file that is not there
     "key": "make it with `tacit keys new`, or correct the path",
@@ -212,45 +225,36 @@ class Settings(Table, frozen=True, kw_only=True):
 
 
 class Terms(Table, frozen=True, kw_only=True):
-    """What a job says beside its method: between whom it is, on what, and why.
+    """Between whom a job is, on what, and why: as a job file and an analyst's [study] say it, and as a job carries it.
 
     asker: who is told the answers of a model; the labeller by default.
+    columns: what each party brings, by name, or "all" it offers. rows: how many records each is expected to bring.
+    classes: how labels are called, which each site compares its own with; where it is left out, sites tell each other.
     accept_risk: whether a job may open what one site alone can work out records from.
     aligned: whether row k is the same record at every party, where tables are split by columns or cells; else the sites
     compare their ids.
     on_absence: "wait" for a site that is away, or "leave" it out and begin again, as far as that opens nothing of it.
+    builds_on: ids of earlier jobs whose results the sites bring along: a model to ask, or an alignment of the records.
     """
 
-    dataset: str
-    purpose: str
-    legal_basis: str
-    parties: tuple[str, ...] = ()
+    dataset: Name
+    purpose: Line
+    legal_basis: Line
+    parties: Names = ()
     coordinator: str = ""
     partition: Partition | None = None
-    labeller: str | None = None
-    asker: str | None = None
-    columns: Mapping[str, tuple[str, ...] | Literal["all"]] = {}
-    rows: dict[str, int] = {}
-    retention_days: int = 30
+    labeller: Name | None = None
+    asker: Name | None = None
+    columns: dict[Name, Columns] = {}
+    rows: dict[Name, Rows | None] = {}
+    classes: Annotated[tuple[Label, ...], msgspec.Meta(min_length=1, max_length=CLASSES)] | None = None
+    retention_days: Annotated[int, msgspec.Meta(ge=1, le=3650)] = 30
+    expires: Moment | None = None
     allow_two_parties: bool = False
     accept_risk: bool = False
     aligned: bool = False
     on_absence: OnAbsence = "wait"
-    builds_on: str | tuple[str, ...] = ()
-
-
-class Study(Terms, frozen=True, kw_only=True):
-    """The terms of all jobs of an analyst's estimators; `builds_on` is an alignment of the records.
-
-    classes: how labels are called, which each site compares its own with; where it is left out, sites tell each other.
-    """
-
-    parties: tuple[str, ...]
-    coordinator: str
-    partition: Partition = "vertical"
-    columns: dict[str, tuple[str, ...]] = {}
-    builds_on: tuple[str, ...] = ()
-    classes: Values | None = None
+    builds_on: Annotated[Names, msgspec.Meta(max_length=10)] = ()
 
 
 class AnalystSettings(Settings, frozen=True, kw_only=True):
@@ -258,12 +262,15 @@ class AnalystSettings(Settings, frozen=True, kw_only=True):
 
     servers: tuple[str, ...]
     proxy: str | None = None
-    study: Study | None = None
+    study: Terms | None = None
 
     def check(self, file: str) -> None:
-        """Refuse what every site refuses, and wrong addresses."""
+        """Refuse what every site refuses, wrong addresses, and a study that leaves open between whom it is."""
         super().check(file)
         check_dialling(file, self.servers, self.proxy)
+        for key in ("parties", "coordinator"):
+            if self.study is not None and not getattr(self.study, key):
+                raise LocalError(f"{file}: [study] needs {key}: add it")
 
 
 class DaemonSettings(Settings, frozen=True, kw_only=True):

@@ -21,6 +21,7 @@ from tacit.consortium.jobs.folder import Used
 from tacit.consortium.jobs.grounds import Grounds, GroundsError, grounds_of
 from tacit.consortium.jobs.job import Job
 from tacit.consortium.jobs.public_result import to_plain
+from tacit.consortium.jobs.requests import takes_gaps
 from tacit.consortium.site.settings import Dataset
 from tacit.consortium.site.sources import Queried, source_of
 from tacit.crypto.pads.entropy import prf
@@ -90,7 +91,7 @@ class Tables:
         table, unlabelled, folds = self._choose(job, edition, held_out=held_out)
         names = grounds.features or (table.features if wanted == "all" else tuple(wanted))
         index = [table.features.index(name) for name in names if name in table.features]
-        learnt = kind_of(job.protocol) == "records" and job.roles.labeller in (None, self._party)
+        learnt = kind_of(job.protocol) == "records" and job.labeller in (None, self._party)
         X = table.X[:, index]
         owned = ~np.isnan(X) if job.partition == "arbitrary" else None
         y, weight = (table.y, table.weight) if learnt else (None, None)
@@ -221,7 +222,7 @@ class Tables:
         if source is None:
             return None
         edition, table = self._pinned.get(job.id) or source.now()
-        if not PROTOCOLS[job.protocol].takes_gaps:
+        if not takes_gaps(job):
             refuse_raw(table)
             if job.partition != "arbitrary":
                 check_finite(table)

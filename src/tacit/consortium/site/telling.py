@@ -57,7 +57,7 @@ def read_figures(job: str, figures: Mapping[str, Any]) -> News:
 def describe_end(job: Job, news: News | None) -> str:
     """Return why a job that is over, or stopped, has no result."""
     if news is None:
-        return f"{job.roles.coordinator} gives no news of job {job.id}: ask again with tacit status"
+        return f"{job.coordinator} gives no news of job {job.id}: ask again with tacit status"
     ended = news.state if news.state == "expired" else f"was {news.state}"
     return f"job {job.id} {ended}: {'; '.join(clean(reason) for reason in news.reasons)}"
 

@@ -51,14 +51,14 @@ from tacit.choreo import (
     State,
     choreography,
 )
-from tacit.choreo.protocol import WEAK, Declaration
+from tacit.choreo.protocol import Declaration
 from tacit.numeric.svm.kernels import OVR, Kernel, problems, signs_of
 from tacit.papers.columns import sizes
 from tacit.papers.consensus.rows import OF_CONSENSUS
 from tacit.papers.facts import DECISION_VALUES, EVERY_LABEL
 from tacit.papers.labels import Labels, send_labels
 from tacit.papers.machine import gamma_of, value_classes
-from tacit.papers.parameters import fixed_point
+from tacit.papers.parameters import WEAK, fixed_point
 from tacit.protocols.classes import Classes, name_classes
 from tacit.protocols.facts import CLASSES, SIZES
 from tacit.protocols.parameters import AnyKernel
@@ -362,5 +362,5 @@ def add_biases(total: F64, bias: F64, multi_class: str) -> F64:
     return value_classes(total + bias, multi_class)
 
 
-CONSENSUS_COLUMNS = Declaration(consensus_columns, simulated=WEAK, parameters=OF_CONSENSUS)
-CONSENSUS_COLUMNS_PREDICT = Declaration(consensus_columns_predict, simulated=WEAK)
+CONSENSUS_COLUMNS = Declaration(consensus_columns, attacked=WEAK, parameters=OF_CONSENSUS)
+CONSENSUS_COLUMNS_PREDICT = Declaration(consensus_columns_predict, attacked=WEAK)

@@ -50,7 +50,7 @@ from scipy.special import ndtri
 from tacit.arrays import F64, I64
 from tacit.choreo import At, Coordinator, Everyone, Fact, Holder, Message, Result, Run, State, choreography
 from tacit.choreo.declaration import Number, Parameter
-from tacit.choreo.protocol import LARGE, TABLE, Cost, Declaration, Params, Planned, Rehearsal
+from tacit.choreo.protocol import LARGE, Cost, Declaration, Params, Planned, Rehearsal
 from tacit.crypto.pads.entropy import words_of
 from tacit.errors import LocalError
 from tacit.numeric.ring.words import uniform
@@ -394,8 +394,7 @@ def estimate(planned: Planned) -> Cost:
 
 CONSENSUS_ROWS = Declaration(
     consensus_rows,
-    TABLE,
-    Rehearsal(by_rows, shrink, estimate),
+    rehearsal=Rehearsal(by_rows, shrink, estimate),
     attacked=ATTACKED,
     parameters=(*OF_CONSENSUS, POINTS),
 )

@@ -37,7 +37,7 @@ import numpy as np
 from tacit.arrays import F64
 from tacit.choreo import Asker, At, Coordinator, Each, Fact, Holder, Labeller, Message, Result, Run, State, choreography
 from tacit.choreo.declaration import OneOf, Parameter, Settings
-from tacit.choreo.protocol import TABLE, Declaration, Params, Rehearsal
+from tacit.choreo.protocol import Declaration, Params, Rehearsal
 from tacit.crypto.pads.entropy import words_of
 from tacit.errors import LocalError
 from tacit.numeric.features.elm import (
@@ -369,10 +369,7 @@ def _bands(records: int, params: Params) -> int:
 
 ELM_VERTICAL = Declaration(
     elm_vertical,
-    TABLE,
-    Rehearsal(by_columns, set_always(SMALL_LAYER), scale_bands(_inputs, _bands, SMALL_LAYER)),
-    leaves=("an ELM over columns",),
-    columns_only=True,
+    rehearsal=Rehearsal(by_columns, set_always(SMALL_LAYER), scale_bands(_inputs, _bands, SMALL_LAYER)),
     parameters=(WEIGHTS, RIDGE, AT_ONCE),
     attacked="an ELM over columns shows the coordinator the inputs of its hidden layer, from which the records follow",
 )

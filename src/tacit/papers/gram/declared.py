@@ -10,7 +10,7 @@ import numpy as np
 from tacit.arrays import F64
 from tacit.choreo import Coordinator, Holder, Role, Roster
 from tacit.choreo.declaration import Either, Number, OneOf, Parameter
-from tacit.choreo.protocol import TABLE, Brought, Declaration, Inputs, Params, Rehearsal, Stage
+from tacit.choreo.protocol import Declaration, Inputs, Params, Rehearsal, Stage
 from tacit.numeric.svm.kernels import OVR
 from tacit.papers.columns import BAND, count_bands, scale_bands, set_always
 from tacit.papers.dual_svm import OF_SOLVER
@@ -29,10 +29,7 @@ from tacit.protocols.part import by_cells, by_columns
 
 SUPPORT = 31  # vectors: enough to make the answers small beside the sums they come from
 FEW = 8  # vectors of a model over cells, whose answers are ciphertexts whatever their number
-OVER_COLUMNS, OVER_CELLS = "a gram model over columns", "a gram model over cells"
-WEIGHTS = "shared weights of a gram model"
 
-SHARES = {"dual": Brought(Coordinator, "earlier"), "columns": Brought(Holder, "earlier")}
 SOLVED: Params = {"C": 1.0, "tol": 1e-3, "max_iter": -1, "class_weight": None, "band": BAND}
 HOW = Parameter("how", OneOf(HOWS), "how products of cells are made", opens=True)
 ENGINE = Parameter("engine", OneOf(ENGINES), "the cryptosystem of the products")
@@ -114,47 +111,37 @@ def _answer_loops(records: int, params: Params) -> int:
 
 GRAM_VERTICAL = Declaration(
     gram_vertical,
-    TABLE,
-    Rehearsal(by_columns, set_always(SOLVED), scale_bands(_triangle, _triangle_loops, SOLVED)),
-    leaves=(OVER_COLUMNS,),
+    rehearsal=Rehearsal(by_columns, set_always(SOLVED), scale_bands(_triangle, _triangle_loops, SOLVED)),
     shows_gram=True,
     parameters=(*OF_SOLVER, AT_ONCE),
 )
 GRAM_PREDICT = Declaration(
     gram_predict,
-    {**TABLE, **SHARES},
-    Rehearsal(new_columns, set_always(ASKED), scale_bands(_answers, _answer_loops, ASKED)),
-    builds_on=(OVER_COLUMNS,),
-    columns_only=True,
+    rehearsal=Rehearsal(new_columns, set_always(ASKED), scale_bands(_answers, _answer_loops, ASKED)),
+    asks=True,
     parameters=(SQUARES, VECTORS, AT_ONCE),
 )
 GRAM_ARBITRARY = Declaration(
     gram_arbitrary,
-    TABLE,
-    Rehearsal(by_cells, set_always(SOLVED), count_products(gram_traffic, 2)),
-    leaves=(OVER_CELLS,),
+    rehearsal=Rehearsal(by_cells, set_always(SOLVED), count_products(gram_traffic, 2)),
     shows_gram=True,
     parameters=(*OF_SOLVER, *OF_PRODUCTS, HOW, AT_ONCE),
 )
 GRAM_ARBITRARY_PREDICT = Declaration(
     gram_arbitrary_predict,
-    {**TABLE, **SHARES},
-    Rehearsal(new_cells, set_always({"records": None}), count_products(dots_traffic, 1)),
-    builds_on=(OVER_CELLS,),
+    rehearsal=Rehearsal(new_cells, set_always({"records": None}), count_products(dots_traffic, 1)),
+    asks=True,
     parameters=(SQUARES, *OF_PRODUCTS),
 )
 GRAM_WEIGHTS = Declaration(
     gram_weights,
-    SHARES,
-    Rehearsal(linear_model, set_always({"problems": 2}), count_products(weights_traffic, 1)),
-    leaves=(WEIGHTS,),
-    builds_on=(OVER_COLUMNS, OVER_CELLS),
+    rehearsal=Rehearsal(linear_model, set_always({"problems": 2}), count_products(weights_traffic, 1)),
+    asks=True,
     parameters=(MULTI_CLASS, KEY_LENGTH),
 )
 GRAM_LINEAR_PREDICT = Declaration(
     gram_linear_predict,
-    {**TABLE, "weights": Brought(Holder, "earlier")},
-    Rehearsal(new_linear, set_always({"problems": 2, "records": None}), count_products(linear_traffic, 1)),
-    builds_on=(WEIGHTS,),
+    rehearsal=Rehearsal(new_linear, set_always({"problems": 2, "records": None}), count_products(linear_traffic, 1)),
+    asks=True,
     parameters=(MULTI_CLASS, ENGINE, KEY_LENGTH),
 )

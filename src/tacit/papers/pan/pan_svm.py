@@ -29,7 +29,7 @@ import numpy as np
 
 from tacit.arrays import F64
 from tacit.choreo import At, Coordinator, Everyone, Holder, Result, Run, choreography
-from tacit.choreo.protocol import LARGE, TABLE, Cost, Declaration, Params, Planned, Rehearsal
+from tacit.choreo.protocol import LARGE, Cost, Declaration, Params, Planned, Rehearsal
 from tacit.numeric.svm.kernels import Kernel, basis_of
 from tacit.papers.pan.cutting_plane import CUT_SUMS, ITERATES, OBJECTIVES, USUAL, Planes, cut_planes
 from tacit.papers.pan.ground import OF_PAN, Ground, NumberedRecords, PanSettings, agree_on_ground, sign_rows
@@ -113,4 +113,4 @@ def estimate(planned: Planned) -> Cost:
     return Cost(rounds=rounds, bytes=dict(zip(planned.roster.parties, sizes, strict=True)))
 
 
-PAN_SVM = Declaration(pan_svm, TABLE, Rehearsal(by_rows, shrink, estimate), attacked=ATTACKED, parameters=OF_PAN)
+PAN_SVM = Declaration(pan_svm, rehearsal=Rehearsal(by_rows, shrink, estimate), attacked=ATTACKED, parameters=OF_PAN)

@@ -33,7 +33,7 @@ import numpy as np
 from tacit.arrays import F64, I64
 from tacit.choreo import At, Coordinator, Everyone, Fact, Holder, Message, Run, choreography
 from tacit.choreo.declaration import Either, Nothing, Number, Settings, parameter
-from tacit.choreo.protocol import TABLE, Declaration, Params, Rehearsal
+from tacit.choreo.protocol import Declaration, Params, Rehearsal
 from tacit.papers.pan.elimination import MOST, Eliminated, Elimination, drop_from, finish
 from tacit.papers.pan.ground import OF_PAN, Ground, NumberedRecords, PanSettings, agree_on_ground
 from tacit.papers.pan.landmarks import LANDMARKS
@@ -138,5 +138,5 @@ def shrink_filters(params: Params) -> Params:
 
 
 FILTER_WRAPPER = Declaration(
-    filter_wrapper, TABLE, Rehearsal(by_rows, shrink_filters, estimate), attacked=ATTACKED, parameters=OF_PAN
+    filter_wrapper, rehearsal=Rehearsal(by_rows, shrink_filters, estimate), attacked=ATTACKED, parameters=OF_PAN
 )

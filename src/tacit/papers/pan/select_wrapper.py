@@ -31,7 +31,7 @@ import numpy as np
 from tacit.arrays import F64, I8, I64
 from tacit.choreo import At, Coordinator, Everyone, Fact, Holder, Message, Run, choreography
 from tacit.choreo.declaration import Items, OneOf, Settings, parameter
-from tacit.choreo.protocol import TABLE, Cost, Declaration, Params, Planned, Rehearsal
+from tacit.choreo.protocol import Cost, Declaration, Params, Planned, Rehearsal
 from tacit.errors import LocalError
 from tacit.papers.pan.elimination import Eliminated, Elimination, drop_from, finish
 from tacit.papers.pan.ground import OF_PAN, Ground, NumberedRecords, PanSettings, agree_on_ground, signs_at
@@ -200,5 +200,5 @@ def estimate(planned: Planned) -> Cost:
 
 
 VOTED_WRAPPER = Declaration(
-    voted_wrapper, TABLE, Rehearsal(by_rows, shrink_selection, estimate), attacked=ATTACKED, parameters=OF_PAN
+    voted_wrapper, rehearsal=Rehearsal(by_rows, shrink_selection, estimate), attacked=ATTACKED, parameters=OF_PAN
 )

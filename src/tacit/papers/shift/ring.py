@@ -40,7 +40,7 @@ import numpy as np
 from tacit.arrays import F64, I64
 from tacit.choreo import At, Coordinator, Each, Fact, Holder, Message, PeerError, Result, Run, State, choreography
 from tacit.choreo.declaration import OneOf, Parameter
-from tacit.choreo.protocol import WEAK, Declaration
+from tacit.choreo.protocol import Declaration
 from tacit.crypto.pads.entropy import words_of
 from tacit.errors import LocalError
 from tacit.numeric.svm.kernels import OVR, Kernel
@@ -48,6 +48,7 @@ from tacit.papers.dual_svm import OF_SOLVER, Solver, solve
 from tacit.papers.facts import EVERY_LABEL
 from tacit.papers.labels import LabelledRows, Labels, OwnDecisions, check_labels, gather_labels, read_values
 from tacit.papers.machine import gamma_of, value_classes
+from tacit.papers.parameters import WEAK
 from tacit.papers.shift.formulas import DISTRIBUTIONS, narrow, shift_of
 from tacit.protocols.parameters import SWITCH, RadialKernel
 from tacit.protocols.part import Names, Records, Table
@@ -399,5 +400,5 @@ DISTRIBUTION = Parameter("distribution", OneOf(DISTRIBUTIONS), "how a shift is d
 ROTATION = Parameter("rotation", SWITCH, "whether columns are rotated too")
 OF_SHIFT = (*OF_SOLVER, DISTRIBUTION)
 
-SHIFT_RING = Declaration(shift_ring, simulated=WEAK, parameters=OF_SHIFT)
-SHIFT_RING_PREDICT = Declaration(shift_ring_predict, simulated=WEAK)
+SHIFT_RING = Declaration(shift_ring, attacked=WEAK, parameters=OF_SHIFT)
+SHIFT_RING_PREDICT = Declaration(shift_ring_predict, attacked=WEAK)

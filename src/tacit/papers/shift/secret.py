@@ -31,13 +31,14 @@ import numpy as np
 
 from tacit.arrays import F64, U64
 from tacit.choreo import At, Coordinator, Each, Fact, Holder, Message, Pads, PeerError, Run, choreography
-from tacit.choreo.protocol import WEAK, Declaration
+from tacit.choreo.protocol import Declaration
 from tacit.crypto.pads.entropy import prf, words_of
 from tacit.errors import LocalError
 from tacit.numeric.ring.words import Z64
 from tacit.papers.dual_svm import Solver
 from tacit.papers.facts import EVERY_LABEL
 from tacit.papers.labels import check_labels, gather_labels
+from tacit.papers.parameters import WEAK
 from tacit.papers.shift.formulas import rotation_of, shift_of
 from tacit.papers.shift.ring import (
     OF_SHIFT,
@@ -235,5 +236,5 @@ def order_blocks(messages: Mapping[str, MovedRows]) -> Blocks:
     return tuple(message.rows for message in messages.values())
 
 
-SHIFT_SECRET_ROWS = Declaration(shift_secret_rows, simulated=WEAK, parameters=(*OF_SHIFT, ROTATION))
-SHIFT_SECRET_ROWS_PREDICT = Declaration(shift_secret_rows_predict, simulated=WEAK)
+SHIFT_SECRET_ROWS = Declaration(shift_secret_rows, attacked=WEAK, parameters=(*OF_SHIFT, ROTATION))
+SHIFT_SECRET_ROWS_PREDICT = Declaration(shift_secret_rows_predict, attacked=WEAK)

@@ -29,12 +29,13 @@ import numpy as np
 
 from tacit.arrays import F64
 from tacit.choreo import Asker, At, Coordinator, Fact, Holder, Labeller, Message, Role, Run, choreography
-from tacit.choreo.protocol import WEAK, Declaration
+from tacit.choreo.protocol import Declaration
 from tacit.crypto.pads.entropy import words_of
 from tacit.papers.columns import sizes
 from tacit.papers.dual_svm import Solver
 from tacit.papers.facts import DECISION_VALUES, EVERY_LABEL
 from tacit.papers.labels import Decision, Labels, labels_of, read_values
+from tacit.papers.parameters import WEAK
 from tacit.papers.shift.formulas import rotation_of, shift_of
 from tacit.papers.shift.ring import OF_SHIFT, ROTATION, Shift, ShiftedSVM, Trained, check_kernel, find_narrow, fit, move
 from tacit.protocols.classes import Classes, name_classes
@@ -156,5 +157,5 @@ def decide_new(model: ShiftedSVM, table: F64) -> Decision:
     return Decision(model.decide(table))
 
 
-SHIFT_VERTICAL = Declaration(shift_vertical, simulated=WEAK, parameters=(*OF_SHIFT, ROTATION))
-SHIFT_VERTICAL_PREDICT = Declaration(shift_vertical_predict, simulated=WEAK)
+SHIFT_VERTICAL = Declaration(shift_vertical, attacked=WEAK, parameters=(*OF_SHIFT, ROTATION))
+SHIFT_VERTICAL_PREDICT = Declaration(shift_vertical_predict, attacked=WEAK)

@@ -363,6 +363,4 @@ ALIGN = Declaration(
     align,
     {"ids": Brought(Holder, "ids")},
     Rehearsal(same_ids, lambda _: {"min_records": 1}, estimate),
-    unless={"count_only": True},
-    columns_only=True,
 )

@@ -11,8 +11,6 @@ from tacit.choreo.declaration import Number, Parameter
 from tacit.choreo.protocol import (
     COLUMNS,
     SMALL,
-    TABLE,
-    Brought,
     Cost,
     Declaration,
     Inputs,
@@ -177,7 +175,6 @@ def estimate_answers(planned: Planned) -> Cost:
     return cost_of(made + answered, planned.roster)
 
 
-BLIND = "a blind gram model"
 WIDE = 1024.0  # larger than any invented target
 DIVISOR = Parameter("divisor", Number(0, above=True, job_most=2.0**64), "by what the kernel was divided", follows=True)
 TRAINED_ON = Parameter("trained_on", Number(1, whole=True), "how many records the model was trained on", follows=True)
@@ -209,17 +206,14 @@ def shrink(params: Params) -> Params:
 
 GRAM_BLIND = Declaration(
     gram_blind,
-    TABLE,
-    Rehearsal(by_cells, shrink, estimate_training),
-    leaves=(BLIND,),
+    rehearsal=Rehearsal(by_cells, shrink, estimate_training),
     dealt=True,
     warns=describe_size,
 )
 BLIND_PREDICT = Declaration(
     blind_predict,
-    {**TABLE, "share": Brought(Holder, "earlier")},
-    Rehearsal(new_records, lambda _: {"problems": 1, "trained_on": SMALL}, estimate_answers),
-    builds_on=(BLIND,),
+    rehearsal=Rehearsal(new_records, lambda _: {"problems": 1, "trained_on": SMALL}, estimate_answers),
+    asks=True,
     dealt=True,
     parameters=(TRAINED_ON, DIVISOR),
 )

@@ -164,6 +164,5 @@ def read_figures(total: F64, members: int) -> Figures:
     return Figures(np.round(shares, DIGITS), column, round(best, DIGITS))
 
 
-ELSEWHERE = "the last step of a study with [release]; in one process model.release_check does the same"
-RELEASE_LIMITS = Declaration(release_limits, simulated=ELSEWHERE)
-RELEASE_FIGURES = Declaration(release_figures, simulated=ELSEWHERE)
+RELEASE_LIMITS = Declaration(release_limits)
+RELEASE_FIGURES = Declaration(release_figures)

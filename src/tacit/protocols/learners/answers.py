@@ -20,10 +20,7 @@ import numpy as np
 from tacit.arrays import F64, U64
 from tacit.choreo import Asker, At, Everyone, Holder, Message, Run, State, choreography
 from tacit.choreo.protocol import (
-    PUBLIC_MODEL,
     SMALL,
-    TABLE,
-    Brought,
     Cost,
     Declaration,
     Inputs,
@@ -196,8 +193,7 @@ def estimate(planned: Planned) -> Cost:
 
 ANSWER_SVM = Declaration(
     answer_svm,
-    {**TABLE, "model": Brought(Holder, "earlier")},
-    Rehearsal(ask_invented, lambda _: {}, estimate),
-    builds_on=(PUBLIC_MODEL,),
+    rehearsal=Rehearsal(ask_invented, lambda _: {}, estimate),
+    asks=True,
     dealt=True,
 )

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tacit.choreo import At, Everyone, Holder, Run, choreography
-from tacit.choreo.protocol import PUBLIC_MODEL, TABLE, Cost, Declaration, Planned, Rehearsal
+from tacit.choreo.protocol import Cost, Declaration, Planned, Rehearsal
 from tacit.errors import LocalError
 from tacit.protocols.facts import BALANCE, CLASSES, LANDMARKS, MODEL, SIZES
 from tacit.protocols.features.coin import seed_of, toss_coin
@@ -143,9 +143,7 @@ def estimate(planned: Planned) -> Cost:
 
 TRAIN_ELM = Declaration(
     train_elm,
-    TABLE,
-    Rehearsal(by_cells, lambda _: {"n_hidden": 4}, estimate),
-    leaves=(PUBLIC_MODEL,),
+    rehearsal=Rehearsal(by_cells, lambda _: {"n_hidden": 4}, estimate),
     dealt=True,
     menu=CHOICES,
     streams={},

@@ -46,7 +46,7 @@ from numpy.typing import NDArray
 from tacit.arrays import F64, I64
 from tacit.choreo import At, Coordinator, Everyone, Holder, Message, PeerError, Run, State, choreography
 from tacit.choreo.declaration import declared_fields
-from tacit.choreo.protocol import COLUMNS, LARGE, TABLE, Cost, Declaration, Params, Planned, Rehearsal
+from tacit.choreo.protocol import COLUMNS, LARGE, Cost, Declaration, Params, Planned, Rehearsal
 from tacit.errors import LocalError
 from tacit.numeric.features.normal_points import draw_normals
 from tacit.numeric.privacy import newton
@@ -319,15 +319,13 @@ def estimate(planned: Planned) -> Cost:
 OF_LEARNER = {each.name: each for each in declared_fields(Learner)}
 PRIVATE_SVM = Declaration(
     private_svm,
-    TABLE,
-    Rehearsal(by_rows, small, estimate),
+    rehearsal=Rehearsal(by_rows, small, estimate),
     takes_gaps=True,
     parameters=(*SPENDING, OF_LEARNER["alpha"], OF_LEARNER["repeat"], OF_LEARNER["features"]),
 )
 PRIVATE_ELM = Declaration(
     private_elm,
-    TABLE,
-    Rehearsal(by_rows, small, estimate),
+    rehearsal=Rehearsal(by_rows, small, estimate),
     takes_gaps=True,
     parameters=(*SPENDING, OF_LEARNER["alpha"], OF_LEARNER["repeat"]),
 )

@@ -29,7 +29,7 @@ import numpy as np
 from tacit.arrays import F64, I64, U64
 from tacit.choreo import At, Everyone, Holder, Labeller, Result, Run, State, choreography
 from tacit.choreo.declaration import Items, Named, Switch, parameter
-from tacit.choreo.protocol import SMALL, TABLE, Cost, Declaration, Params, Planned, Rehearsal
+from tacit.choreo.protocol import SMALL, Cost, Declaration, Params, Planned, Rehearsal
 from tacit.errors import LocalError
 from tacit.numeric.ring.triangle import pack
 from tacit.numeric.ring.words import Z64, Ring
@@ -568,4 +568,4 @@ def shrink(params: Params) -> Params:
     return {"settings": maps[0][:FEW]} if maps else {}
 
 
-SEARCH_MACHINE = Declaration(search_machine, TABLE, Rehearsal(by_cells, shrink, estimate), dealt=True, menu=CHOICES)
+SEARCH_MACHINE = Declaration(search_machine, rehearsal=Rehearsal(by_cells, shrink, estimate), dealt=True, menu=CHOICES)

@@ -27,7 +27,7 @@ import numpy as np
 from tacit.arrays import F64
 from tacit.choreo import At, Coordinator, Everyone, Holder, Run, Site, choreography
 from tacit.choreo.declaration import Either, Number, OneOf, Switch, parameter
-from tacit.choreo.protocol import COLUMNS, PUBLIC_MODEL, SMALL, TABLE, Cost, Declaration, Params, Planned, Rehearsal
+from tacit.choreo.protocol import COLUMNS, SMALL, Cost, Declaration, Params, Planned, Rehearsal
 from tacit.errors import LocalError
 from tacit.numeric.shares.ridge_plan import MENU, MOST_FEATURES, plan_ridge
 from tacit.numeric.svm.kernels import Kernel
@@ -285,9 +285,7 @@ def shrink(params: Params) -> Params:
 
 TRAIN_SVM = Declaration(
     train_svm,
-    TABLE,
-    Rehearsal(by_cells, shrink, estimate),
-    leaves=(PUBLIC_MODEL,),
+    rehearsal=Rehearsal(by_cells, shrink, estimate),
     dealt=True,
     menu=CHOICES,
     streams={"loss": LEAST_SQUARES},
