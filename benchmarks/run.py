@@ -28,6 +28,7 @@ SUITES = (
     "blind_network",
     "align",
     "svc",
+    "svc_network",
     "svc_epsilon",
     "pan",
     "streaming",
