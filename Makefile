@@ -24,6 +24,9 @@ QUICK  ?=
 # tests compare what parties compute bit for bit: OpenBLAS' kernels for AVX-512 differ by where arrays lie in memory
 PINNED := $(if $(filter x86_64,$(shell uname -m)),OPENBLAS_CORETYPE=Haswell)
 
+# workers and the processes that tests start read modules that were compiled before
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: demo demo-network test test-all lint bench house results figures ledgers docs generated gallery sample dist kit lock clean
 
 demo: $(READY)

@@ -22,7 +22,13 @@ if TYPE_CHECKING:
         train_test_split,
     )
     from tacit.pipeline import Pipeline
-    from tacit.preprocessing import FederatedEncoder, FederatedImputer, FederatedScaler, TableVectorizer
+    from tacit.preprocessing import (
+        FederatedEncoder,
+        FederatedImputer,
+        FederatedScaler,
+        FederatedSelector,
+        TableVectorizer,
+    )
     from tacit.report import Evaluation, Report
     from tacit.request import Records, Request, Values
     from tacit.svm import SVC, SVR, ELMClassifier, ELMRegressor
@@ -46,6 +52,7 @@ __all__ = [
     "FederatedImputer",
     "FederatedRandomizedSearch",
     "FederatedScaler",
+    "FederatedSelector",
     "Federation",
     "LocalError",
     "PeerError",

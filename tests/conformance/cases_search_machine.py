@@ -17,7 +17,7 @@ LAYER: dict[str, Any] = {
 }  # fmt: skip
 COSTS = (0.1, 1.0, 10.0)
 HINGED: dict[str, Any] = {
-    "kernel": "rbf", "gamma": 0.2, "degree": 2, "coef0": 1.0, "features": 40, "repeat": reference.SEED,
+    "kernel": "rbf", "gamma": 0.2, "degree": 2, "coef0": 1.0, "features": 30, "repeat": reference.SEED,
     "loss": "hinge", "least_class": 1, "settings": tuple({"C": C} for C in COSTS),
 }  # fmt: skip
 ALPHAS = (0.03, 0.5, 3.0, "auto")

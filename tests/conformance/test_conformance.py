@@ -1,4 +1,7 @@
-"""Every protocol, in one process and with every party apart, with 2, 3 and 5 parties, equals its reference."""
+"""Every protocol, in one process and with every party apart, with 2, 3 and 5 parties, equals its reference.
+
+What it tells is what a person approved: the golden ledger of three parties, or of the fewest that a case takes.
+"""
 
 from __future__ import annotations
 
@@ -20,19 +23,6 @@ PARTIES = (2, 3, 5)
 SLOW = pytest.mark.slow
 
 
-def sizes(*quick: int) -> list[Any]:
-    """Every case with every number of parties; those that are not quick are left to `make test-all`."""
-    every = [(case, n) for case in CASES.values() for n in PARTIES if n >= case.least]
-    return [
-        pytest.param(case, n, id=f"{case.name}-{n}", marks=() if _is_quick(case, n, quick) else SLOW)
-        for case, n in every
-    ]
-
-
-def _is_quick(case: Case, n: int, quick: tuple[int, ...]) -> bool:
-    return not case.long and (n in quick or n == case.least > 3)
-
-
 def together(case: Case, roster: Roster) -> tuple[Any, list[Ledger]]:
     inputs = case.inputs(roster)
     with Together(roster, job=b"conformance", entropy=RootEntropy(roster.parties, b"conformance")) as run:
@@ -49,35 +39,52 @@ def apart_in_threads(case: Case, roster: Roster) -> tuple[Any, list[Ledger]]:
     return merged({p: result for p, (result, _) in done.items()}), [ledger for _, ledger in done.values()]
 
 
-@pytest.mark.parametrize(("case", "n"), sizes(2, 3))
-def test_together_equals_the_centralised_reference(case, n):
+def parties_of(case: Case) -> int:
+    """Return how many parties a golden ledger is of."""
+    return max(3, case.least)
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_a_case_equals_its_reference_and_its_golden_ledger_and_so_does_every_party_in_its_own_thread(case):
+    roster = case.roster(parties_of(case))
+    result, (whole,) = together(case, roster)
+    golden = LEDGERS / f"{case.name}.txt"
+    if os.environ.get("TACIT_WRITE_LEDGERS"):
+        golden.write_text(whole.template())
+    assert golden.exists(), f"no golden ledger: make ledgers writes {golden.name}; read it before you commit it"
+    assert whole.template() == golden.read_text()
+    if not case.long:
+        case.check(result, case.inputs(roster))
+        check_apart(case, roster, whole)
+
+
+@pytest.mark.parametrize(
+    ("case", "n"),
+    [
+        pytest.param(case, n, id=f"{case.name}-{n}", marks=SLOW if n == 5 or case.long else ())
+        for case in CASES.values()
+        for n in PARTIES
+        if n >= case.least and (case.long or n != parties_of(case))
+    ],
+)
+def test_another_number_of_parties_equals_the_reference_too(case, n):
     roster = case.roster(n)
-    result, _ = together(case, roster)
+    result, (whole,) = together(case, roster)
     case.check(result, case.inputs(roster))
+    if n != 2:
+        check_apart(case, roster, whole)
 
 
-@pytest.mark.parametrize(("case", "n"), sizes(3))
-def test_every_party_in_its_own_thread_equals_the_reference_and_writes_the_same_ledger(case, n):
-    roster = case.roster(n)
+def check_apart(case: Case, roster: Roster, whole: Ledger) -> None:
+    """Check what parties in threads of their own make of a case, by its reference and the ledger of one process."""
     result, ledgers = apart_in_threads(case, roster)
     case.check(result, case.inputs(roster))
-    _, (whole,) = together(case, roster)
     for ledger in (*ledgers, *([] if case.long else [whole])):  # how often a study compares follows from its scores
         assert ledger.template() == whole.template()
         assert [(r.place, r.type) for r in ledger] == [(r.place, r.type) for r in ledgers[0]]
     for rows in zip(*ledgers, strict=True):
         seen = {r.bytes for r in rows} - {None}
         assert len(seen) == 1, "sender and receiver saw the same bytes, nobody else saw any"
-
-
-@pytest.mark.parametrize("case", CASES.values(), ids=lambda case: case.name)
-def test_ledger_equals_the_golden_file_that_a_person_approved(case):
-    _, (ledger,) = together(case, case.roster(max(3, case.least)))
-    golden = LEDGERS / f"{case.name}.txt"
-    if os.environ.get("TACIT_WRITE_LEDGERS"):
-        golden.write_text(ledger.template())
-    assert golden.exists(), f"no golden ledger: make ledgers writes {golden.name}; read it before you commit it"
-    assert ledger.template() == golden.read_text()
 
 
 def test_every_golden_file_belongs_to_a_case():

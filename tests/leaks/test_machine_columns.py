@@ -18,7 +18,7 @@ import pytest
 from tacit.choreo import Coordinator, Holder, Labeller, Roster, decode_as
 from tacit.crypto.pads.entropy import RootEntropy
 from tacit.federation.part import part_of
-from tacit.numeric.ring.words import widen
+from tacit.numeric.ring.words import Ring, widen
 from tacit.numeric.shares.shared_plan import plan_shared
 from tacit.numeric.svm.kernels import Kernel
 from tacit.protocols.features import shared as protocol
@@ -72,12 +72,13 @@ class MovedPads:
 
 @dataclass(frozen=True)
 class Seen:
-    """A message that the others see: what it is, and which of the honest holder's pads lies on it."""
+    """A message that the others see: what it is, which of the honest holder's pads lies on it, less how many bits."""
 
     kind: str
     words: Any
     tag: int
     start: int
+    dropped: int = 0
 
 
 class Tapped(Together):
@@ -90,10 +91,12 @@ class Tapped(Together):
         for (sender, receiver), frames in outbox.items():
             assert receiver != DEALER or name == "PublicKey", "the dealer is sent public keys alone"
             if name in KINDS and sender in (self.honest, DEALER) and receiver not in (self.honest, DEALER):
-                words = widen(decode_as(KINDS[name], frames).words, self.bits)
+                own = name == "Opening" and place.split("/")[-3].startswith("round")  # of no gate
+                dropped = self.dropped if own else 0
+                words = widen(decode_as(KINDS[name], frames).words, self.bits - dropped)
                 if words.size:
                     tag, drawn = last[sender]
-                    told[sender] = Seen(name, words, tag, drawn - words.size if name == "Dealt" else 0)
+                    told[sender] = Seen(name, words, tag, drawn - words.size if name == "Dealt" else 0, dropped)
         self.seen += told.values()
         return super()._exchange(place, outbox, wanted, missing)
 
@@ -130,7 +133,7 @@ def play(kernel: str, honest: str, data: Any, by: dict[int, Any], *, weighted: b
             targets[p] = OwnTargets(T, root if weighted else np.ones(ROWS), np.zeros(PROBLEMS))
     entropy = Moved(names, honest, by)
     with Tapped(roster, job=b"leak test", entropy=entropy) as run:
-        run.seen, run.honest, run.bits, run.entropy = [], honest, shared.ring, entropy
+        run.seen, run.honest, run.bits, run.dropped, run.entropy = [], honest, shared.ring, shared.dropped, entropy
         held, own = run.hold(Holder, parts), run.hold(Holder, targets)
         add_shared(run, agree_with_dealer(run), held, own, the_map, side, shared, PROBLEMS)
     return run.seen
@@ -158,7 +161,7 @@ def adapt(kernel: str, names: Any, honest: str, *, weighted: bool) -> tuple[list
     now = play(kernel, honest, data, by, weighted=weighted)
     plain = differ(before, now)
     while left := differ(before, now):  # a mask, then what is made of it and was dealt before it was used
-        seen, off = before[left[0]], now[left[0]].words - before[left[0]].words
+        seen, off = before[left[0]], (now[left[0]].words - before[left[0]].words) << np.uint64(now[left[0]].dropped)
         for words in (off, np.uint64(0) - off):  # a pad is added, or taken off
             moved = add_at(by, seen.tag, seen.start, words)
             tried = play(kernel, honest, data, moved, weighted=weighted)
@@ -182,9 +185,10 @@ def test_other_data_look_the_same_under_other_pads(kernel, weighted, holders, ho
     assert not left
 
 
-def hide_evenly(x: Any, dealt: Any, ring: Any) -> Any:
-    """A mask that is even."""
-    return reduce(x + np.uint64(2) * dealt.masks[0], ring)
+def hide_evenly(x: Any, dealt: Any, shared: Any, *_others: Any) -> Any:
+    """A mask that is even in the bits that are sent."""
+    mask = dealt.masks[0] << np.uint64(shared.dropped + 1)
+    return reduce(x + mask, Ring(1 << shared.ring)) >> np.uint64(shared.dropped)
 
 
 def show_targets(targets: Any, _pads: Any, me: str, side: Any, shared: Any, rows: Any, _ring: Any) -> Any:

@@ -152,7 +152,7 @@ def found_epsilon(budget: Budget, times: float) -> tuple[float, bool]:
     return best, bool(broken)
 
 
-@pytest.mark.parametrize("honest", [1, 3])
+@pytest.mark.parametrize("honest", [1, pytest.param(3, marks=pytest.mark.slow)])
 def test_the_best_attack_on_whole_trainings_finds_no_more_than_epsilon_and_most_of_it(honest: int) -> None:
     budget = agree_on_budget(4.0, 1e-5, honest, holders=3, rows=100)
     claimed = epsilon_of(budget.mu, DELTA)

@@ -61,6 +61,7 @@ PLAYED = {
     ),
     "H8": (
         "leaks/test_review_attacks.py::test_no_label_moves_anybody_into_another_part",
+        "leaks/test_review_attacks.py::test_with_epsilon_no_class_is_named_and_no_sum_lacks_the_noise_of_a_site",
         "leaks/test_private_audit.py::test_a_record_changes_no_sum_by_more_than_noise_is_made_for_and_no_other_row_at_all",
         "unit/estimators/test_svc_epsilon.py::test_records_with_gaps_are_blank_and_not_refused",
     ),
@@ -205,6 +206,20 @@ def test_no_label_moves_anybody_into_another_part(tables):
     assert abs(len(before.X) - len(after.X)) <= 5  # whom the correction of one person makes wait
     known = {row.tobytes() for row in part_of_job(tables(y, "same"), held_out=True).X}
     assert not any(row.tobytes() in known for row in after.X)
+
+
+def test_with_epsilon_no_class_is_named_and_no_sum_lacks_the_noise_of_a_site(tmp_path):
+    step = {"use": "SVC", "epsilon": 1.0, "delta": 1e-5, "features": 5, "classes": (0, 1)}
+    rows = played(tmp_path, step).ledger.rows
+    assert "core.classes" not in {fact.identifier for row in rows for fact in row.tells}
+    senders: dict[str, set[str]] = {}
+    for row in rows:
+        if row.type == "Masked":
+            senders.setdefault(row.place, set()).add(row.sender)
+    assert len(senders) > 5
+    assert all(each == set(SITES) for each in senders.values())
+    with pytest.raises(LocalError, match=r"secure_sum|method"):
+        propose("study", {**STUDY, "steps": ({**step, "secure_sum": "threshold"},)}, dataset="a", **TERMS)
 
 
 # H11

@@ -18,7 +18,7 @@ def line():
 @pytest.fixture(scope="session")
 def sites(tmp_path_factory, line):
     """All sites, as processes; a party is away after more than one heartbeat."""
-    sites = Sites(tmp_path_factory.mktemp("sites"), timeout=20.0, dials={"h2": line.port}, options=("--pace", "0.015"))
+    sites = Sites(tmp_path_factory.mktemp("sites"), dials={"h2": line.port}, options=("--pace", "0.015"))
     line.target = sites.port
     with sites:
         yield sites

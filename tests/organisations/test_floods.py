@@ -13,6 +13,7 @@ from organisations.relay import COORDINATOR, Meeting, Relay
 from tacit.consortium.broker import control_stream
 from tacit.consortium.broker.control import Control
 from tacit.consortium.membership.names import CONTROL_STREAM, control_subject
+from tacit.runtimes.nats import network
 
 STORE = 64 << 20
 LETTER = bytes(500 << 10)
@@ -21,6 +22,7 @@ LETTER = bytes(500 << 10)
 @pytest.fixture
 def relay(tmp_path, monkeypatch):
     monkeypatch.setattr(control_stream, "CONTROL_BYTES", STORE // 2)
+    monkeypatch.setattr(network, "RUN_BYTES", STORE // 4)
     with Relay(tmp_path, ["p1", "p2", "p3", "flooder"], store_bytes=STORE) as relay:
         yield relay
 

@@ -6,7 +6,7 @@ import hashlib
 import os
 import signal
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from tacit.arrays import F64
 from tacit.choreo import At, Coordinator, Everyone, Fact, Frames, Holder, Message, Roster, Run, choreography, decode_as
 from tacit.numeric.ring.fixed_point import FixedPoint
 from tacit.numeric.ring.words import Z64
-from tacit.protocols.sums.secure_sum import Masked, add_masked, mask, protect, unmask
+from tacit.protocols.sums.secure_sum import Masked, add_masked, mask, open_added, protect
 from tacit.runtimes.spark.cluster import Spark
 
 ROSTER = Roster({Holder: ("p1", "p2", "p3"), Coordinator: ("coordinator",)})
@@ -41,9 +41,13 @@ def noisy_sums(
         noisy = run.local(Holder, disturbed, s.x)
         masked = run.local(Holder, mask, noisy, run.pads(by.seeds, run.tag()), run.who(Holder), FIXED, "noise", Z64)
         run.local(Holder, logged, masked, run.who(Holder), t, folder, victim if t in fatal else "", whom)
-        total = run.local(Coordinator, unmask, run.send(Masked, Holder >> Coordinator, masked), FIXED, Z64)
+        total = run.local(Coordinator, unmask, run.send(Masked, Holder >> Coordinator, masked))
         totals.append(run.publish(Told, run.local(Coordinator, Told, total)).total)
     return totals
+
+
+def unmask(messages: Mapping[str, Masked]) -> F64:
+    return open_added(add_words(messages.values()), FIXED)
 
 
 def grown(x: F64) -> F64:

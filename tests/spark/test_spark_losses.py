@@ -1,12 +1,5 @@
 """Workers and executors that die: nothing that the holders keep is lost, and no mask is seen on two values."""
 
-import pytest
-
-pytest.skip("to be written anew: uses sums that are gone", allow_module_level=True)
-
-# ruff: noqa: E402
-
-
 import json
 import subprocess
 import sys

@@ -15,10 +15,11 @@ from tacit.runtimes.spark.passing import SEALED, open_messages, seal_message
 from tacit.runtimes.together import Together
 
 CORE = ("train_svm_rows", "train_elm_rows_committee", "prepare_columns", "judge_model_rows", "search_machine_rows")
+SUMS = ("secure_sum_pairwise_vector", "secure_sum_pairwise_words", "template")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", CORE)
+@pytest.mark.parametrize("name", [*CORE, *SUMS])
 def test_what_is_trained_in_shares_on_spark_is_what_the_reference_says_and_tells_the_same(name, spark):
     case = CASES[name]
     roster = case.roster(3 if "committee" not in name else 4)

@@ -50,10 +50,8 @@ def test_every_example_is_listed():
     assert sorted({*SAYS, *ELSEWHERE}) == sorted(path.name for path in EXAMPLES.glob("*.py"))
 
 
-LONG = ("03_pipeline_and_grid_search.py", "04_rows_of_many.py", "06_heart_disease.py", "07_any_cut.py")
-
-
-@pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.slow if name in LONG else ()) for name in SAYS])
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SAYS)
 def test_an_example_says_what_it_promises(name, tmp_path):
     command = [sys.executable, "-W", "error", str(EXAMPLES / name)]
     # our own files

@@ -275,7 +275,12 @@ warnings.simplefilter("error")
 """
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/quick_start.md", "docs/for/data-scientist.md"])
+SLOW = pytest.mark.slow
+
+
+@pytest.mark.parametrize(
+    "page", ["README.md", *(pytest.param(f"docs/{p}.md", marks=SLOW) for p in ("quick_start", "for/data-scientist"))]
+)
 def test_the_first_block_runs_without_extras_and_without_a_warning(page: str, tmp_path: Path) -> None:
     """A newcomer has what `pip install .` brings, and pandas is not among it."""
     block = (Path(__file__).parents[2] / page).read_text(encoding="utf-8").split("```python\n")[1].split("```")[0]

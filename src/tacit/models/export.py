@@ -16,7 +16,7 @@ import numpy as np
 from scipy.special import expit
 from sklearn.kernel_approximation import Nystroem, RBFSampler
 from sklearn.linear_model import Ridge, RidgeClassifier
-from sklearn.pipeline import Pipeline
+from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.preprocessing import Binarizer, FunctionTransformer, LabelBinarizer, MinMaxScaler, StandardScaler
 from sklearn.random_projection import GaussianRandomProjection
 
@@ -51,11 +51,7 @@ def _steps_of(model: MappedModel, classes: Array | None) -> list[tuple[str, Any]
         used = the_map.shift[:, None] * w[:-1]
         before, w = [], np.concatenate([used, w[-1:] - the_map.centres @ used])
     else:
-        count = len(the_map.centres)
-        kernel = Nystroem(the_map.kernel, **_numbers(the_map), n_components=count)
-        held = {"components_": np.array(the_map.centres), "normalization_": np.eye(count)}
-        sizes = {"component_indices_": np.arange(count), "n_features_in_": the_map.columns, "_n_features_out": count}
-        before = [("map", fitted(kernel, **held, **sizes))]
+        before = [("map", _kernel_step(the_map))]
     return [*before, ("svm", machine_of(w[:-1], w[-1], 1.0, classes))]
 
 
@@ -102,14 +98,32 @@ def _skops(pipeline: Pipeline) -> bytes:
     return written
 
 
-def _numbers(the_map: PublicMap) -> dict[str, float]:
+def _kernel_step(the_map: PublicMap) -> Any:
+    """Return what makes kernel values with all landmarks: one map, or one for each width side by side."""
+    gammas = the_map.gammas
+    starts = [0, *(np.flatnonzero(np.diff(gammas)) + 1)]
+    parts = [
+        _landmarks(the_map, float(gamma), L)
+        for gamma, L in zip(gammas[starts], np.split(the_map.centres, starts[1:]), strict=True)
+    ]
+    if len(parts) == 1:
+        return parts[0]
+    return FeatureUnion([(f"width_{i}", part) for i, part in enumerate(parts)])
+
+
+def _landmarks(the_map: PublicMap, gamma: float, L: F64) -> Any:
+    """Return what makes kernel values with some landmarks."""
+    kernel = Nystroem(the_map.kernel, **_numbers(the_map, gamma), n_components=len(L))
+    held = {"components_": np.array(L), "normalization_": np.eye(len(L)), "component_indices_": np.arange(len(L))}
+    return fitted(kernel, **held, n_features_in_=the_map.columns, _n_features_out=len(L))
+
+
+def _numbers(the_map: PublicMap, gamma: float) -> dict[str, float]:
     if the_map.kernel == "rbf":
-        return {"gamma": the_map.gamma}
-    if the_map.kernel == "sigmoid":
-        return {"gamma": the_map.gamma, "coef0": the_map.coef0}
+        return {"gamma": gamma}
     if the_map.degree == 0:  # scikit-learn's polynomials start at degree 1: the constant 1 is 0 x.z + 1
         return {"gamma": 0.0, "coef0": 1.0, "degree": 1}
-    return {"gamma": the_map.gamma, "coef0": the_map.coef0, "degree": the_map.degree}
+    return {"gamma": gamma, "coef0": the_map.coef0, "degree": the_map.degree}
 
 
 # A public extreme learning machine as steps of scikit-learn's own classes.

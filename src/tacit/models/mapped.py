@@ -45,6 +45,8 @@ class MappedModel(State):
         else:
             shapes.fit(the_map.centres, "landmarks", "columns")
             shapes.fit(the_map.basis, "landmarks", the_map.size - 1)
+            if the_map.widths.size:
+                shapes.fit(the_map.widths, "landmarks")
         shapes.fit(self.weights, the_map.size, "decisions")
         if not np.isfinite(self.weights).all():
             raise MisfitError("a weight is not finite")

@@ -199,7 +199,7 @@ def _nodes(do: Graph, start: str, W: F64, b: F64, activation: str) -> str:
     return do("Tanh", reached) if activation == "tanh" else do("Max", reached, 0.0)
 
 
-def _less_distance(do: Graph, start: str, points: F64, factor: float) -> str:
+def _less_distance(do: Graph, start: str, points: F64, factor: float | F64) -> str:
     """Add -factor |x - p|^2 for every point p."""
     squares = do("ReduceSum", do("Mul", start, start), np.array([1]), keepdims=1)
     less = do("Sub", do("Sub", do("MatMul", start, 2.0 * points.T), squares), np.einsum("ij,ij->i", points, points))
@@ -213,7 +213,7 @@ def _kernel(do: Graph, the_map: PublicMap, start: str) -> str:
     """
     L: F64 = the_map.centres
     if the_map.kernel == "rbf":
-        return do("Exp", _less_distance(do, start, L, the_map.gamma))
+        return do("Exp", _less_distance(do, start, L, the_map.gammas))
     moved = do("Add", do("MatMul", start, the_map.gamma * L.T), the_map.coef0)
     return do("Pow", moved, float(the_map.degree)) if the_map.kernel == "poly" else do("Tanh", moved)
 

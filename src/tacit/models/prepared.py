@@ -189,6 +189,28 @@ MADE: dict[str, Callable[[F64, float], Array]] = {
 }
 
 
+class Selected(State):
+    """Some of the columns, as they are. rounds: of every column, in how many rounds of a selection it was left."""
+
+    sources: I64
+    rounds: I64
+
+    def check(self, shapes: Shapes) -> None:
+        """Raise unless all parts fit."""
+        shapes.fit(self.sources, len(self.sources))
+        below(self.sources.tolist(), shapes.columns)
+        shapes.fit(self.rounds, "columns")
+
+    def apply(self, X: F64, new: I64) -> F64:
+        """Return the columns as they are."""
+        del new
+        return X
+
+    def records_of(self) -> dict[str, str]:
+        """Return nothing: names of columns are no records."""
+        return {}
+
+
 class Encoded(State):
     """A column for every declared value of an encoded one, 1 where it has that value; others stay.
 

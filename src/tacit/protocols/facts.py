@@ -85,8 +85,9 @@ MODEL = Fact(
 )  # fmt: skip
 SCORES = Fact(
     "core.scores", "holders", "aggregate", "all",
-    "of each candidate of a search how good it is on records that are held out, rounded and with noise of some records",
-    brief="how good each candidate of the search is, rounded and with noise",
+    "of each candidate of a search how good it is on records that are held out, rounded and with noise of some records;"
+    " of a selection which columns have the largest noisy weights, half of them at a time, and which number is best",
+    brief="how good each candidate of a search is, rounded and with noise; which columns a selection keeps",
 )  # fmt: skip
 JUDGEMENT = Fact(
     "core.judgement", "holders", "count", "group",

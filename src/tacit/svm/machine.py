@@ -105,6 +105,14 @@ class Machine(Private, Federated):
         asked = self._arguments("search_machine", settings=trials, **own)
         return Request("search_machine", {"data": Records()}, asked, self._repeatable(federation))
 
+    def selection_request(self, federation: Federation, n_features_to_select: int | str) -> Request:
+        """Return what a selection of columns by this machine's targets and weights asks for."""
+        self.check_federation(federation)
+        asked = self._arguments(
+            "select_columns", n_features_to_select=n_features_to_select, **self._declare(federation)
+        )
+        return Request("select_columns", {"data": Records()}, asked, self._repeatable(federation))
+
     def search_report(self, federation: Federation, outcome: Outcome) -> Report:
         """Return the report of a search, with what it does not protect."""
         return report_on(self, federation, outcome, not_protected=NOT_PROTECTED, protection=PROTECTION)

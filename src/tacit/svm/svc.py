@@ -144,7 +144,8 @@ class SVC(KernelMachine, ProbabilityClassifier):
 
     Args:
         kernel: "rbf", "poly" or "linear".
-        gamma: coefficient of "rbf" and "poly"; "scale" and "auto" as in scikit-learn.
+        gamma: coefficient of "rbf" and "poly"; "scale" and "auto" are scikit-learn's numbers, with which an RBF kernel
+            has two widths: half of it is as wide as with a fifth of that number. A number of your own is one width.
         degree: degree of the "poly" kernel.
         coef0: constant term of the "poly" kernel.
         loss: what an error costs: "least_squares" (an LS-SVM, the fastest), or "hinge" (the classical SVM).
@@ -207,7 +208,8 @@ class SVR(KernelMachine, FederatedRegressor):
 
     Args:
         kernel: "rbf", "poly" or "linear".
-        gamma: coefficient of "rbf" and "poly"; "scale" and "auto" as in scikit-learn.
+        gamma: coefficient of "rbf" and "poly"; "scale" and "auto" are scikit-learn's numbers, with which an RBF kernel
+            has two widths: half of it is as wide as with a fifth of that number. A number of your own is one width.
         degree: degree of the "poly" kernel.
         coef0: constant term of the "poly" kernel.
         loss: what an error costs: "least_squares", or "hinge" (what is beyond the tube, with landmarks over rows only).

@@ -3,7 +3,6 @@
 import contextlib
 import datetime as dt
 import sys
-import time
 import tracemalloc
 
 import hypothesis.strategies as st
@@ -315,9 +314,7 @@ def test_a_buffer_that_is_referred_to_many_times_is_not_copied_many_times(tag):
     assert peak(data) < 2 * len(data) + CONSTANT
 
 
-def test_a_shape_of_very_many_sides_is_refused_at_once():
+def test_a_shape_of_very_many_sides_is_refused_before_they_are_multiplied():
     data = framed([["a"], [["<f8", [(1 << 63) - 1] * 20_000]]])
-    start = time.process_time()
-    with pytest.raises(PeerError):
+    with pytest.raises(PeerError, match="too many arrays or dimensions"):
         decode(data)
-    assert time.process_time() - start < 0.1

@@ -1,5 +1,6 @@
 """gather: who is waited for and how long, who is left out, and what the ledger says of it."""
 
+import threading
 import time
 
 import pytest
@@ -98,24 +99,23 @@ def test_gather_waits_with_patience_until_enough_have_answered(apart, monkeypatc
 
 
 def test_gather_waits_with_full_patience_until_enough_have_answered_and_then_only_a_moment(apart, monkeypatch):
-    monkeypatch.setattr(apart_module, "GRACE", 0.3)
-    waited = {}
+    monkeypatch.setattr(apart_module, "GRACE", 0.05)
+    over = threading.Event()
 
     def text(run):
         def slow(me):
-            time.sleep({"ann": 0.0, "ben": 1.0, "cat": 4.0}[me])
+            if me == "ben":
+                time.sleep(0.3)  # longer than the moment of grace
+            if me == "cat":
+                over.wait(60.0)  # and no longer than patience
             return Name(me)
 
         mine = run.local(Holder, slow, run.who(Holder))
-        start = time.monotonic()
         _, present = run.gather(Name, Holder >> Coordinator, mine, at_least=2)
-        waited[run.me] = time.monotonic() - start
+        over.set()
         return present
 
-    assert set(apart(text).values()) == {
-        ("ann", "ben")
-    }  # ben came long after GRACE, cat long before the end of patience
-    assert 1.0 < waited["hub"] < 2.5
+    assert set(apart(text).values()) == {("ann", "ben")}
 
 
 def test_gather_takes_an_answer_that_comes_within_the_moment_of_grace(apart, monkeypatch):

@@ -59,10 +59,20 @@ def tacit(folder):
     return call
 
 
+@pytest.fixture(scope="session")
+def trained(tmp_path_factory):
+    """A model of whole.csv, for all tests."""
+    place = tmp_path_factory.mktemp("trained")
+    write(place / "whole.csv", columns_of(X))
+    done = CliRunner().invoke(app, ["train", str(place / "whole.csv"), "--out", str(place / "model.tacit")])
+    assert done.exit_code == 0
+    return (place / "model.tacit").read_bytes()
+
+
 @pytest.fixture
-def model(tacit):
+def model(folder, trained):
     """model.tacit, trained on whole.csv."""
-    assert tacit("train", "whole.csv").code == 0
+    (folder / "model.tacit").write_bytes(trained)
     return "model.tacit"
 
 

@@ -100,11 +100,11 @@ class House(ControlNetwork):
         """A site's files."""
         home = self.home(name)
         if name == "clearing":
-            (home / "site.toml").write_text(example_coordinator(ca_fingerprint=self.fingerprint, party_timeout=20.0))
+            (home / "site.toml").write_text(example_coordinator(ca_fingerprint=self.fingerprint, party_timeout=60.0))
             return
         label = {"label": "label"} if name == "north" else {}
         (home / "site.toml").write_text(
-            example_party(name, ca_fingerprint=self.fingerprint, party_timeout=20.0, **label)
+            example_party(name, ca_fingerprint=self.fingerprint, party_timeout=60.0, **label)
         )
         (home / "policy.toml").write_text(example_policy(automatic=True, preflights_per_day=1000, studies=1000))
         (home / "cohort.csv").write_text(table(name))

@@ -56,7 +56,7 @@ class Rows(House):
         super().prepare(name)
         home = self.home(name)
         text = (home / "site.toml").read_text()
-        (home / "site.toml").write_text(text.replace("party_timeout = 20.0", f"party_timeout = {PATIENCE}"))
+        (home / "site.toml").write_text(text.replace("party_timeout = 60.0", f"party_timeout = {PATIENCE}"))
         if name != "clearing":
             party = example_party(
                 name, ca_fingerprint=self.fingerprint, party_timeout=PATIENCE, label="label", id="patient"

@@ -56,7 +56,7 @@ def hospital(request, shared, tmp_path_factory):
     connection.touch(mode=0o600)
     connection.write_text(f"{database.url()}\n")
     table = f'query = "{QUERY}"\nconnection_file = "cohort.connection"\nlabel = "outcome"\nid = "patient"'
-    text = example_party("north", ca_fingerprint=shared.fingerprint, party_timeout=20.0)
+    text = example_party("north", ca_fingerprint=shared.fingerprint, party_timeout=60.0)
     (home / "site.toml").write_text(text.replace('path = "cohort.csv"', table))
     shared.close_site("north")
     shared.open_site("north")

@@ -38,7 +38,7 @@ class Clinics(House):
             return
         named = {"label": "label"} if name == "north" else {}
         (self.home(name) / "site.toml").write_text(
-            example_party(name, ca_fingerprint=self.fingerprint, party_timeout=20.0, id="patient", **named)
+            example_party(name, ca_fingerprint=self.fingerprint, party_timeout=60.0, id="patient", **named)
         )
         self.write(name)
 

@@ -28,6 +28,7 @@ def draw(kind: str, seed: int) -> tuple[Any, Any]:
     return X, (score[kind] > 0).astype(int)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "splits"), [("hospitals", 40), ("weak", 10), ("rare", 10), ("none", 10)])
 def test_of_forty_splits_none_has_the_wrong_sign_and_scores_are_as_good_as_scikit_learns(kind, splits):
     mine, theirs = np.zeros(splits), np.zeros(splits)

@@ -7,7 +7,6 @@ import pandas as pd
 import polars as pl
 import pytest
 from sklearn.preprocessing import OneHotEncoder
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import tacit
 from tacit import FederatedEncoder, FederatedScaler, Federation, LocalError
@@ -19,12 +18,6 @@ TEXT = FRAME.assign(sex=RNG.choice(["f", "m"], 120))
 THAL = {"thal": [3, 6, 7, 9]}  # 9 is declared, and nobody has it
 SEX = {"sex": ("f", "m", "x")}
 PARTITIONS = pytest.mark.parametrize("partition", ["horizontal", "vertical", "arbitrary"])
-
-
-@parametrize_with_checks([FederatedEncoder(), FederatedEncoder(partition="vertical")])
-@pytest.mark.filterwarnings("ignore::UserWarning")  # checks that are skipped
-def test_the_encoder_passes_the_checks_of_scikit_learn(estimator, check):
-    check(estimator)
 
 
 @PARTITIONS

@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.impute import SimpleImputer
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import tacit
 from tacit import SVC, FederatedImputer, Federation, LocalError
@@ -24,19 +23,6 @@ PARTITIONS = pytest.mark.parametrize("partition", ["horizontal", "vertical", "ar
 
 def federation(partition="horizontal", frame=FRAME):
     return Federation.simulate(frame, parties=4, partition=partition, allow_missing=True, seed=1)
-
-
-@parametrize_with_checks(
-    [
-        FederatedImputer(),
-        FederatedImputer("median", add_indicator=True),
-        FederatedImputer("constant", partition="arbitrary"),
-        FederatedImputer("median", partition="vertical"),
-    ]
-)
-@pytest.mark.filterwarnings("ignore::UserWarning")  # checks that are skipped
-def test_the_imputer_passes_the_checks_of_scikit_learn(estimator, check):
-    check(estimator)
 
 
 @PARTITIONS

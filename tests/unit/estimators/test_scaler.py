@@ -11,7 +11,6 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import RobustScaler, StandardScaler
 from sklearn.svm import SVC
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import tacit
 from tacit import FederatedScaler, Federation, LocalError
@@ -23,20 +22,6 @@ PARTITIONS = pytest.mark.parametrize("partition", ["horizontal", "vertical", "ar
 
 def federation(X, partition="horizontal", **how):
     return Federation.simulate(X, parties=4, partition=partition, allow_missing=True, seed=3, **how)
-
-
-@parametrize_with_checks(
-    [
-        FederatedScaler(),
-        FederatedScaler("minmax"),
-        FederatedScaler("robust"),
-        FederatedScaler(partition="vertical"),
-        FederatedScaler("minmax", partition="arbitrary", ranges=(-1e4, 1e4)),
-    ]
-)
-@pytest.mark.filterwarnings("ignore::UserWarning")  # checks that are skipped
-def test_the_scaler_passes_the_checks_of_scikit_learn(estimator, check):
-    check(estimator)
 
 
 @PARTITIONS

@@ -118,6 +118,7 @@ def test_what_cannot_be_split_is_refused_in_one_line(cancer):
 # cross_val_score
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("model", "partition"),
     [

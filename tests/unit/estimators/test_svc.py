@@ -11,7 +11,6 @@ from sklearn import svm
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, make_classification
 from sklearn.model_selection import GridSearchCV
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import check_estimator
 
 import tacit
 from tacit.errors import LocalError
@@ -276,18 +275,6 @@ def test_bad_tables_are_learnt_from_or_refused_in_one_line_whatever_the_loss_and
     with pytest.raises(LocalError, match=says) as refused:
         model.fit(tacit.simulate(X, np.array(y), parties=2, partition=split, seed=0))
     assert "\n" not in str(refused.value)
-
-
-@pytest.mark.parametrize("model", [tacit.SVC(features=20, **QUIET), tacit.SVR(features=20, **QUIET)])
-def test_it_is_an_estimator_of_scikit_learn(model):
-    check_estimator(
-        model,
-        on_skip=None,
-        expected_failed_checks={
-            f"check_sample_weight_equivalence_on_{kind}_data": "the number of landmarks depends on that of rows"
-            for kind in ("dense", "sparse")
-        },
-    )
 
 
 @pytest.mark.parametrize("split", SPLITS)

@@ -11,7 +11,6 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import skops.io
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import tacit
 from tacit import SVC, Federation, LocalError, Pipeline, TableVectorizer
@@ -59,12 +58,6 @@ def expected(frame=FRAME):
             *(frame["pain"] == p for p in PAIN["pain"]),
         ]
     ).astype(float)
-
-
-@parametrize_with_checks([TableVectorizer(), TableVectorizer(partition="vertical")])
-@pytest.mark.filterwarnings("ignore::UserWarning")  # notices, and checks that are skipped
-def test_the_vectorizer_passes_the_checks_of_scikit_learn(estimator, check):
-    check(estimator)
 
 
 @NOTICES

@@ -5,16 +5,18 @@ from __future__ import annotations
 import json
 import os
 import time
+from pathlib import Path
 from types import SimpleNamespace
 
 import msgspec
 import pytest
 
+from calls import count_calls
 from tacit.choreo.fact import Fact
 from tacit.choreo.ledger import Ledger, Row
 from tacit.consortium.jobs.answers import Ended, Proposal
 from tacit.consortium.jobs.folder import folder_of
-from tacit.page.events import EVERY, SoFar, describe_live
+from tacit.page.events import SoFar, describe_live
 from unit.page.page_sites import proposed
 
 JOBS = 1000
@@ -27,7 +29,7 @@ def age(folder):
 
 
 @pytest.mark.slow
-def test_a_page_answers_in_under_a_tenth_of_a_second_of_work_with_a_thousand_jobs(hospital, browser):
+def test_a_page_reads_few_files_with_a_thousand_jobs(hospital, browser, monkeypatch):
     for number in range(JOBS):
         job = msgspec.structs.replace(proposed(), id=f"{number:032x}")
         folder = folder_of(hospital.settings.state, job.id)
@@ -41,10 +43,12 @@ def test_a_page_answers_in_under_a_tenth_of_a_second_of_work_with_a_thousand_job
     age(hospital.propose(job))
     paths = ("/proposals", "/runs", "/runs?page=20", "/results", f"/proposals/{job.id}", f"/runs/{job.id}", "/site")
     browser.get("/runs")  # the first look reads every folder
+    opened, read = [], Path.read_bytes
+    monkeypatch.setattr(Path, "read_bytes", lambda path: opened.append(path) or read(path))
     for path in paths:
-        begun = time.process_time()
+        opened.clear()
         assert browser.get(path).status_code == 200
-        assert time.process_time() - begun < 0.1, path
+        assert len(opened) < 100, path
 
 
 def test_a_look_at_a_run_counts_only_the_rows_that_are_new():
@@ -56,13 +60,10 @@ def test_a_look_at_a_run_counts_only_the_rows_that_are_new():
     assert so_far.flows["north", "clearing"] == 3000
     assert so_far.sent["north"] == 72_000
     assert so_far.told["clearing", "example.told"] == 3000
-    begun = time.process_time()
-    for _ in range(1000):  # nothing is new
-        so_far.advance(ledger.rows)
-    assert time.process_time() - begun < 0.05
+    assert count_calls(lambda: so_far.advance(ledger.rows)) < 20  # nothing is new
 
 
-def test_who_looks_at_a_run_of_300_rounds_takes_less_than_a_fiftieth_of_the_time_that_passes():
+def test_who_looks_at_a_run_of_300_rounds_does_not_look_at_each_of_them_again():
     """The most that a live view can add to a run: it looks once a second, in the process of the site."""
     job, so_far = proposed(), SoFar()
     rows = [
@@ -73,10 +74,7 @@ def test_who_looks_at_a_run_of_300_rounds_takes_less_than_a_fiftieth_of_the_time
     courier = SimpleNamespace(silence=lambda _: 0.0, places=dict.fromkeys(job.parties, rows[-1].place))
     live = {"run": run, "courier": courier, "planned": 300, "began": time.time()}
     describe_live(job, live, so_far, "north")
-    begun = time.process_time()
-    for _ in range(20):
-        assert json.dumps(describe_live(job, live, so_far, "north"))
-    assert (time.process_time() - begun) / 20 < 0.02 * EVERY
+    assert count_calls(lambda: json.dumps(describe_live(job, live, so_far, "north"))) < 40_000
 
 
 def test_a_run_that_waits_for_a_site_says_so_and_guesses_no_time():

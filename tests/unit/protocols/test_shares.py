@@ -8,12 +8,23 @@ import pytest
 from tacit import PeerError
 from tacit.choreo import Coordinator, Holder, Roster, entries_of
 from tacit.crypto.pads.entropy import RootEntropy
+from tacit.numeric.ring.words import Z64
 from tacit.numeric.shares.dual_plan import choose_window, plan_dual
 from tacit.numeric.shares.losses import HINGE, INSENSITIVE, WEIGHTED
 from tacit.protocols.blind.goals import SideShare
 from tacit.protocols.blind.iterate import above_edges, add_pieces
 from tacit.protocols.shares.dealing import Dealt, agree_with_dealer, draw_own
-from tacit.protocols.shares.gates import Opening, Triple, add_openings, multiply, share_anew, truncate
+from tacit.protocols.shares.gates import (
+    MANY,
+    Opening,
+    Triple,
+    add_openings,
+    join_parts,
+    multiply,
+    open_masked,
+    share_anew,
+    truncate,
+)
 from tacit.protocols.shares.lean_clip import clip_and_cut
 from tacit.runtimes.together import Together
 
@@ -117,3 +128,20 @@ def test_a_soft_threshold_and_a_clip_are_a_sum_of_two_clips(shares):
     z = add_pieces(shares.read(clipped).view(np.uint64), sides, plan).view(np.int64)
     soft = np.sign(t) * np.maximum(np.abs(t) - k, 0.0)
     np.testing.assert_allclose(np.ldexp(z.astype(np.float64), -21), np.clip(soft, -1, 1), atol=2**-14)
+
+
+def test_many_words_are_opened_in_parts_of_which_every_holder_adds_up_one(shares):
+    x, ring, holders = RNG.integers(-(2**62), 2**62, MANY + 1), shares.dealing.ring, len(shares.names)
+    held, before = shares.hold(x), len(shares.run.ledger.rows)
+    found = entries_of(open_masked(shares.run, held, ring=ring, size=x.size))
+    assert all((words.view(np.int64) == x).all() for words in found.values())
+    sent = [row.bytes for row in shares.run.ledger.rows[before:] if row.sender == "p0"]
+    whole = (holders - 1) * 8 * x.size
+    assert sum(sent) == pytest.approx(whole if holders == 2 else 2 / holders * whole, rel=0.01)
+    assert {row.type for row in shares.run.ledger.rows[before:]} == {"Opening"}
+
+
+def test_a_sum_of_another_size_is_refused():
+    told = {"p1": Opening(np.zeros(3, np.uint64))}
+    with pytest.raises(PeerError, match="p1 opened 3 words where 4 belong"):
+        join_parts(told, np.zeros(4, np.uint64), ("p0", "p1"), 8, Z64)

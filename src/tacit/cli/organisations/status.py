@@ -6,9 +6,10 @@ Example: tacit status --config north.toml --watch
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import ExitStack, suppress
 from functools import partial
+from operator import itemgetter
 from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
@@ -23,7 +24,6 @@ from tacit.cli.site import any_settings
 from tacit.consortium.site.settings import AnalystSettings, CoordinatorSettings, PartySettings, Settings
 
 if TYPE_CHECKING:
-    from tacit.consortium.jobs.standing import Standing
     from tacit.consortium.site.analyst import Analyst
 
 STALE = 10.0  # seconds without a word after which a site is said not to run
@@ -64,18 +64,27 @@ def _ask_coordinators(settings: AnalystSettings, analyst: Analyst) -> Status:
 
 
 def _read_files(settings: Settings) -> Status:
-    from tacit.consortium.jobs.standing import read_jobs
-
+    """Return what the site's process wrote a moment ago; of jobs that it does not mention, what their files say."""
     kind = {PartySettings: "party", CoordinatorSettings: "coordinator"}[type(settings)]
     heard = _read_status(settings)
-    live = {line["job"]: line for line in heard.get("jobs", ())}
     running = time.time() - heard.get("at", 0.0) < STALE
-    found, damaged = read_jobs(settings)
-    jobs = [_line(one, live.get(one.job.id, {})) for one in found]
-    force = heard.get("in_force", {}) if running else {}
-    said = {"running": running, "at": heard.get("at"), "in_force": force, "jobs": jobs, "damaged": damaged}
+    told = {line["job"]: line for line in heard.get("jobs", ())} if running else {}
+    kept = settings.state / "jobs"
+    names = {path.name for path in kept.iterdir()} if kept.is_dir() else set()
+    found, damaged = _read_jobs(settings, told) if names - told.keys() else ([], [])
+    jobs = sorted([*(line for line in told.values() if line["job"] in names), *found], key=itemgetter("job"))
+    said = {"running": running, "at": heard.get("at"), "in_force": heard.get("in_force", {}) if running else {}}
     said["health"] = heard.get("health") if running else None
-    return {"site": settings.name, "kind": kind, **said}
+    figures = dict.fromkeys(("done", "total", "rounds", "bytes"), 0)
+    return {"site": settings.name, "kind": kind, **said, "jobs": [figures | job for job in jobs], "damaged": damaged}
+
+
+def _read_jobs(settings: Settings, known: Collection[str]) -> tuple[list[Status], list[str]]:
+    """Return the jobs that are not known from their files, and a line about each that cannot be read."""
+    from tacit.consortium.jobs.standing import read_jobs  # it knows every protocol, which takes a second to import
+
+    found, damaged = read_jobs(settings, known)
+    return [{"job": one.job.id, "state": one.state, "says": one.why} for one in found], damaged
 
 
 def _read_status(settings: Settings) -> Status:
@@ -83,14 +92,6 @@ def _read_status(settings: Settings) -> Status:
         return dict(msgspec.json.decode((settings.state / "status.json").read_bytes()))
     except (OSError, msgspec.DecodeError):
         return {}
-
-
-def _line(one: Standing, live: Status) -> Status:
-    from tacit.consortium.site.telling import describe_running, read_figures
-
-    figures = {**dict.fromkeys(("done", "total", "rounds", "bytes"), 0), **live}
-    says = describe_running(read_figures(one.job.id, live)) if one.state == "running" else one.why
-    return {**figures, "job": one.job.id, "state": one.state, "says": says}
 
 
 def _show_health(health: Status | None) -> Iterator[str]:

@@ -28,9 +28,11 @@ from tacit.consortium.membership.names import CONTROL_STREAM, SPOKEN_TO, Kind, c
 from tacit.consortium.site.settings import listening_at
 from tacit.errors import LocalError
 from tacit.files import write_whole
+from tacit.runtimes.nats.network import dealt_to
 
 HEAD = "# written by tacit: changes are overwritten"
 MAX_PAYLOAD = 1 << 20
+WRITE_SECONDS = 120  # for what lies before one site, `PENDING` letters: nobody is cut off for a line of 2 Mbit/s
 HANDSHAKE_SECONDS = 5  # a reload waits for handshakes under way, so this is also how long a stranger can hold one up
 LOG_BYTES, LOGS = 10 << 20, 5
 STORE_BYTES, LEAST_STORE = 10 << 30, 2 << 30  # of all streams, at most, and however small the disk is
@@ -98,6 +100,7 @@ def configuration(members: Members, settings: ServerSettings, authority: Path) -
         "host": host,
         "port": port,
         "max_payload": MAX_PAYLOAD,
+        "write_deadline": f"{WRITE_SECONDS}s",
         # TLS before the first word: a client that waits for a plain greeting can be talked out of TLS
         "tls": {**tls, "handshake_first": True, "pinned_certs": [key_digest(m.key) for m in _valid(members)]},
         "authorization": {"users": [_user(m, members) for m in _valid(members)]},
@@ -145,7 +148,8 @@ def _publishes(kind: Kind, own: str, members: Members) -> list[str]:
     if kind == "analyst":
         coordinators = [members.token(m.name) for m in members.of_kind("coordinator")]
         return [subject(own, c) for subject in (control_subject, question_subject) for c in coordinators]
-    fetching = [f"$JS.API.CONSUMER.MSG.NEXT.*.{own}", f"$JS.ACK.*.{own}.>"]  # from consumers of one's own name
+    both = (own, dealt_to(own))  # consumers of one's own name
+    fetching = [f"$JS.API.CONSUMER.MSG.NEXT.*.{each}" for each in both] + [f"$JS.ACK.*.{each}.>" for each in both]
     asking = f"$JS.API.CONSUMER.INFO.{CONTROL_STREAM}.{own}"  # the answer says what time it is
     party = [f"t.*.{own}.*", control_subject(own, "*"), *fetching, asking]
     return party if kind == "party" else [*party, question_subject(own, "*"), "$JS.API.>"]

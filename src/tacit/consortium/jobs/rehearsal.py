@@ -115,7 +115,7 @@ def _script(protocol: str) -> Rehearsal:
 def _rehearse(protocol: str, roster: Roster, params: Params, records: int, changed: Params) -> Ledger:
     check_params(protocol, params)
     given = {**params, **_script(protocol).small(params), **changed}
-    return _play(protocol, msgspec.msgpack.encode(given), tuple(roster.roles.items()), records)
+    return _play(protocol, _key(given), tuple(roster.roles.items()), records)
 
 
 def plan_of(protocol: str, params: Params, roster: Roster) -> Plan | None:
@@ -124,7 +124,19 @@ def plan_of(protocol: str, params: Params, roster: Roster) -> Plan | None:
     if known is None or known.plan is None:
         return None
     roles = cast(roster, CAST).roles
-    return _plan(protocol, msgspec.msgpack.encode(params), tuple(roles.items()))
+    return _plan(protocol, _key(params), tuple(roles.items()))
+
+
+def _key(params: Params) -> bytes:
+    """Return the same bytes for the same parameters, whatever their order, so that each study is rehearsed once."""
+    return msgspec.msgpack.encode(_sort(params))
+
+
+def _sort(value: Any) -> Any:
+    """Return a value whose dictionaries are in the order of their keys, however deep."""
+    if isinstance(value, Mapping):
+        return {key: _sort(value[key]) for key in sorted(value, key=repr)}
+    return [_sort(each) for each in value] if isinstance(value, list | tuple) else value
 
 
 @lru_cache(maxsize=16)

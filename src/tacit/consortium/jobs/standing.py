@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -36,10 +37,10 @@ class Standing:
         return self.state in {*OVER, "stopped", "submitted"}
 
 
-def read_jobs(settings: Settings) -> tuple[list[Standing], list[str]]:
-    """Return all jobs of the site whose files can be read, and a line about each of the others."""
+def read_jobs(settings: Settings, known: Collection[str] = ()) -> tuple[list[Standing], list[str]]:
+    """Return all jobs of the site whose files can be read, but the known ones, and a line about each of the others."""
     found, lines = [], []
-    for folder in folders(settings.state):
+    for folder in folders(settings.state, lambda job: job not in known):
         try:
             found.append(standing(folder, own=isinstance(settings, AnalystSettings)))
         except (TacitError, OSError) as error:
@@ -51,10 +52,11 @@ def standing(folder: Folder, *, own: bool = False) -> Standing:
     """Return how far a job is, from its files alone; `own` at an analyst, who has nothing but the proposal."""
     job, ended = folder.job, folder.ended
     state = state_of(folder) if not own else "submitted" if ended is None else ended.kind
-    return Standing(folder, job, state, _why(folder, state))
+    return Standing(folder, job, state, explain(folder, state))
 
 
-def _why(folder: Folder, state: str) -> str:
+def explain(folder: Folder, state: str) -> str:
+    """Return in words what a job waits for, why it is over, or what it cost."""
     answer, finished, ended = folder.answer, folder.finished, folder.ended
     if state in WAITS:
         return WAITS[state]

@@ -20,7 +20,7 @@ from tacit.consortium.broker.control import Control
 from tacit.consortium.jobs.answers import Ended, check_sites, read
 from tacit.consortium.jobs.folder import Folder, folder_of, folders, state_of
 from tacit.consortium.jobs.job import Job
-from tacit.consortium.jobs.standing import EndedJobs
+from tacit.consortium.jobs.standing import EndedJobs, explain
 from tacit.consortium.jobs.states import BEFORE_A_RUN, ENDINGS, OVER, JobState
 from tacit.consortium.membership.identity import Identity
 from tacit.consortium.membership.members import Members
@@ -56,6 +56,7 @@ class Site(Runs):
         self.health: Health | None = None  # as the last look found it
         self._sent: dict[str, dict[Letter, Sent]] = {}  # by job
         self._never_ran = EndedJobs()
+        self.standings: dict[str, tuple[JobState, str]] = {}  # of each job as it was looked at last: how far, and why
         self._rests: dict[str, float] = {}  # until when a job has nothing to do, unless a letter about it comes
 
     def hear(self, sender: str, kind: str, body: bytes) -> None:
@@ -121,6 +122,9 @@ class Site(Runs):
     def _look(self, folder: Folder) -> None:
         try:
             job, state, ended = folder.job, state_of(folder), folder.ended
+            known = self.standings.get(folder.id)
+            if known is None or known[0] != state:
+                self.standings[folder.id] = state, explain(folder, state)
         except OSError as error:
             self.complain(folder.id, error)
             return
@@ -206,7 +210,7 @@ class Site(Runs):
         self._never_ran.drop(folder.id)
         with contextlib.suppress(FileNotFoundError):  # it was purged meanwhile
             folder.discard()
-        for kept in (self._rests, self._sent, self._said):
+        for kept in (self._rests, self._sent, self._said, self.standings):
             kept.pop(folder.id, None)
 
     def _stumble(self, folder: Folder, job: Job, error: Exception) -> None:

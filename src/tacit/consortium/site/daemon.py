@@ -12,10 +12,12 @@ from typing import Any
 
 import msgspec
 
+from tacit.choreo import Asker, Coordinator, Holder, Roster
 from tacit.consortium.broker.server import Server, start_server
 from tacit.consortium.broker.server_config import ServerSettings
 from tacit.consortium.disk import lock_folder
 from tacit.consortium.jobs.folder import folders
+from tacit.consortium.jobs.rehearsal import disclosure_of
 from tacit.consortium.membership.members import Members, identity_of, remember
 from tacit.consortium.site.alerts import Alerts
 from tacit.consortium.site.common import Site
@@ -26,10 +28,13 @@ from tacit.consortium.site.party import Party
 from tacit.consortium.site.runs import figures_of
 from tacit.consortium.site.settings import CoordinatorSettings, DaemonSettings, PartySettings, Settings
 from tacit.consortium.site.sources import stamp_of
+from tacit.consortium.site.telling import describe_running, read_figures
 from tacit.errors import LocalError
 from tacit.files import write_whole
 from tacit.runtimes.nats.dialling import UnreachableError
 from tacit.runtimes.nats.network import Broker
+from tacit.study.names import SEED, STUDY
+from tacit.study.steps import USE
 
 log = logging.getLogger("tacit")
 TICK = 0.25
@@ -114,6 +119,7 @@ def _serve(site: Site, stop: threading.Event, server: Server | None, settings: D
     seen, trouble, prepared = stamp_of(settings.members), None, site.members.version
     port, watch = settings.metrics_port, Watch(site, lambda: "" if server is None else server.trouble)
     metrics = contextlib.nullcontext() if port is None else serve_metrics(port, lambda: figures(site, watch.last))
+    threading.Thread(target=load_ahead, name="tacit-ahead", daemon=True).start()
     with site.control, metrics, Alerts(site.name, site.state, settings.notify, site.who_asks) as alerts:
         while not stop.is_set():
             site.tick()
@@ -131,6 +137,12 @@ def _serve(site: Site, stop: threading.Event, server: Server | None, settings: D
                 prepared = site.members.version
             site.control.due.wait(TICK)
             site.control.due.clear()
+
+
+def load_ahead() -> None:
+    """Rehearse a study of nobody: what a first one loads is here by then, and nobody waits for it."""
+    by_rows = Roster({Holder: ("a", "b", "c"), Asker: ("a",), Coordinator: ("site",)})
+    disclosure_of(STUDY, {"steps": ({USE: "SVC"},), SEED: 0, "partition": "horizontal"}, by_rows)
 
 
 def _report_trouble(broker: Broker, before: str | None) -> str | None:
@@ -171,7 +183,7 @@ def _write_status(site: Site, health: Health) -> None:
     if now - site.told_at < 1.0:
         return
     site.told_at = now
-    jobs = [_line(site, folder.id) for folder in folders(site.state)]
+    jobs = [_line(site, folder.id) for folder in folders(site.state, site.standings.__contains__)]
     known = {"site": site.name, "at": now, "since": site.started.timestamp(), "in_force": site.in_force()}
     known["health"] = health
     with contextlib.suppress(LocalError):  # a full disk must not end the daemon
@@ -179,8 +191,11 @@ def _write_status(site: Site, health: Health) -> None:
 
 
 def _line(site: Site, job: str) -> dict[str, Any]:
-    live = site.live.get(job, {})
-    return {"job": job, **figures_of(live), **({"place": live["run"].place} if live else {})}
+    """Return how far a job is, for who asks by a command that reads nothing else."""
+    live, (state, why) = site.live.get(job, {}), site.standings[job]
+    told = figures_of(live)
+    says = describe_running(read_figures(job, told)) if state == "running" else why
+    return {"job": job, "state": state, "says": says, **told, **({"place": live["run"].place} if live else {})}
 
 
 def stop_on_signals() -> threading.Event:

@@ -3,7 +3,8 @@
     sealed = nonce || AES-256-GCM(key of sender to receiver, padded plaintext, data: run, sender, receiver)
 
 The two directions of a pair have keys of their own, from the pair's X25519 secret of this run. Sizes are padded to
-steps, so that the broker's operator cannot tell a count of 99 from one of 100.
+steps, so that the broker's operator cannot tell a count of 99 from one of 100: a large size to a multiple of a
+sixteenth of the power of two below it, so that a slow line carries little in vain.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from tacit.crypto.pads.entropy import prf
 from tacit.errors import PeerError
 
 NONCE = 12
-STEPS = (256, 1 << 10, 1 << 12, 1 << 14, 1 << 16)  # then whole multiples of the last
+STEPS = (256, 1 << 10, 1 << 12)  # bytes; then sixteenths
 
 
 class Sealer:
@@ -60,7 +61,8 @@ class Sealer:
 
 def _pad(plain: bytes | bytearray) -> bytes:
     size = len(plain) + 8
-    step = next((s for s in STEPS if size <= s), -(-size // STEPS[-1]) * STEPS[-1])
+    sixteenth = 1 << max(0, size.bit_length() - 5)
+    step = next((s for s in STEPS if size <= s), -(-size // sixteenth) * sixteenth)
     return len(plain).to_bytes(8, "little") + plain + bytes(step - size)
 
 

@@ -3,10 +3,11 @@
 A feature is a product of g factors, each of size 1 at most and with f bits after the point; in groups of three, which
 are cut to f bits and multiplied. It is opened once under a mask r in the ring 2^k, and loses s bits there:
 
-    V = C - R,    C = (x + r) >> s,    R = r >> s                                modulo 2^(k-s), off by less than 1  (1)
+    V = C - R,    C = (x + r) >> s,    R = r >> s                                modulo 2^(k-s), off by about 1 (1)
 
 So V has v bits after the point, v = (bits of x) - s, and no carry has to be repaired, for all that follows is modulo
-2^(k-s). There the sums over n records of products of two features need
+2^(k-s). Each of M holders sends its share of x + r without the lowest s - 7 bits: together they lose less than M / 128
+of a unit of V, and the mean of that is added before. There the sums over n records of products of two features need
 
     2 v + log2 n + 2 <= k - s                                                                                      (2)
 
@@ -36,6 +37,7 @@ GROUP = 3
 MOST, LEAST = 16, 8  # bits of a factor
 FINEST = 24  # of one whose product is cut, and of a basis
 WORDS = 1 << 20  # entries of a block
+SPARE = 7  # bits below those that are kept, which are sent
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,11 @@ class SharedPlan:
     def k(self) -> int:
         """The bits of the ring in which (1) is."""
         return self.ring - self.s
+
+    @property
+    def dropped(self) -> int:
+        """How many bits a holder does not send."""
+        return max(0, self.s - SPARE)
 
     @property
     def block(self) -> int:

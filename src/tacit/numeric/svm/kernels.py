@@ -23,10 +23,10 @@ KERNELS = ("linear", "poly", "rbf", "sigmoid")
 
 @dataclass(frozen=True)
 class Kernel:
-    """A kernel with its numbers; `gamma` is not used by the linear one."""
+    """A kernel with its numbers; `gamma` is not used by the linear one, and may be one for each column of K."""
 
     name: str
-    gamma: float = 1.0
+    gamma: Any = 1.0
     degree: int = 3
     coef0: float = 0.0
 

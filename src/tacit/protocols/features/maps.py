@@ -1,8 +1,12 @@
 """Maps of records to features: a kernel by landmarks, columns themselves, or a random layer. All of it is public.
 
     kernel    z(x) = K(x, L) B / R,       B = U Lambda^-1/2 of K(L, L) = U Lambda U'                                (1)
+    widths    k = 1/2 k_g + 1/2 k_(g/5),  landmarks of two widths; B has a block for each, divided by sqrt(2)       (1b)
     linear    z(x) = u (x - c) / R                                                                                   (2)
     layer     z(x) = g(x W + b) / R,     or cosines and sines of x W                                               (3)
+
+(1b) is what gamma="scale" and "auto" stand for with the RBF kernel, as nobody knows the width that suits. A wide kernel
+is smooth, so that two landmarks for each column do, and three in ten at most; all others have g.
 
 R is such that |z| <= 1: by itself with the RBF kernel and with cosines, else longer rows are shortened in training. A
 last feature is 1, so that what is trained has a constant. Training needs Z'QZ and Z'QT of many rows: with V of the raw
@@ -12,10 +16,12 @@ features, those of (1) without B, they are B'(V'QV)B and B'(V'QT), so that B mee
 from __future__ import annotations
 
 import dataclasses
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from scipy.linalg import block_diag
 
 from tacit.arrays import F64, I64, Flags
 from tacit.choreo import State
@@ -27,6 +33,7 @@ from tacit.numeric.svm.kernels import Kernel, basis_of, kernel_matrix
 
 CUTOFF = 1e-6  # of the largest eigenvalue of K(L, L): below, directions are of rounding
 FAR = 2.0  # landmarks' own lengths that no row may exceed
+WIDER, WIDE_SHARE, WIDE_TIMES = 0.2, 0.3, 2  # of (1b): times g; how many landmarks are wide, by all and by columns
 LINEAR, LAYER, FOURIER = "linear", "layer", "fourier"
 MIDDLES = {"sigmoid": 0.5}  # of activations, which are subtracted: the constant feature stands for them
 USUAL, AROUND = 256, 1.5  # rows by which R of (3) is found, and how many of their lengths it is
@@ -36,7 +43,8 @@ class PublicMap(State):
     """A map, public.
 
     centres: landmarks; of (2) the one middle; of (3) W, a row for each node. basis: empty but for (1). activation,
-    shift: g and b of (3); of (2), 1 for each column that is used and 0 for others.
+    shift: g and b of (3); of (2), 1 for each column that is used and 0 for others. widths: of (1b), by what gamma is
+    multiplied at each landmark; empty if there is one width.
     """
 
     kernel: str
@@ -49,6 +57,7 @@ class PublicMap(State):
     columns: int
     activation: str = ""
     shift: F64 = field(default_factory=lambda: np.empty(0))
+    widths: F64 = field(default_factory=lambda: np.empty(0))
 
     @property
     def size(self) -> int:
@@ -64,8 +73,13 @@ class PublicMap(State):
 
     @property
     def shape(self) -> Kernel:
-        """The kernel."""
+        """The kernel, of one width."""
         return Kernel(self.kernel, self.gamma, self.degree, self.coef0)
+
+    @property
+    def gammas(self) -> F64:
+        """The gamma of each landmark."""
+        return self.gamma * (self.widths if self.widths.size else np.ones(len(self.centres)))
 
     def take_columns(self, order: I64) -> PublicMap:
         """Return the map of records whose columns are in another order."""
@@ -91,16 +105,17 @@ class Raw:
     device: Device
     first: Held
     second: Held
+    kernel: Kernel | None = None
 
     def __call__(self, X: Held) -> Held:
         """Return the raw features of some rows, with a last column of ones."""
         xp, the_map = self.device.xp, self.the_map
-        if the_map.kernel == LAYER:
+        if self.kernel is not None:
+            V = self.kernel.from_dots(X @ self.first.T, square_rows(X, xp), self.second, xp)
+        elif the_map.kernel == LAYER:
             V = activate_nodes(X, self.first, self.second, the_map.activation, xp)
-        elif the_map.kernel == LINEAR:
-            V = (X - self.first) * self.second
         else:
-            V = the_map.shape.from_dots(X @ self.first.T, square_rows(X, xp), self.second, xp)
+            V = (X - self.first) * self.second
         return _join(xp, V, xp.ones_like(V[:, :1]))
 
 
@@ -111,7 +126,9 @@ def place(the_map: PublicMap, device: Device = CPU) -> Raw:
     if the_map.kernel == LINEAR:
         return Raw(the_map, device, device.put(the_map.centres), device.put(the_map.shift))
     L = np.asarray(the_map.centres)
-    return Raw(the_map, device, device.put(L), device.put(np.einsum("ij,ij->i", L, L)))
+    gamma = device.put(the_map.gammas) if the_map.widths.size else the_map.gamma
+    kernel = Kernel(the_map.kernel, gamma, the_map.degree, the_map.coef0)
+    return Raw(the_map, device, device.put(L), device.put(np.einsum("ij,ij->i", L, L)), kernel)
 
 
 def features_of(the_map: PublicMap, X: F64, *, shorten: bool = True) -> F64:
@@ -132,6 +149,19 @@ def map_kernel(kernel: Kernel, landmarks: F64) -> PublicMap:
     own = np.einsum("ii->i", kernel_matrix(L, L, kernel))
     radius = 1.0 if kernel.name == "rbf" else FAR * float(np.sqrt(max(own.mean(), 1e-300)))
     return PublicMap(kernel.name, kernel.gamma, kernel.degree, kernel.coef0, L, basis, radius, L.shape[1])
+
+
+def map_widths(gamma: float, landmarks: F64) -> PublicMap:
+    """Return (1b) for these landmarks."""
+    count, columns = landmarks.shape
+    wide = min(int(WIDE_SHARE * count), WIDE_TIMES * (columns + 1))
+    cut = [(gamma, landmarks[: count - wide]), (WIDER * gamma, landmarks[count - wide :])]
+    parts = [map_kernel(Kernel("rbf", g), L) for g, L in cut if len(L)]
+    basis = block_diag(*(part.basis for part in parts)) / math.sqrt(len(parts))
+    widths = np.concatenate([np.full(len(part.centres), part.gamma / gamma) for part in parts])
+    return dataclasses.replace(
+        parts[0], gamma=gamma, centres=np.ascontiguousarray(landmarks), basis=basis, widths=widths
+    )
 
 
 def map_columns(centre: F64, varies: Flags, spread: float) -> PublicMap:

@@ -6,7 +6,8 @@
     fourier   cos(x.w), sin(x.w), x.w = sum_k x_k.w_k           each owner its part of the phase (`shares.phases`)  (3b)
 
 With V the features of all records, and a last one 1, least squares needs V'QV and V'QT. The labeller knows weights q
-and targets t; it multiplies its factor, or all features, by sqrt(q). V is opened once under a mask, block by block:
+and targets t; it multiplies its factor, or all features, by sqrt(q). V is opened once under a mask, block by block,
+without the lowest bits, which would be cut off afterwards:
 
     V = C - R (`numeric.shares.shared_plan`),    V'V = C'C - C'R - R'C + R'R         R in shares, R'R dealt          (4)
     E = T - B opened,    V'T = C'T - R'E - R'B                                       C'T at the labeller, R'B dealt  (5)
@@ -151,13 +152,15 @@ def add_shared(
 ) -> At[RawSums]:
     """Return shares of V'V and V'T, with `columns` of targets, from features that nobody has as a whole."""
     narrow_dealing = replace(dealing, ring=Ring(1 << shared.ring))
+    centre = len(run.roster[Holder]) << shared.dropped >> 1
     s = run.carry(sums=run.local(Holder, no_sums, shared.width, columns))
     for j in run.rounds(shared.blocks, s):
         rows = slice(j * shared.block, min((j + 1) * shared.block, shared.rows))
         count = rows.stop - rows.start
         x = make_features(run, narrow_dealing, data, targets, the_map, side, shared, rows)
         dealt, masks = deal(run, narrow_dealing, CutGram(count, shared.width, shared.s))
-        c = open_masked(run, run.local(Holder, hide, x, dealt, narrow_dealing.ring), ring=narrow_dealing.ring)
+        hidden = run.local(Holder, hide, x, dealt, shared, centre, dealing.first)
+        c = open_masked(run, hidden, ring=Ring(1 << (shared.ring - shared.dropped)), size=count * shared.width)
         E, beside = open_targets(run, narrow_dealing, targets, masks, side, shared, rows, columns)
         s.sums = run.local(Holder, add_block, s.sums, c, E, dealt, beside, targets, rows, shared, dealing.first)
     found: At[RawSums] = s.sums
@@ -340,7 +343,7 @@ def own_values(X: F64, L: F64, own: F64, the_map: PublicMap, side: Side, me: str
     """Return what a holder's cells give of the raw features, all of size 1 at most."""
     if the_map.kernel == "rbf":
         squares = np.square(X * own).sum(axis=1)[:, None] - 2.0 * (X * own) @ L.T + own @ np.square(L).T
-        return np.asarray(np.exp(-the_map.gamma * np.maximum(squares, 0.0)))
+        return np.asarray(np.exp(-the_map.gammas * np.maximum(squares, 0.0)))
     if the_map.kernel == LINEAR:
         found = np.zeros((len(X), the_map.columns))
         found[:, side.columns[me]] = (
@@ -362,9 +365,10 @@ def spread_roots(targets: OwnTargets, rows: slice, width: int, bits: int, side: 
     return np.repeat(root, width)
 
 
-def hide(x: U64, dealt: Share, ring: Ring) -> U64:
-    """Return the share of x + r of (4)."""
-    return reduce(x + dealt.masks[0], ring)
+def hide(x: U64, dealt: Share, shared: SharedPlan, centre: int, first: bool) -> U64:  # noqa: FBT001 - a step
+    """Return the share of x + r of (4), without its lowest bits."""
+    masked = x + dealt.masks[0] + np.uint64(centre if first else 0)
+    return reduce(masked, Ring(1 << shared.ring)) >> np.uint64(shared.dropped)
 
 
 def mask_targets(
@@ -412,7 +416,7 @@ def add_block(
     first: bool,  # noqa: FBT001 - a step
 ) -> RawSums:
     """Return the shares of (4) and (5) with one more block."""
-    C = (c >> np.uint64(shared.s)).reshape(-1, shared.width)
+    C = (c >> np.uint64(shared.s - shared.dropped)).reshape(-1, shared.width)
     R, E = dealt.made[0].reshape(C.shape), E.reshape(len(C), -1)
     CR = ring_product(np.ascontiguousarray(C.T), R)
     S = sums.S - CR - CR.T + unpack([dealt.made[1]], shared.width)

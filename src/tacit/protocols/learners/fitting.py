@@ -121,6 +121,18 @@ class Learnt:
 @choreography(opens={Everyone: MODEL})
 def learn_squares(run: Run, dealing: Dealing, task: Task, alphas: tuple[float, ...], rows: int) -> Learnt:
     """Return the rounded weights of least squares."""
+    sums, plan, own = share_squares(run, dealing, task, alphas, rows)
+    solved = solve_ridge(run, dealing, sums, plan)
+    sigmoids = calibrate(run, dealing, sums, solved, plan) if task.probability else None
+    found, step = reveal_weights(run, dealing, solved.W, size=plan.size * plan.columns, bits=plan.bits)
+    note_told(run, bound_squares(float(np.linalg.norm(found)), solved.resolvent.alpha, plan.columns), step)
+    return Learnt(found, step, solved.resolvent.alpha, own, sigmoids)
+
+
+def share_squares(
+    run: Run, dealing: Dealing, task: Task, alphas: tuple[float, ...], rows: int
+) -> tuple[At[RidgeShare], RidgePlan, At[OwnSums] | None]:
+    """Return shares of what least squares needs, the plan for it, and by rows what holders keep of their own rows."""
     own: At[OwnSums] | None = None
     data, the_map, aim = task.data, task.the_map, task.aim
     asked = partial(plan_ridge, rows, the_map.size, task.problems, alphas)
@@ -128,18 +140,13 @@ def learn_squares(run: Run, dealing: Dealing, task: Task, alphas: tuple[float, .
     if task.partition == "horizontal":
         own = run.local(Site, sum_rows, data, the_map, aim, plan, task.kept, task.device)
         sums = gather_sums(run, dealing, run.local(Site, share_sums, own, plan, dealing.first), plan)
-    else:
-        side = describe_side(run, task.sizes, task.partition, task.caps, weighted=aim.weighted)
-        targets = run.local(Holder, own_targets, data, aim, plan, run.who(Holder), side.labeller)
-        shared = plan_shared(rows, the_map.width, count_factors(the_map, side))
-        raw = add_shared(run, dealing, data, targets, the_map, side, shared, task.problems)
-        plan = asked(plan.digits, longer=measure_trace(run, dealing, raw, the_map, side, shared))
-        sums = fold_sums(run, dealing, raw, targets, the_map, side, shared, plan)
-    solved = solve_ridge(run, dealing, sums, plan)
-    sigmoids = calibrate(run, dealing, sums, solved, plan) if task.probability else None
-    found, step = reveal_weights(run, dealing, solved.W, size=plan.size * plan.columns, bits=plan.bits)
-    note_told(run, bound_squares(found, solved.resolvent.alpha, plan.columns), step)
-    return Learnt(found, step, solved.resolvent.alpha, own, sigmoids)
+        return sums, plan, own
+    side = describe_side(run, task.sizes, task.partition, task.caps, weighted=aim.weighted)
+    targets = run.local(Holder, own_targets, data, aim, plan, run.who(Holder), side.labeller)
+    shared = plan_shared(rows, the_map.width, count_factors(the_map, side))
+    raw = add_shared(run, dealing, data, targets, the_map, side, shared, task.problems)
+    plan = asked(plan.digits, longer=measure_trace(run, dealing, raw, the_map, side, shared))
+    return fold_sums(run, dealing, raw, targets, the_map, side, shared, plan), plan, own
 
 
 def gather_sums(run: Run, dealing: Dealing, sums: At[RidgeShare], plan: RidgePlan) -> At[RidgeShare]:

@@ -71,9 +71,9 @@ def note_told(run: Run, moved: float, step: float) -> None:
     run.note(**{TOLD: moved * math.sqrt(max(1, len(run.roster[Holder]) - 1)) / step})
 
 
-def bound_squares(w: F64, alpha: float, problems: int) -> float:
-    """Return how far a record moves the weights of least squares at most: |z| (sqrt(m) + |z| |w|) / a, |z|^2 = 2."""
-    return math.sqrt(2.0) * (math.sqrt(problems) + math.sqrt(2.0) * float(np.linalg.norm(w))) / alpha
+def bound_squares(length: float, alpha: float, problems: int) -> float:
+    """Return how far a record moves weights of this length at most: |z| (sqrt(m) + |z| |w|) / a, with |z|^2 = 2."""
+    return math.sqrt(2.0) * (math.sqrt(problems) + math.sqrt(2.0) * length) / alpha
 
 
 def bound_hinge(C: float, length: float, problems: int) -> float:

@@ -40,7 +40,7 @@ from tacit.protocols.features.landmarks import (
     gamma_scale,
     standard_distribution,
 )
-from tacit.protocols.features.maps import PublicMap, map_columns, map_kernel
+from tacit.protocols.features.maps import PublicMap, map_columns, map_kernel, map_widths
 from tacit.protocols.learners.fitting import Task, TrainedMachine, alphas_of, count_table, learn_hinge, learn_squares
 from tacit.protocols.learners.menu import MENU as CHOICES
 from tacit.protocols.learners.targets import (
@@ -60,6 +60,7 @@ from tacit.protocols.parameters import AnyKernel
 from tacit.protocols.part import Held, Names, by_cells
 from tacit.protocols.shares.dealing import Dealing, agree_with_dealer, check_dealer
 from tacit.protocols.shares.deposits import AUTO, choose_committee
+from tacit.protocols.shares.gates import count_sent
 from tacit.scratch import ROWS as BLOCK
 from tacit.scratch import blocks
 from tacit.sparse import is_sparse
@@ -219,12 +220,16 @@ def choose_size(features: float | str, rows: int) -> int:
 
 
 def choose_map(distribution: Distribution, kernel: AnyKernel, size: int) -> PublicMap:
-    """Return the map of a kernel."""
+    """Return the map of a kernel; an RBF kernel whose gamma is not a number has two widths."""
     if kernel.name == "linear":
         return map_columns(distribution.centre, distribution.scale > 0, spread_of(distribution))
-    gamma = {"scale": gamma_scale(distribution), "auto": 1.0 / len(distribution.centre)}.get(str(kernel.gamma))
-    shape = Kernel(kernel.name, float(kernel.gamma) if gamma is None else gamma, kernel.degree, kernel.coef0)
-    return map_kernel(shape, draw_landmarks(distribution, size))
+    landmarks = draw_landmarks(distribution, size)
+    if not isinstance(kernel.gamma, str):
+        return map_kernel(Kernel(kernel.name, float(kernel.gamma), kernel.degree, kernel.coef0), landmarks)
+    gamma = gamma_scale(distribution) if kernel.gamma == "scale" else 1.0 / len(distribution.centre)
+    if kernel.name == "rbf":
+        return map_widths(gamma, landmarks)
+    return map_kernel(Kernel(kernel.name, gamma, kernel.degree, kernel.coef0), landmarks)
 
 
 def spread_of(distribution: Distribution) -> float:
@@ -259,14 +264,15 @@ def estimate_squares(planned: Planned, features: int) -> Cost:
     plan, played = plan_ridge(planned.records, size, 1, alphas), plan_ridge(SMALL, FEW + 1, 1, alphas)
     holders, words = planned.roster[Holder], size * (size + 1) // 2
     members = choose_committee(planned.complete.get("committee", AUTO), holders, planned.complete["partition"])
-    opened = words * (2 * WORD + LEVEL * (plan.levels + 1)) * (len(members) - 1)
+    told, often = count_sent(words, len(members))
+    opened = round(words * (2 * WORD + LEVEL * (plan.levels + 1)) * told)
     dealt, given = words * DEALT * (plan.levels + 1), words * 2 * WORD
     each = dict.fromkeys(holders, given) | dict.fromkeys(planned.roster[Coordinator], dealt)
     sent = 2 * opened + dealt // len(members)  # both ways; they take turns in what is dealt
     each |= dict.fromkeys(members, sent + given * (len(holders) > len(members)))
     traffic = zip(planned.roster.parties, planned.traffic(ledger), strict=True)
     return Cost(
-        rounds=ledger.rounds + 4 * (plan.levels - played.levels),
+        rounds=ledger.rounds + 4 * (plan.levels - played.levels) + (often - 1) * (1 + 2 * (plan.levels + 1)),
         bytes={party: n + each.get(party, 0) for party, n in traffic},
     )
 

@@ -7,6 +7,10 @@
     truncated  c = x + 2^(k-2) + r opened;
                x / 2^s = (c >> s) - (r >> s) + msb(r) (1 - msb(c)) 2^(k-s) - 2^(k-2-s)          |x| < 2^(k-2)        (3)
 
+Many words are opened in parts, of which M holders have one each: holder i is told part i of all shares, adds it up and
+tells the sum. So a holder sends 2 (M - 1) / M shares instead of M - 1, in two rounds instead of one; what it hears of
+shares is a part of what it heard else, and sums of shares are what is opened to it anyway.
+
 (3) never fails by a wrap, and rounds at random: its error is below one and has mean zero, whatever x is. Nobody
 learns anything from an opening without the dealer: a mask is uniform as long as one holder's part of it is unknown.
 
@@ -15,13 +19,13 @@ Roles, threat and source: as `dealing`; (3) ours, after Escudero et al., CRYPTO 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from tacit.arrays import U8, U64
-from tacit.choreo import At, Holder, Message, Run, choreography
+from tacit.choreo import At, Each, Holder, Message, Run, choreography
 from tacit.errors import PeerError
 from tacit.numeric.ring.words import Ring, narrow, widen
 from tacit.protocols.facts import UNIFORM
@@ -41,10 +45,22 @@ class OpenedBits(Message, tells=UNIFORM):
 
 
 @choreography(opens={Holder: UNIFORM})
-def open_masked(run: Run, x: At[U64], *, ring: Ring) -> At[U64]:
-    """Tell all holders a value that is under a mask."""
-    received = run.send(Opening, Holder >> Holder, run.local(Holder, pack_words, x, ring))
-    return run.local(Holder, add_openings, received, x, ring)
+def open_masked(run: Run, x: At[U64], *, ring: Ring, size: int = 0) -> At[U64]:
+    """Tell all holders a value that is under a mask; of so many words, where they may be many."""
+    holders = run.roster[Holder]
+    if count_sent(size, len(holders))[1] == 1:
+        received = run.send(Opening, Holder >> Holder, run.local(Holder, pack_words, x, ring))
+        return run.local(Holder, add_openings, received, x, ring)
+    parts = run.local(Holder, cut_parts, x, holders)
+    told = run.send(Opening, Holder >> Holder, run.local(Holder, pack_parts, parts, ring))
+    own = run.local(Holder, add_part, told, parts, run.who(Holder), ring)
+    sums = run.send(Opening, Holder >> Holder, run.local(Holder, pack_words, own, ring))
+    return run.local(Holder, join_parts, sums, own, holders, size, ring)
+
+
+def count_sent(size: int, holders: int) -> tuple[float, int]:
+    """Return how many shares a holder sends so that all know so many words, and in how many rounds."""
+    return (holders - 1, 1) if holders == PAIR or size < MANY else (2 * (1 - 1 / holders), 2)
 
 
 @choreography(opens={Holder: UNIFORM})
@@ -52,6 +68,10 @@ def open_bits(run: Run, x: At[U64]) -> At[U64]:
     """Tell all holders bits that are under masks, as planes."""
     received = run.send(OpenedBits, Holder >> Holder, run.local(Holder, pack_bits, x))
     return run.local(Holder, add_bits, received, x)
+
+
+PAIR = 2  # holders, each of whom would be told half of a share, and then half of the sum
+MANY = 1 << 13  # words from which parts are sent: bytes take longer than a round then, on a line of 10 Mbit/s
 
 
 # Products
@@ -193,14 +213,45 @@ def add_openings(received: Mapping[str, Opening], own: U64, ring: Ring) -> U64:
     """Return the masked value: the sum of all shares."""
     total = own.copy()
     for party, message in received.items():
-        try:
-            words = widen(message.words, bits_of(ring))
-        except ValueError as error:
-            raise PeerError(f"{party} opened other words than belong here, {error}: stop and ask {party}") from None
-        if words.shape != own.shape:
-            raise PeerError(f"{party} opened {words.size} words where {own.size} belong: stop and ask {party}")
-        total += words
+        total += read_words(message, party, own.size, ring).reshape(own.shape)
     return reduce(total, ring)
+
+
+def read_words(message: Opening, party: str, size: int, ring: Ring) -> U64:
+    """Return the words of an opening, which are as many as belong there."""
+    try:
+        words = widen(message.words, bits_of(ring))
+    except ValueError as error:
+        raise PeerError(f"{party} opened other words than belong here, {error}: stop and ask {party}") from None
+    if words.shape != (size,):
+        raise PeerError(f"{party} opened {words.size} words where {size} belong: stop and ask {party}")
+    return words
+
+
+def cut_parts(x: U64, holders: Sequence[str]) -> dict[str, U64]:
+    """Return a part of a share for every holder; the last ones are filled up with zeros."""
+    each = -(-x.size // len(holders))
+    cut = [x[each * i : each * (i + 1)] for i in range(len(holders))]
+    return {
+        p: np.pad(part, (0, each - part.size)) if part.size < each else part
+        for p, part in zip(holders, cut, strict=True)
+    }
+
+
+def pack_parts(parts: Mapping[str, U64], ring: Ring) -> Each:
+    """Return each holder's part of a share as its message."""
+    return Each({party: pack_words(part, ring) for party, part in parts.items()})
+
+
+def add_part(told: Mapping[str, Opening], parts: Mapping[str, U64], me: str, ring: Ring) -> U64:
+    """Return the sum of a holder's part of all shares."""
+    return add_openings(told, parts[me], ring)
+
+
+def join_parts(sums: Mapping[str, Opening], own: U64, holders: Sequence[str], size: int, ring: Ring) -> U64:
+    """Return the masked value from the sums of its parts."""
+    found = [read_words(sums[p], p, own.size, ring) if p in sums else own for p in holders]
+    return np.concatenate(found)[:size]
 
 
 def pack_bits(x: U64) -> OpenedBits:

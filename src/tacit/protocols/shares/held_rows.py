@@ -94,7 +94,7 @@ def open_held(run: Run, dealing: Dealing, Z: At[U64], *, n: int, columns: int) -
     tag, shape = run.tag(), Shape((n,), columns, 64)
     pads, known = dealing.dealer.draw(run, tag)
     mask = run.local(Holder, draw_mask, pads, shape)
-    D = open_masked(run, run.local(Holder, hide_matrix, Z, mask), ring=Z64)
+    D = open_masked(run, run.local(Holder, hide_matrix, Z, mask), ring=Z64, size=n * columns)
     held = run.local(Holder, keep_matrix, D, mask, shape, dealing.first)
     return HeldRows(shape, held, known)
 

@@ -126,7 +126,7 @@ class Opened:
 def open_once(run: Run, dealing: Dealing, Z: At[U64], n: int) -> Opened:
     """Open Z - A, once for all products with Z."""
     dealt, A = deal(run, dealing, FixedMask(n))
-    D = open_masked(run, run.local(Holder, subtract_mask, Z, dealt, dealing.ring), ring=dealing.ring)
+    D = open_masked(run, run.local(Holder, subtract_mask, Z, dealt, dealing.ring), ring=dealing.ring, size=n)
     return Opened(D, run.local(Holder, own_mask, dealt), A)
 
 

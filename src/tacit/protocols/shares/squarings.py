@@ -95,7 +95,8 @@ class Carried(Correlation):
 def open_all(run: Run, dealing: Dealing, *matrices: At[U64], n: int) -> tuple[Opened, ...]:
     """Return symmetric matrices of n rows as they are opened under masks, all in one round."""
     dealt, A = deal(run, dealing, Masks(n, len(matrices)))
-    D = open_masked(run, run.local(Holder, mask_all, dealt, dealing.ring, *matrices), ring=dealing.ring)
+    masked = run.local(Holder, mask_all, dealt, dealing.ring, *matrices)
+    D = open_masked(run, masked, ring=dealing.ring, size=len(matrices) * triangle_size(n))
     return tuple(
         Opened(
             run.local(Holder, take_triangle, D, i, n),
@@ -126,10 +127,10 @@ def _open_cut(run: Run, dealing: Dealing, y: At[U64], dealt: At[Share], r: Kept,
     ring, t = dealing.ring, max(0, s - SPARE)
     k, centre = bits_of(ring), len(run.roster[Holder]) << t >> 1
     masked = run.local(Holder, mask_high, y, dealt, t, centre, dealing.first, ring)
-    c = open_masked(run, masked, ring=Ring(1 << (k - t)))
+    c = open_masked(run, masked, ring=Ring(1 << (k - t)), size=size)
     low = replace(dealing, ring=Ring(1 << s))
     carried, u = deal(run, low, Carried(size, k), kept=r)
-    e = open_masked(run, run.local(Holder, mask_carry, c, carried, k - t, low.ring), ring=low.ring)
+    e = open_masked(run, run.local(Holder, mask_carry, c, carried, k - t, low.ring), ring=low.ring, size=size)
     D = run.local(Holder, join_opened, c, e, s, t, ring)
     own = run.local(Holder, join_masks, carried, dealt, s, ring)
     return Opened(D, own, dealing.dealer.compute(run, join_known, r, u, s, ring))

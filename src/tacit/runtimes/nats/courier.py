@@ -24,14 +24,16 @@ from tacit.choreo.codec import Frames
 from tacit.crypto.pads.envelope import Sealer
 from tacit.errors import LocalError, PeerError
 from tacit.runtimes.apart import REASON, StoppedError, quote
-from tacit.runtimes.nats.intake import CHUNK, Arrival, Head, Intake, decode_as, frame, unframe
-from tacit.runtimes.nats.network import Broker, InterruptedRunError, open_stream, stream_of
+from tacit.runtimes.nats.intake import Arrival, Head, Intake, decode_as, frame, unframe
+from tacit.runtimes.nats.network import Broker, InterruptedRunError, dealt_to, open_stream, stream_of
 from tacit.runtimes.nats.posting import RETRY, Inbox, Letter, Post, give_back
 
 if TYPE_CHECKING:
     from nats.aio.msg import Msg
 
-WINDOW = 8
+WINDOW = 16
+PARTS = 4  # chunks of a message, so that a line carries one while the broker passes another on
+LEAST, MOST = 32 << 10, 255 << 10  # bytes of a chunk, which may be fewer of the last one
 BEAT, GREET = 5.0, 0.5
 AGAIN = 2.0  # seconds until an end is said again to those who may have missed it
 POSTING = 10.0  # seconds for a last word to reach the broker
@@ -83,8 +85,8 @@ class NatsCourier:
         self._moved = dict(self._heard)  # when something new of a party arrived
         self._tasks: set[Future[Any]] = set()
         self._over = False
-        self._inbox: Inbox | None = None
-        self._reader: asyncio.Task[Any] | None = None
+        self._inboxes: dict[str, Inbox] = {}
+        self._readers: set[asyncio.Task[Any]] = set()
         self._again: dict[tuple[str, str], None] = {}  # what was asked for once more
         self._wake = asyncio.Event()
         self._resting = False  # whether the pump waits, and has sent all that it drew
@@ -100,7 +102,7 @@ class NatsCourier:
 
     def __enter__(self) -> Self:
         self._broker.call(self._post.open())
-        for task in (self._consume, self._acknowledge, self._pump, self._beat):
+        for task in (self._consume, self._consume_dealt, self._acknowledge, self._pump, self._beat):
             self._begin(task())
         return self
 
@@ -124,8 +126,9 @@ class NatsCourier:
     def seal(self, place: str, receiver: str, frames: Frames) -> list[bytes]:
         """Return the frames as sealed chunks."""
         data = memoryview(frames.join())
-        of = max(1, -(-len(data) // CHUNK))
-        return [self._letter(receiver, ("message", place, i, of), data[i * CHUNK : (i + 1) * CHUNK]) for i in range(of)]
+        size = min(MOST, max(LEAST, -(-len(data) // PARTS)))
+        of = max(1, -(-len(data) // size))
+        return [self._letter(receiver, ("message", place, i, of), data[i * size : (i + 1) * size]) for i in range(of)]
 
     def unseal(self, sender: str, receiver: str, chunks: Sequence[bytes]) -> Frames:
         """Return the frames of all chunks of a message."""
@@ -217,19 +220,28 @@ class NatsCourier:
     # The network thread
 
     async def _consume(self) -> None:
-        self._reader = asyncio.current_task()
+        await self._read(self._tokens[self._me])
+
+    async def _consume_dealt(self) -> None:
+        """Read what the coordinator sends, which lies ready long before the run comes to most of it."""
+        await self._read(dealt_to(self._tokens[self._me]), gives_way=True)
+
+    async def _read(self, consumer: str, *, gives_way: bool = False) -> None:
+        if (task := asyncio.current_task()) is not None:
+            self._readers.add(task)
         while not self._over:
-            self._inbox = Inbox(self._broker.client, stream_of(self._run), self._tokens[self._me])
+            inbox = Inbox(self._broker.client, stream_of(self._run), consumer, gives_way=gives_way)
+            self._inboxes[consumer] = inbox
             try:
-                if self._admin:
+                if self._admin and not gives_way:
                     await open_stream(self._broker, self._run, self._tokens)  # again if the broker was wiped
-                await self._inbox.open()
+                await inbox.open()
                 while not self._over:
-                    self._take(await self._inbox.fetch())
+                    self._take(await inbox.fetch())
             except asyncio.CancelledError:
                 raise
             except Exception:  # noqa: BLE001 - whatever the network does, go on trying
-                await self._inbox.close()  # else its last request would take letters that nobody reads
+                await inbox.close()  # else its last request would take letters that nobody reads
                 await asyncio.sleep(RETRY)
 
     async def _hand_back(self) -> None:
@@ -238,10 +250,9 @@ class NatsCourier:
         The broker hands out no more than `PENDING` letters that are not acknowledged, and would keep the next attempt
         waiting for as long as it waits for the acknowledgements of this one.
         """
-        if self._reader is not None:
-            await asyncio.wait({self._reader}, timeout=POSTING)
-        if self._inbox is not None:
-            await self._inbox.close()
+        if self._readers:
+            await asyncio.wait(self._readers, timeout=POSTING)
+        await asyncio.gather(*(inbox.close() for inbox in self._inboxes.values()))
         await self._acknowledge_synced()
         await give_back(arrival.letter for arrival in self._intake.take())
         while self._unacknowledged:
@@ -320,7 +331,7 @@ class NatsCourier:
             self._reached = due[-1][0] if due else self._reached
             if len(due) == WINDOW:
                 self._undrawn = True
-        return due
+        return sorted(due, key=_chunk_of)  # the first chunk to every receiver, and then the second
 
     async def _send(self, chunks: Chunks) -> None:
         await self._acknowledge_synced()
@@ -451,6 +462,10 @@ class NatsCourier:
 
     def _others(self) -> list[str]:
         return [p for p in self._tokens if p != self._me]
+
+
+def _chunk_of(drawn: tuple[int, str, str, int, bytes]) -> int:
+    return drawn[3]
 
 
 def _cause(body: memoryview, sender: str) -> tuple[str, str, str]:

@@ -140,7 +140,7 @@ class Durable(Run):
         for _, receiver in outbox:  # outside the batch, in which what the others say could not be committed
             self._reassure(place, receiver)
         with self._memory.batch():
-            for (_, receiver), frames in outbox.items():
+            for (_, receiver), frames in self._in_turn(outbox):
                 seen[self.me, receiver] = self._commit(place, receiver, frames)
         if outbox:
             self._courier.publish()
@@ -149,6 +149,11 @@ class Durable(Run):
             **seen,
             **(self._receive(place, senders) if missing is None else self._gather(place, senders, missing)),
         }
+
+    def _in_turn(self, outbox: Seen) -> list[tuple[Pair, Frames]]:
+        """Return what is to be sent, first to the party after this one: who all send at once do not meet at one."""
+        order = {party: i for i, party in enumerate(self.roster.parties)}
+        return sorted(outbox.items(), key=lambda item: (order[item[0][1]] - order[self.me]) % len(order))
 
     def _commit(self, place: str, receiver: str, frames: Frames) -> Frames:
         """Return the frames that are really sent: those of before the crash, if there are any."""

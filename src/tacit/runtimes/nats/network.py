@@ -1,8 +1,10 @@
 """Between organisations: the connection to NATS JetStream, in one background thread, and the streams of runs.
 
-Streams are file-backed; every party has one durable pull consumer and acknowledges a message only when its journal has
-it. A message's id makes publishing it twice harmless. At most `PENDING` messages are unacknowledged at a receiver, so
-that a slow party exhausts nobody's memory. What a run sends is the work of its courier (`runtimes.nats.courier`).
+Streams are file-backed. Every party has two durable pull consumers, of which one has what the coordinator sends: a run
+waits for the letters of the others, and dealt bytes, which nobody waits for yet, must not lie before them on a slow
+line. A party acknowledges a message only when its journal has it. A message's id makes publishing it twice harmless. At
+most `PENDING` messages of a consumer are unacknowledged, so that a slow party exhausts nobody's memory. What a run
+sends is the work of its courier (`runtimes.nats.courier`).
 """
 
 from __future__ import annotations
@@ -162,15 +164,22 @@ async def open_stream(broker: Broker, run: str, tokens: Mapping[str, str]) -> No
             duplicate_window=120,
         ),
     )
+    others = [token for token in tokens.values() if token != broker.token]
     for token in tokens.values():
-        config = ConsumerConfig(
-            durable_name=token,
-            filter_subject=f"t.{run}.*.{token}",
-            ack_policy=AckPolicy.EXPLICIT,
-            ack_wait=10,
-            max_ack_pending=PENDING,
-        )
-        await js.add_consumer(stream_of(run), config)
+        for name, senders in ((token, others), (dealt_to(token), [broker.token])):
+            config = ConsumerConfig(
+                durable_name=name,
+                filter_subjects=[f"t.{run}.{sender}.{token}" for sender in senders],
+                ack_policy=AckPolicy.EXPLICIT,
+                ack_wait=10,
+                max_ack_pending=PENDING,
+            )
+            await js.add_consumer(stream_of(run), config)
+
+
+def dealt_to(token: str) -> str:
+    """Return the name of a party's consumer of what the coordinator sends it."""
+    return f"{token}-dealt"
 
 
 async def ensure_stream(js: JetStreamContext, config: StreamConfig) -> None:

@@ -124,15 +124,20 @@ def _is_receipt(message: Msg) -> bool:
 
 
 BATCH = PENDING  # letters that one request asks for: as many as may be unacknowledged
+PACE = 0.25  # seconds that the letters of one request take where others have the right of way
 LOST = 0.5  # seconds that an answer of the broker may take: after that a request is made again
 NOTHING_YET = frozenset({"404", "408"})
 
 
 class Inbox:
-    """The letters of one consumer, in the order in which the broker hands them out."""
+    """The letters of one consumer, in the order in which the broker hands them out.
 
-    def __init__(self, client: Client, stream: str, consumer: str) -> None:
+    One that gives way asks for no more letters at a time than the line brings in a moment, whatever line it is.
+    """
+
+    def __init__(self, client: Client, stream: str, consumer: str, *, gives_way: bool = False) -> None:
         self._client = client
+        self._gives_way, self._batch = gives_way, 1 if gives_way else BATCH
         self._subject = f"$JS.API.CONSUMER.MSG.NEXT.{stream}.{consumer}"
         self._replies = client.new_inbox()
         self._asked = 0  # requests so far; the last one stands
@@ -169,9 +174,9 @@ class Inbox:
     async def _wait(self) -> None:
         now = time.monotonic()
         if self._left <= 0 or now - self._since > FETCH + LOST:
-            self._left, self._since = BATCH, now
+            self._left, self._since = self._batch, now
             self._asked += 1
-            request = json.dumps({"batch": BATCH, "expires": int(FETCH * 1e9)}).encode()
+            request = json.dumps({"batch": self._batch, "expires": int(FETCH * 1e9)}).encode()
             await self._client.publish(self._subject, request, reply=f"{self._replies}.{self._asked}")
         loop = asyncio.get_running_loop()
         self._news = loop.create_future()
@@ -186,6 +191,9 @@ class Inbox:
         if not message.subject.startswith(self._replies):
             self._letters.append(message)
             self._left -= 1
+            if self._gives_way and not self._left:
+                fast = time.monotonic() - self._since < PACE
+                self._batch = min(2 * self._batch, BATCH) if fast else max(self._batch // 2, 1)
         elif message.subject != f"{self._replies}.{self._asked}":
             return  # about an earlier request
         elif (status := (message.headers or {}).get("Status")) in NOTHING_YET:
