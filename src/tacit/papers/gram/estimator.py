@@ -133,9 +133,6 @@ class GramSVC(FederatedClassifier):
         """Whether the parties' own columns are summed, and no cells of two parties multiplied."""
         return self.partition_ == "vertical" and self.method == "product"
 
-    def _arguments(self, protocol: str, **given: Any) -> dict[str, Any]:
-        return super()._arguments(protocol, how=self.method, **given)
-
     def _receive(self, federation: Federation, outcome: Outcome) -> None:
         result, rows = outcome.result, outcome.result.support
         self.classes_ = np.array(result.classes)
