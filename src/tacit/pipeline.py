@@ -23,7 +23,7 @@ from tacit.errors import LocalError
 from tacit.federation import Federation
 from tacit.federation.frames import arrange, is_frame
 from tacit.models.export import export
-from tacit.models.handle import Answers, Handle
+from tacit.models.handle import Handle
 from tacit.models.prepared import Kept
 from tacit.progress import begin_step, watching
 from tacit.report import Report
@@ -96,13 +96,17 @@ class Pipeline(Releasable, sklearn_pipeline.Pipeline):  # type: ignore[misc]  # 
         if hasattr(self, "overview_"):  # of what it was fitted on before
             del self.overview_
         with watching(type(self).__name__, self.verbose or None) as watch:  # scikit-learn's default says nothing of one
-            fitted = X.backend.conduct(X, self) if isinstance(X, Federation) else None
-            if fitted is None:
+
+            def fit_steps() -> Pipeline:
                 with watch.in_steps([name for name, _ in self.steps]):
-                    super().fit(*self._federate(X, y, params), **params)
+                    super(Pipeline, self).fit(*self._federate(X, y, params), **params)
+                self.combine_reports()
+                return self
+
+            if isinstance(X, Federation):
+                X.backend.fit(X, self, fit_steps)
             else:
-                return self.take(fitted)
-        self.combine_reports()
+                fit_steps()
         return self
 
     def fit_transform(self, X: Any, y: Any = None, **params: Any) -> Any:
@@ -118,33 +122,32 @@ class Pipeline(Releasable, sklearn_pipeline.Pipeline):  # type: ignore[misc]  # 
     @available_if(_final_estimator_has("predict"))  # type: ignore[untyped-decorator]
     def predict(self, X: Any, **params: Any) -> Any:
         """Return what the last step predicts; between organisations an `Answers` that says who has it."""
-        there = self._ask_elsewhere(X)
-        return super().predict(self._arrange(X), **params) if there is None else there
+        return self._answer("predict", X, params)
 
     @available_if(_final_estimator_has("decision_function"))  # type: ignore[untyped-decorator]
     def decision_function(self, X: Any, **params: Any) -> Any:
         """Return decision values of the last step; between organisations an `Answers` that says who has them."""
-        there = self._ask_elsewhere(X)
-        return super().decision_function(self._arrange(X), **params) if there is None else there
+        return self._answer("decision_function", X, params)
 
     @available_if(_final_estimator_has("predict_proba"))  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any, **params: Any) -> Any:
         """Return probabilities by the last step; between organisations an `Answers` that says who has them."""
-        there = self._ask_elsewhere(X)
-        return super().predict_proba(self._arrange(X), **params) if there is None else there
+        return self._answer("predict_proba", X, params)
 
     @available_if(_final_estimator_has("predict_log_proba"))  # type: ignore[untyped-decorator]
     def predict_log_proba(self, X: Any, **params: Any) -> Any:
         """Return logarithms of the probabilities; between organisations an `Answers` that says who has them."""
-        there = self._ask_elsewhere(X)
-        return super().predict_log_proba(self._arrange(X), **params) if there is None else there
+        return self._answer("predict_log_proba", X, params)
 
     @available_if(_final_estimator_has("score"))  # type: ignore[untyped-decorator]
     def score(self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any) -> float:
         """Return the score of the last step; on labelled records of sites, by one job."""
         check_is_fitted(self)
-        found = X.backend.score(X, self) if isinstance(X, Federation) and y is None else None
-        return float(super().score(self._arrange(X), y, sample_weight, **params)) if found is None else float(found)
+
+        def compare() -> float:
+            return float(super(Pipeline, self).score(self._arrange(X), y, sample_weight, **params))
+
+        return X.backend.score(X, self, compare) if isinstance(X, Federation) and y is None else compare()
 
     def _federate(self, X: Any, y: Any, params: dict[str, Any]) -> tuple[Any, Any]:
         """Return a plain frame and its labels as a federation, which weights of the last step then belong to."""
@@ -155,11 +158,14 @@ class Pipeline(Releasable, sklearn_pipeline.Pipeline):  # type: ignore[misc]  # 
         params.pop(weights, None)
         return federation, None
 
-    def _ask_elsewhere(self, X: Any) -> Answers | None:
-        """Return where the answers about records of sites are; None if they come back to this process."""
+    def _answer(self, method: str, X: Any, params: Mapping[str, Any]) -> Any:
+        """Return what a method of scikit-learn's pipeline says of records, or where sites have it."""
         check_is_fitted(self)
-        found: Answers | None = X.backend.ask(X, self) if isinstance(X, Federation) else None
-        return found
+
+        def here() -> Any:
+            return getattr(super(Pipeline, self), method)(self._arrange(X), **params)
+
+        return X.backend.answer(X, self, here) if isinstance(X, Federation) else here()
 
     def divide_budget(self) -> None:
         """Give every step its share of epsilon, if the pipeline has one."""

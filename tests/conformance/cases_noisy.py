@@ -45,7 +45,7 @@ def scores_case(name: str, classes: int) -> Case:
             assert low <= roc_auc_score(codes == (1 if classes == 2 else k), column) <= high
             assert sum(curve["positives"]) + sum(curve["negatives"]) == len(codes)
 
-    given = {"privacy_epsilon": LOUD, "privacy_delta": 1e-9, "n_classes": classes, "bins": BINS}
+    given = {"epsilon": LOUD, "delta": 1e-9, "n_classes": classes, "bins": BINS}
     return Case(f"noisy_scores_{name}", inputs, partial(play_tally, flat(noisy_scores), **given), accepts)
 
 
@@ -79,7 +79,7 @@ def errors_case() -> Case:
         found = np.searchsorted(result["tally"]["cuts"], e, side="right")
         np.testing.assert_allclose(result["tally"]["counts"], np.bincount(found, minlength=BINS), atol=2)
 
-    given = {"privacy_epsilon": LOUD, "privacy_delta": 1e-9, "privacy_targets": (-5.0, 5.0), "bins": BINS}
+    given = {"epsilon": LOUD, "delta": 1e-9, "privacy_targets": (-5.0, 5.0), "bins": BINS}
     return Case("noisy_errors", inputs, partial(play_tally, flat(noisy_errors), **given), accepts)
 
 
@@ -97,7 +97,7 @@ def columns_case(name: str, **params: Any) -> Case:
             parts[party] = Part(X, None, None, NAMES, None)
         return {"data": (Holder, parts)}
 
-    spent = {"privacy_epsilon": LOUD, "privacy_delta": 1e-9}
+    spent = {"epsilon": LOUD, "delta": 1e-9}
     asked = {"names": ("b", "a"), "histograms": ("a", "c"), "categories": {"d": (3.0, 2.0)}, **params}
     return Case(
         f"noisy_columns_{name}",

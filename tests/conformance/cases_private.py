@@ -17,7 +17,7 @@ from tacit.protocols.features.maps import PublicMap, features_of
 from tacit.protocols.learners.private import Private, frame_map, private_elm, private_svm
 
 ALPHA, SEED = 2.0, 5
-SPENT: dict[str, Any] = {"privacy_epsilon": LOUD, "privacy_delta": 1e-9, "alpha": ALPHA, "repeat": SEED}
+SPENT: dict[str, Any] = {"epsilon": LOUD, "delta": 1e-9, "alpha": ALPHA, "repeat": SEED}
 KERNEL: dict[str, Any] = {"kernel": "rbf", "gamma": 0.2, "degree": 2, "coef0": 1.0, "features": 8}
 
 

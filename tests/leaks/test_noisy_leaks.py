@@ -67,7 +67,7 @@ def test_statistics_of_columns_with_odd_values_are_finite_and_nothing_is_refused
     asked = Asked(names=("a", "b"), histograms=("c",), categories={"a": (1.0, 2.0)})
     with started() as run:
         held = run.hold(Holder, {"p0": part, "p1": empty, "p2": dataclasses.replace(part, X=np.full((4, 3), np.nan))})
-        spending = Spending(privacy_epsilon=0.7, privacy_delta=1e-6)
+        spending = Spending(epsilon=0.7, delta=1e-6)
         found = noisy_columns(run, held, asked=asked, spending=spending)
     assert np.isfinite(found.moments.mean).all()
     assert (found.moments.var > 0).all()

@@ -22,7 +22,7 @@ from tacit.base.by_name import estimators
 from tacit.base.parameters import arguments_for, check, parameterized
 from tacit.base.public import Public
 from tacit.base.saved import Savable
-from tacit.base.shared import Simulation, check_coordinator, fit_elsewhere, refuse_sparse, set_features
+from tacit.base.shared import Simulation, check_coordinator, refuse_sparse, set_features
 from tacit.choreo import Asker, Holder
 from tacit.errors import LocalError
 from tacit.federation import Federation, as_table
@@ -30,7 +30,7 @@ from tacit.federation.columns import check_prepared
 from tacit.federation.frames import refuse_texts
 from tacit.federation.part import Part, map_parts
 from tacit.federation.plan import Partition
-from tacit.models.handle import Answers, Handle
+from tacit.models.handle import Handle
 from tacit.numeric.scores import folds
 from tacit.protocols.classes import check_class_weight
 from tacit.registry import Outcome, declared
@@ -95,23 +95,20 @@ class Federated(Simulation, Savable, Public, BaseEstimator):  # type: ignore[mis
             sample_weight: weights, with plain records.
             compare: in simulation, also train the centralised learner, and put the difference into `report_`.
         """
+        if compare:
+            self._check_comparison()
         federation = self.federate(X, y, sample_weight)
-        request = self.request(federation)
         with self._watching():
-            if fit_elsewhere(self, federation):
-                return self
-        return self._train(federation, request, compare=compare)
-
-    def is_step(self, request: Request) -> bool:
-        """Whether it is proposed to sites as the one step of a study, by which its model can then be asked."""
-        return not declared(request.name).brings
-
-    def _train(self, federation: Federation, request: Request, *, compare: bool) -> Self:
-        with self._watching():
-            self.receive(federation, federation.run(request))
+            federation.backend.fit(federation, self, partial(self._train, federation))
             if compare and federation.holds_records:
                 self.report_.comparison = self._gap(federation)
         return self
+
+    def _check_comparison(self) -> None:
+        """Raise if the model must not be compared with the centralised learner's."""
+
+    def _train(self, federation: Federation) -> Self:
+        return self.receive(federation, federation.run(self.request(federation)))
 
     def federate(self, X: Any, y: Any = None, sample_weight: Any = None) -> Federation:
         """Return the federation that `fit` trains on: the given one, or plain records split between `n_parties`."""
@@ -294,26 +291,22 @@ class Federated(Simulation, Savable, Public, BaseEstimator):  # type: ignore[mis
     def _run_plan(self, federation: Federation, plan: Sequence[Request]) -> Iterator[Outcome]:
         return federation.run_plan(plan)
 
-    def ask_parties(self, federation: Federation) -> Answers:
-        """Have parties that are elsewhere answer by jobs of their own; return where the answers are."""
-        outcomes = self._run_values(self.match_records(federation))
-        if not outcomes:
-            raise LocalError(
-                "the model is public, and whoever has records predicts them alone: predict records that are here, or"
-                " connect to the sites that trained it (tacit.connect)"
-            )
-        return Answers(outcomes[-1].job, outcomes[-1].told)
-
-    def _ask_elsewhere(self, X: Any) -> Answers | None:
-        """Return where the answers about records of sites are; None if they come back to this process."""
+    def _answer_with(self, X: Any, read: Callable[[F64], Any]) -> Any:
+        """Return what `read` makes of the values of records; of records at sites, an `Answers` that says who has it."""
         check_is_fitted(self)
-        found: Answers | None = X.backend.ask(X, self) if isinstance(X, Federation) else None
-        return found
+        if not isinstance(X, Federation):
+            return read(self._values(X))
+        return X.backend.answer(X, self, lambda: read(self._values(X)))
 
-    def _score_elsewhere(self, X: Any, y: Any) -> float | None:
-        """Return the score on records whose labels are at sites; None if they are here."""
+    def _score_with(self, X: Any, y: Any, sample_weight: Any, metric: Callable[..., float]) -> float:
+        """Return how good the answers are: by a metric where labels are here, else as the sites count them."""
         check_is_fitted(self)
-        return X.backend.score(X, self) if isinstance(X, Federation) and y is None else None
+
+        def compare() -> float:
+            targets, weight = _find_targets(X, y, sample_weight)
+            return float(metric(targets, self.predict(X), sample_weight=weight))
+
+        return X.backend.score(X, self, compare) if isinstance(X, Federation) and y is None else compare()
 
     def _values(self, X: Any) -> F64:
         decide = None if isinstance(X, Federation) else self.public_decision()
@@ -362,24 +355,15 @@ class FederatedClassifier(ClassifierMixin, Federated):  # type: ignore[misc]  # 
 
         Between organisations the answers stay with whoever is told them, and an `Answers` says who that is.
         """
-        if (there := self._ask_elsewhere(X)) is not None:
-            return there
-        values = self._values(X)
-        return values[:, 0] if values.shape[1] == 1 else values
+        return self._answer_with(X, lambda values: values[:, 0] if values.shape[1] == 1 else values)
 
     def predict(self, X: Any) -> Any:
         """Return the class of every record; between organisations an `Answers`, as `decision_function` does."""
-        if (there := self._ask_elsewhere(X)) is not None:
-            return there
-        labels: Array = self.classes_[choose_classes(self._values(X))]
-        return labels
+        return self._answer_with(X, lambda values: self.classes_[choose_classes(values)])
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Return the accuracy on whole records, or on a labelled `Federation`; between sites by masked counts."""
-        if (found := self._score_elsewhere(X, y)) is not None:
-            return found
-        y, sample_weight = _find_targets(X, y, sample_weight)
-        return float(accuracy_score(y, self.predict(X), sample_weight=sample_weight))
+        return self._score_with(X, y, sample_weight, accuracy_score)
 
     def _check_targets(self, y: Array) -> None:
         if type_of_target(y, input_name="y") == "continuous":
@@ -408,16 +392,11 @@ class FederatedRegressor(RegressorMixin, Federated):  # type: ignore[misc]  # sc
 
     def predict(self, X: Any) -> Any:
         """Return the predicted number of every record; between organisations an `Answers` that says who has them."""
-        if (there := self._ask_elsewhere(X)) is not None:
-            return there
-        return self._values(X)[:, 0]
+        return self._answer_with(X, lambda values: values[:, 0])
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Return R^2 on whole records, or on a `Federation` that holds the targets; between sites by masked sums."""
-        if (found := self._score_elsewhere(X, y)) is not None:
-            return found
-        y, sample_weight = _find_targets(X, y, sample_weight)
-        return float(r2_score(y, self.predict(X), sample_weight=sample_weight))
+        return self._score_with(X, y, sample_weight, r2_score)
 
     def _check_targets(self, y: Array) -> None:
         if y.dtype.kind not in "iufb":

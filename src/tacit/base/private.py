@@ -76,7 +76,7 @@ def spend(federation: Federation, epsilon: float | None, delta: float, honest: i
     if federation.holds_records:
         sizes = [len(part.X) for part in federation.parts.values()]
         agree_on_budget(float(epsilon or 0), delta, honest, holders=len(sizes), rows=max(1, sum(sizes)))
-    return {"privacy_epsilon": epsilon, "privacy_delta": delta, "honest": honest}
+    return {"epsilon": epsilon, "delta": delta, "honest": honest}
 
 
 def write_bill(

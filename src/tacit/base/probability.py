@@ -49,9 +49,7 @@ class ProbabilityClassifier(FederatedClassifier):
 
         Between organisations an `Answers` says who has them.
         """
-        if (there := self._ask_elsewhere(X)) is not None:
-            return there
-        return self.probabilities(self._values(X))
+        return self._answer_with(X, self.probabilities)
 
     @available_if(_is_asked_for)  # type: ignore[untyped-decorator]
     def predict_log_proba(self, X: Any) -> Any:

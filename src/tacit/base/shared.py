@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import KW_ONLY
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from scipy.sparse import issparse
@@ -36,6 +37,12 @@ class Watched:
     def _watching(self) -> AbstractContextManager[Watch]:
         """Return what shows a line while runs of this estimator go on, as `verbose` says."""
         return watching(type(self).__name__, self.verbose)
+
+    def take(self, fitted: Any) -> Self:
+        """Become another estimator with the same parameters, which sites have fitted; parameters stay those of this."""
+        own = inspect.signature(type(self)).parameters
+        vars(self).update({name: value for name, value in vars(fitted).items() if name not in own})
+        return self
 
 
 @parameterized
@@ -67,16 +74,6 @@ class Simulation(Watched):
 
     def _seed(self) -> int:
         return draw_seed(self.random_state)
-
-
-def fit_elsewhere(estimator: Any, federation: Federation) -> bool:
-    """Become what sites that fit the estimator as a study of one step made of it; return whether they did."""
-    fitted = federation.backend.conduct_alone(federation, estimator)
-    if fitted is None:
-        return False
-    own = estimator.get_params(deep=False)
-    vars(estimator).update({name: value for name, value in vars(fitted).items() if name not in own})
-    return True
 
 
 def refuse_elsewhere(transformer: object, federation: Federation) -> None:

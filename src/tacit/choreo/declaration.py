@@ -447,7 +447,7 @@ def write_among(values: tuple[Any, ...]) -> str:
 
 def wrong_value(name: str, of: str, rule: str, value: Any) -> LocalError:
     """Return the error about a parameter that has a value that it must not have, in scikit-learn's form."""
-    return LocalError(f"The '{name}' parameter of {of} must be {rule}. Got {show_short(value)} instead.")
+    return LocalError(f"The '{name}' parameter of {of} must be {rule}. Got {value!r:.200} instead.")
 
 
 def pairs_of(value: Any, most: int) -> list[Any] | None:

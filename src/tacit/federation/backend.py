@@ -1,6 +1,7 @@
-"""Where requests are run: in this process, on a cluster, or at organisations.
+"""Where requests are run and models are fitted: in this process, on a cluster, or at organisations.
 
-A backend answers what it can do; nobody asks what it is.
+A backend runs a request, and fits a model. What is asked of a fitted model is given to it with what this process would
+do (`here`), so that nobody asks what a backend is.
 """
 
 from __future__ import annotations
@@ -9,9 +10,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, ClassVar
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 
 from tacit.arrays import I64
+from tacit.choreo.protocol import Declaration, Params
 from tacit.errors import LocalError
 from tacit.federation.checks import check_choice
 from tacit.federation.part import Part
@@ -21,30 +24,22 @@ from tacit.request import Beside, Computed, Ids, Input, Left, Records, Request, 
 if TYPE_CHECKING:
     from tacit.federation.federation import Federation
 
-from operator import attrgetter
-from typing import NamedTuple
 
-from tacit.choreo.protocol import Declaration, Params
+T = TypeVar("T")
 
 
 class Backend(ABC):
     """Runs the requests of a federation.
 
     name: what a report calls it.
-    holds_records: whether the records of all parties are in this process.
-    returns_shares: whether what each party ends with comes back to this process, and not only what is public.
-    keeps_shares: whether each party keeps what it ends with beyond the run, to bring it along again.
+    holds_records: whether the records of all parties, and all that they end with, are in this process.
     prepares: whether records can be given other columns, so that later requests are about these.
-    in_one_run: whether its requests are parts of one run: what they leave is no other run's to bring along.
     imagined: whether an estimator split plain records between parties, which then need no protection from each other.
     """
 
     name: str
     holds_records: ClassVar[bool] = False
-    keeps_shares: ClassVar[bool] = True
-    returns_shares: ClassVar[bool] = False
     prepares: ClassVar[bool] = False
-    in_one_run: ClassVar[bool] = False
     imagined: bool = False
 
     @abstractmethod
@@ -94,26 +89,20 @@ class Backend(ABC):
         """Return the backend for a copy of the federation that has other records, other names or none."""
         return self
 
-    def conduct(self, federation: Federation, pipeline: Any) -> Any:
-        """Return the fitted form of a pipeline where it is fitted as one; None where its steps are, one by one."""
-        del federation, pipeline
-
-    def look(self, federation: Federation, describe: Any) -> Any:
-        """Return what a look at the table found where it is a study of its own; None where it is a run like others."""
-        del federation, describe
-
-    def conduct_alone(self, federation: Federation, estimator: Any) -> Any:
-        """Return the fitted form of an estimator where it is fitted as a study of one step; None where it is asked."""
-        del federation, estimator
-
-    def ask(self, federation: Federation, model: Any) -> Any:
-        """Return where the answers of a model about the records are, if they do not come back; None if they do."""
+    def fit(self, federation: Federation, model: T, here: Callable[[], T]) -> T:
+        """Return the fitted model; `here` fits it by requests of its own, one by one."""
         del federation, model
+        return here()
 
-    def score(self, federation: Federation, model: Any) -> float | None:
-        """Return how good a model is on records whose labels are elsewhere; None where they are here."""
+    def answer(self, federation: Federation, model: Any, here: Callable[[], Any]) -> Any:
+        """Return a fitted model's answers about the records, as `here` reads them, or where they are."""
         del federation, model
-        return None
+        return here()
+
+    def score(self, federation: Federation, model: Any, here: Callable[[], float]) -> float:
+        """Return how good a model is on labelled records; `here` compares its answers with labels in this process."""
+        del federation, model
+        return here()
 
     def to_judge(self, federation: Federation, model: Any, asked: Mapping[str, Any]) -> Federation:
         """Return the federation on which a model is judged: where that is one job, what the job told."""
@@ -150,7 +139,6 @@ class Here(Backend):
     name: str = "together"
     imagined: bool = False
     holds_records: ClassVar[bool] = True
-    returns_shares: ClassVar[bool] = True
     prepares: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -229,13 +217,12 @@ class Described(Backend):
         """Return a reference to the job, at whose sites the values are."""
         return replace(left, of=outcome.job)
 
-    def ask(self, federation: Federation, model: Any) -> Any:
-        """Have the parties answer by a job that builds on the model's."""
-        if not hasattr(model, "ask_parties"):
-            raise LocalError(
-                "only a job can ask a pipeline about records of sites: connect to the sites first (tacit.connect)"
-            )
-        return model.ask_parties(federation)
+    def answer(self, federation: Federation, model: Any, here: Callable[[], Any]) -> Any:
+        """Refuse: nobody is connected."""
+        del federation, model, here
+        raise LocalError(
+            "only a job can ask a model about records of sites: connect to the sites first (tacit.connect)"
+        )
 
     def check(self, request: Request) -> None:
         """Raise if a site could not look the protocol up, or would have to be sent values."""

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from tacit.choreo import decode
 from tacit.errors import LocalError
-from tacit.federation.backend import Backend
+from tacit.federation.backend import Backend, T
 from tacit.federation.checks import accept_few, check_names, choose_coordinator
 from tacit.federation.columns import check_whole
 from tacit.federation.federation import Federation
@@ -64,7 +64,6 @@ class OnSpark(Backend):
 
     learners: Learners | None = None
     name: ClassVar[str] = "spark"  # type: ignore[misc]  # of this class, where others have one of their own
-    keeps_shares: ClassVar[bool] = False
     prepares: ClassVar[bool] = True
 
     def run(self, federation: Federation, request: Request) -> Outcome:
@@ -99,10 +98,13 @@ class OnSpark(Backend):
             gaps = f"column '{column}' of party '{party}' has missing values"
             raise LocalError(f"Input X contains NaN: {gaps}: fit a FederatedImputer first, as in a tacit.Pipeline")
 
-    def conduct(self, federation: Federation, pipeline: Any) -> Any:
-        """Return the fitted form of a pipeline, which is fitted as one study."""
+    def fit(self, federation: Federation, model: T, here: Callable[[], T]) -> T:
+        """Return the fitted model; a pipeline is fitted as one study."""
+        if not hasattr(model, "steps"):
+            return here()
         # looked up when it is needed: it stands on the estimators, which stand on this module
-        return import_module("tacit.study.on_spark").fit_on_spark(federation, pipeline)
+        fitted: T = import_module("tacit.study.on_spark").fit_on_spark(federation, model)
+        return fitted
 
     def remake(self, step: Callable[..., Part], *held: Input) -> OnSpark:
         """Return the same learners with other records, each one's made of its own at its executor.

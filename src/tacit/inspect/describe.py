@@ -5,8 +5,9 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar
+from dataclasses import KW_ONLY, dataclass, field
+from functools import partial
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -116,6 +117,8 @@ class Describe(Private, Watched):
     accept_risk: bool = False
     ranges: Mapping[str, tuple[float, float]] | None = None
 
+    overview_: TableOverview = field(init=False)
+
     @classmethod
     def _get_param_names(cls) -> list[str]:
         return list(inspect.signature(cls).parameters)
@@ -134,14 +137,22 @@ class Describe(Private, Watched):
     def look(self, federation: Federation) -> TableOverview:
         """Have the parties describe their table: in a run, or between organisations in a study of its own."""
         check(self)
-        elsewhere = federation.backend.look(federation, self)
-        if elsewhere is not None:
-            return elsewhere  # type: ignore[no-any-return]  # a backend knows nothing of what stands on it
+        federation.backend.fit(federation, self, partial(self._look, federation))
+        return self.overview_
+
+    def take(self, fitted: Any) -> Self:
+        """Take what a study told of the table."""
+        self.overview_ = fitted.overview_
+        return self
+
+    def _look(self, federation: Federation) -> Self:
         if not self.statistics:
-            return self._list_columns(federation)
+            self.overview_ = self._list_columns(federation)
+            return self
         federation = declare_texts(federation, self._texts())
         with self._watching():
-            return self.receive(federation, federation.run(self.request(federation)))
+            self.overview_ = self.receive(federation, federation.run(self.request(federation)))
+        return self
 
     def request(self, federation: Federation) -> Request:
         """Return what `look` would have the federation run."""

@@ -7,6 +7,7 @@ import json
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -20,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 from tacit.arrays import Array
 from tacit.base.parameters import check, parameterized
 from tacit.base.saved import Saved, save
-from tacit.base.shared import Watched, fit_elsewhere
+from tacit.base.shared import Watched
 from tacit.choreo.declaration import Kind, Number
 from tacit.errors import LocalError
 from tacit.federation import Federation
@@ -68,21 +69,19 @@ class FederatedSearch(Watched, MetaEstimatorMixin, BaseEstimator):  # type: igno
             sample_weight: weights, with plain records. They count in training; scores count records.
         """
         check(self)
-        learner = self._learner()
-        federation = learner.federate(X, y, sample_weight)
-        request = self._ask(learner, federation)
+        federation = self._learner().federate(X, y, sample_weight)
         with self._watching():
-            return self if fit_elsewhere(self, federation) else self.receive(federation, federation.run(request))
+            federation.backend.fit(federation, self, partial(self._search, federation))
+        return self
+
+    def _search(self, federation: Federation) -> Self:
+        return self.receive(federation, federation.run(self.request(federation)))
 
     def request(self, federation: Federation) -> Request:
         """Return what `fit` would have the federation run; raises whatever it would refuse before anything is sent."""
         check(self)
-        return self._ask(self._learner(), federation)
-
-    def _ask(self, learner: Any, federation: Federation) -> Request:
-        """Draw the candidates, which `receive` has to know, since a second draw would be of others; ask for them."""
-        self.candidates_ = self._candidates()
-        found: Request = learner.search_request(federation, self.candidates_)
+        self.candidates_ = self._candidates()  # which `receive` has to know, since a second draw would be of others
+        found: Request = self._learner().search_request(federation, self.candidates_)
         return found
 
     def receive(self, federation: Federation, outcome: Outcome) -> Self:

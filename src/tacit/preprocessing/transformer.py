@@ -6,6 +6,7 @@ import dataclasses
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -21,7 +22,6 @@ from tacit.base.saved import Savable
 from tacit.base.shared import (
     Simulation,
     check_coordinator,
-    fit_elsewhere,
     refuse_elsewhere,
     refuse_sparse,
     set_features,
@@ -107,10 +107,12 @@ class FederatedTransformer(Simulation, Savable, TransformerMixin, BaseEstimator)
         if not isinstance(X, Federation):
             X = self._federate_records(X)
         with self._watching():
-            if fit_elsewhere(self, X):
-                return self
-            X = declare_texts(X, self._texts())
-            return self.receive(X, X.run(self.request(X)))
+            X.backend.fit(X, self, partial(self._learn, X))
+        return self
+
+    def _learn(self, federation: Federation) -> Self:
+        declared = declare_texts(federation, self._texts())
+        return self.receive(declared, declared.run(self.request(declared)))
 
     def request(self, federation: Federation) -> Request:
         """Return what `fit` would have the federation run; raises whatever it would refuse before anything is sent."""

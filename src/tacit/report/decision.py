@@ -202,8 +202,7 @@ def say_measured(release: Release | None) -> str:
 
 
 def _say_epsilon(report: Report) -> str:
-    named = (value for name in ("epsilon", "privacy_epsilon") for value in _values_of(report, name))
-    asked = [value for value in named if value is not None]
+    asked = [value for value in _values_of(report, "epsilon") if value is not None]
     return f"Yes: epsilon {asked[-1]}; the figures say what was spent." if asked else "No."
 
 

@@ -69,7 +69,6 @@ class InRun(Backend):
     rules: At[Any] | None = None
     name: str = "run"
     prepares: ClassVar[bool] = True
-    in_one_run: ClassVar[bool] = True
 
     def run(self, federation: Federation, request: Request) -> Outcome:
         """Play the request; the outcome has what is public, and `job` numbers what the parties hold of it."""

@@ -11,7 +11,7 @@ from tacit.study.steps import draw_seed, write_steps
 
 
 def fit_on_spark(federation: Federation, pipeline: Pipeline) -> Pipeline:
-    """Return the fitted form of a pipeline, whose steps are one run."""
+    """Fit a pipeline, whose steps are one run."""
     asked = {"steps": write_steps(pipeline), SEED: draw_seed(), "partition": federation.partition}
     done = federation.run(STUDY, {"data": Records(), "judge": Records()}, **asked)
-    return pipeline_of(asked, federation.roster, done, runtime=federation.runtime)
+    return pipeline.take(pipeline_of(asked, federation.roster, done, runtime=federation.runtime))

@@ -56,7 +56,6 @@ class Replayed(Described):
     name: str = Described.name
     asked: list[Request] = field(default_factory=list)
     prepares: ClassVar[bool] = True
-    in_one_run: ClassVar[bool] = True
 
     def check(self, request: Request) -> None:
         """Raise nothing: what was played could be."""

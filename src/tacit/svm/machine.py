@@ -6,10 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, field
 from functools import partial
 from numbers import Integral
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
 
 from tacit.arrays import F64, I64
 from tacit.base.estimator import Federated
@@ -77,10 +78,8 @@ class Machine(Private, Federated):
         if self.epsilon is not None:
             check_machine(self)
 
-    def _train(self, federation: Federation, request: Request, *, compare: bool) -> Self:
-        if compare:
-            self.refuse_epsilon("compare=True, which puts exact figures of the records into the report")
-        return super()._train(federation, request, compare=compare)
+    def _check_comparison(self) -> None:
+        self.refuse_epsilon("compare=True, which puts exact figures of the records into the report")
 
     @property
     def takes_sparse(self) -> bool:
@@ -193,14 +192,19 @@ class Machine(Private, Federated):
             the_map, weights = take_columns(the_map, weights, order)
         return KnownModel(the_map, weights)
 
-    def _score_elsewhere(self, X: Any, y: Any) -> float | None:
-        """Return the score of records that nobody has as a whole: counted in shares, so that nobody is told a value."""
-        found = super()._score_elsewhere(X, y)
+    def _score_with(self, X: Any, y: Any, sample_weight: Any, metric: Callable[..., float]) -> float:
+        """Return how good the answers are; of records that nobody has as a whole counted in shares."""
         apart = isinstance(X, Federation) and y is None and X.partition != "horizontal"
-        if found is not None or not apart or self.public_model() is None:
-            return found
-        evaluation, _ = judge_in_shares(self, X, "records", Question(raw=X, learner=self, least=1))
-        return evaluation.score
+        if not apart or self.public_model() is None:
+            return super()._score_with(X, y, sample_weight, metric)
+        check_is_fitted(self)
+
+        def count() -> float:
+            evaluation, _ = judge_in_shares(self, X, "records", Question(raw=X, learner=self, least=1))
+            return evaluation.score
+
+        found: float = X.backend.score(X, self, count)
+        return found
 
     def public_decision(self) -> Callable[[F64], F64] | None:
         """Return what computes decision values; the model is public."""

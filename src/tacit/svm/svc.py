@@ -317,7 +317,7 @@ def receive_blind(estimator: Any, federation: Federation, outcome: Outcome) -> N
     """Take the model: all shares where parties are simulated, else where they are kept."""
     result = outcome.result
     known = {"divisor": result.divisor, "target_range": result.target_range}
-    if federation.backend.returns_shares:
+    if federation.holds_records:
         estimator.model_ = BlindModel(result.share, result.gamma, result.records, **known)
     else:
         parties = (*federation.parts, federation.coordinator)

@@ -63,6 +63,6 @@ CELL_CASES: dict[str, tuple[str, str, str, dict[str, Any]]] = {
     "vertical_linear": ("vertical", "linear", "2", {}),
     "cells_rbf": ("arbitrary", "rbf", "2", {"feature_range": 4.0, "band": 40}),
     "cells_paillier": ("arbitrary", "linear", "2", {"engine": "paillier", "ask": False}),
-    "algorithm1": ("arbitrary", "poly", "2", {"how": "algorithm1", "ask": False}),
-    "intersection": ("horizontal", "rbf", "binary", {"how": "intersection", "ask": False}),
+    "algorithm1": ("arbitrary", "poly", "2", {"method": "algorithm1", "ask": False}),
+    "intersection": ("horizontal", "rbf", "binary", {"method": "intersection", "ask": False}),
 }

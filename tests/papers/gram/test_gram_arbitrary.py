@@ -97,8 +97,12 @@ def test_the_same_upload_goes_to_all_peers():
         ({"X": X[:, :4] * np.nan, "owned": None}, {}, "a value of party-2 is not a finite number"),
         ({"X": np.where(Y[:, None] == 1, X, 99.0)}, {}, "party-2 has a value in a cell that it does not own"),
         ({}, {"feature_range": 0.5}, "has size .*, outside the declared range of 0.5: scale it, or declare more"),
-        ({}, {"how": "guess"}, "unknown method 'guess' of a gram matrix: use one of product, algorithm1, intersection"),
-        ({}, {"how": "intersection"}, "takes zeros and ones"),
+        (
+            {},
+            {"method": "guess"},
+            "unknown method 'guess' of a gram matrix: use one of product, algorithm1, intersection",
+        ),
+        ({}, {"method": "intersection"}, "takes zeros and ones"),
         ({}, {"engine": "ckks"}, "unknown engine 'ckks' of a product: use one of bfv, paillier"),
         ({}, {"engine": "paillier", "key_bits": 1024}, "a Paillier key has 2048 or 3072 bits, got 1024"),
     ],
@@ -130,7 +134,7 @@ def test_algorithm_1_is_for_small_tables():
         RNG.normal(size=(201, 2)), np.arange(201) % 2, parties=3, partition="arbitrary", seed=0
     ).parts
     with started(many) as run, pytest.raises(LocalError, match="up to 200 records, got 201: use method='product'"):
-        flat(gram_arbitrary)(run, run.hold(Holder, many), partition="arbitrary", how="algorithm1", **SETTING)
+        flat(gram_arbitrary)(run, run.hold(Holder, many), partition="arbitrary", method="algorithm1", **SETTING)
     assert {row.type for row in run.ledger} == {"Owned"}
 
 

@@ -113,10 +113,10 @@ BY_HAND = (
 
 def test_a_bad_ciphertext_of_algorithm_1_is_refused_where_it_arrives():
     for kind, what, later in BY_HAND:
-        for change in (flipped, foreign(kind, how="algorithm1")):
+        for change in (flipped, foreign(kind, method="algorithm1")):
             run = started(kind, change)
             with one_line(PeerError, f"^{what} {ALTERED}"):
-                train(run, how="algorithm1")
+                train(run, method="algorithm1")
             assert kind in types(run)
             assert later not in types(run)
 
@@ -130,7 +130,7 @@ def test_cells_that_are_too_few_are_refused_even_from_who_may_send_them(monkeypa
     monkeypatch.setattr(gram_algorithm1, "seal_cells", one_short)
     run = started()
     with one_line(PeerError, "^party-2 sent [0-9]+ encrypted cells where it owns [0-9]+: stop and ask it$"):
-        train(run, how="algorithm1")
+        train(run, method="algorithm1")
     assert "RunningProducts" not in types(run)
 
 
@@ -139,7 +139,7 @@ def test_a_coordinator_s_key_of_another_size_is_refused_before_a_cell_is_encrypt
     monkeypatch.setattr(gram_algorithm1, "public_part", lambda *_: short)
     run = started()
     with one_line(PeerError, "not a Paillier key of 2048 bits"):
-        train(run, how="algorithm1")
+        train(run, method="algorithm1")
     assert "EncryptedCells" not in types(run)
 
 

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 import tacit
 from tacit.cli.app import app
 from tacit.consortium.advice import advise
-from tacit.consortium.advice.advising import GRAVITY, POOLED, as_in_a_job, invent, list_methods, points_below
+from tacit.consortium.advice.advising import GRAVITY, POOLED, invent, list_methods, points_below
 from tacit.errors import LocalError
 
 ROOT = Path(__file__).parents[3]
@@ -89,11 +89,6 @@ def test_the_pooled_learner_has_the_name_of_no_method(by_rows):
     assert {each.name: each.accuracy for each in by_rows}["SVC"] == "0.6 points below the pooled learner"
     few = advise(invent("vertical", 3, 20), records=200)
     assert {each.name: each.accuracy for each in few}["SVC"] == "0.8 points above the pooled learner"
-
-
-def test_a_method_is_rehearsed_as_in_a_job_without_what_a_simulation_alone_may_choose():
-    given = {"partition": "horizontal", "repeat": 7, "least_class": 1, "alpha": "auto", "balanced": False}
-    assert as_in_a_job("train_svm", given) == {"partition": "horizontal", "alpha": "auto", "balanced": False}
 
 
 def test_the_tables_of_methods_are_what_the_advisor_says(monkeypatch):

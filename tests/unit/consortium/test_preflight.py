@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from job_files import one_step
+from tacit.choreo.declaration import plain
 from tacit.consortium.consent import risks
 from tacit.consortium.jobs import preflight
 from tacit.consortium.jobs.preflight import (
@@ -184,6 +185,24 @@ def test_whatever_is_wrong_with_the_data_the_report_is_the_same():
         for part in wrong
     ]
     assert {report.codes for report in told} == {("data",)}
+
+
+def test_halving_the_range_of_a_job_finds_no_value():
+    """Once 28 proposals gave a party's largest value exactly.
+
+    Answers must not depend on values, whatever a job says of their range.
+    """
+
+    def with_range(value):
+        step = plain("steps", ({"use": "GramSVC", "kernel": "linear", "feature_range": value},))
+        return job(params={**job().params, "steps": step})
+
+    small, large, ranges = table(low=1.0), table(low=1e6), [2.0**i for i in range(18, 24)]
+    answers = [[codes(with_range(each), part, declared=None) for each in ranges] for part in (small, large)]
+    assert answers[0] == answers[1]
+    declared = Dataset(path=Path("cohort.csv"), largest=2e6)
+    answers = [[codes(with_range(each), part, declared=declared) for each in ranges] for part in (small, large)]
+    assert answers[0] == answers[1] == [["bounds"]] * 3 + [[]] * 3
 
 
 def test_one_report_has_every_problem_of_every_party():

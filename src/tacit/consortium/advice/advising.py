@@ -23,13 +23,11 @@ from tacit.attacks.learners import Attack
 from tacit.base.by_name import estimators
 from tacit.base.estimator import Federated
 from tacit.cards import make_card, make_table
-from tacit.choreo.declaration import plain
 from tacit.choreo.fact import Fact, fault_of_word, prose_of
 from tacit.choreo.protocol import Cost
 from tacit.consortium.jobs.attacked import find_attacks
-from tacit.consortium.jobs.job import restore
-from tacit.consortium.jobs.preview import ask_for, make_preview
-from tacit.consortium.jobs.rehearsal import USUALLY, takes
+from tacit.consortium.jobs.preview import preview
+from tacit.consortium.jobs.rehearsal import USUALLY
 from tacit.consortium.jobs.requests import facts_by_role, has_dealer, list_single, list_told
 from tacit.errors import LocalError, TacitError
 from tacit.federation import Federation
@@ -38,7 +36,7 @@ from tacit.federation.plan import Partition
 from tacit.pipeline import Pipeline
 from tacit.preprocessing import TableVectorizer
 from tacit.protocols.learners.targets import LEAST_CLASS
-from tacit.registry import PROTOCOLS, is_declared, parameter_of
+from tacit.registry import PROTOCOLS
 from tacit.report.words import count, human_bytes, listing
 from tacit.sparse import is_sparse
 
@@ -211,18 +209,6 @@ def list_methods(task: Task = "classes") -> list[tuple[str, Any]]:
     return [(_name(kind, given), kind(**given)) for kind in fitting for given in kind.ADVISED]
 
 
-def as_in_a_job(protocol: str, params: Mapping[str, Any]) -> dict[str, Any]:
-    """Leave out values that a simulation alone may have, such as a public seed: a job has the defaults of these."""
-    known = takes(protocol)
-    return {
-        name: value
-        for name, value in params.items()
-        if known[name].default is known[name].empty
-        or not is_declared(protocol, name)
-        or parameter_of(protocol, name).kind.accepts(value)
-    }
-
-
 def _name(kind: type[Any], given: Mapping[str, Any]) -> str:
     usual = kind().get_params()
     said = ", ".join(f"{name}={value!r}" for name, value in given.items() if usual[name] != value)
@@ -240,11 +226,7 @@ def _ask(name: str, model: Any, federation: Federation, records: int) -> Advised
 
 
 def _describe(name: str, model: Any, federation: Federation, records: int, *, risk: str) -> Advised:
-    request = ask_for(federation, model)
-    params = {"partition": federation.partition} if "partition" in takes(request.name) else {}
-    params |= {key: restore(plain(key, value)) for key, value in request.params.items()}
-    params = as_in_a_job(request.name, params)
-    seen = make_preview(model, request.name, params, federation.roster, records, ())
+    seen = preview(federation, model, records)
     told = facts_by_role(seen.disclosure)
     tried = [a for facts in told.values() for a in find_attacks(facts, stopped=False, accepted=bool(risk))]
     single = any(list_single(facts) for facts in told.values())

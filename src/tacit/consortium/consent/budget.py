@@ -48,10 +48,9 @@ def price(job: Job) -> float:
 def spends(asked: Asked) -> tuple[float, float] | None:
     """Return epsilon and delta of a request; None if it is without noise."""
     takes: Mapping[str, Any] = declared(asked.protocol).takes
-    names = ("privacy_epsilon", "privacy_delta")
-    if names[0] not in takes:
+    if "epsilon" not in takes:
         return None
-    epsilon, delta = (float(asked.params.get(name, takes[name].default)) for name in names)
+    epsilon, delta = (float(asked.params.get(name, takes[name].default)) for name in ("epsilon", "delta"))
     return epsilon, delta
 
 

@@ -81,6 +81,7 @@ def _same(a: Any, b: Any) -> bool:
     return isinstance(a, bool) == isinstance(b, bool) and bool(a == b)
 
 
+RENAMED = {"privacy_epsilon": "epsilon", "privacy_delta": "delta"}  # in files of 0.2.0
 # how many records a landmark or a sum stands for, also where a policy does not say so
 FLOORS = {"min_records": Bounds(least=10)}
 
@@ -190,7 +191,8 @@ class Policy(Table, frozen=True, kw_only=True):
         for name in self.parameters:
             bounds = self.bounds_of(name)
             if name not in known:
-                yield f"parameters has {name!r}, which no protocol takes: use some of {', '.join(known)}"
+                now = f"write {RENAMED[name]}" if name in RENAMED else f"use some of {', '.join(known)}"
+                yield f"parameters has {name!r}, which no protocol takes: {now}"
             elif bounds is not None and (fault := bounds.fault(known[name])):
                 yield f"parameters.{name} {fault}"
 

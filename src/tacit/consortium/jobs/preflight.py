@@ -340,7 +340,12 @@ def _classes(y: Array, classes: tuple[object, ...]) -> Iterator[tuple[str, str]]
 def _bounds(job: Job, declared: Dataset | None) -> Iterator[tuple[str, str]]:
     """Compare ranges that a job gives with the party's declaration, and never with its values."""
     own = None if declared is None or declared.label is None else declared.ranges.get(declared.label)
+    largest = None if declared is None else declared.largest
     for asked in requests_of(job):
+        wanted = asked.params.get("feature_range")
+        if wanted is not None and (largest is None or largest > wanted):
+            here = "nothing" if largest is None else f"{largest:g}"
+            yield "bounds", f"feature_range = {wanted:g} in the job, largest = {here} declared here"
         span = asked.params.get("target_range")
         plain = kind_of(asked.protocol) == "records" and spends(asked) is None
         if span is not None and plain and (own is None or tuple(span) != own):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from sklearn.base import clone
 
@@ -15,17 +15,18 @@ from tacit.choreo.ledger import Opened, read_opened, read_template
 from tacit.choreo.protocol import Cost
 from tacit.choreo.role import Coordinator, Holder, Roster
 from tacit.consortium.jobs.job import restore
-from tacit.consortium.jobs.rehearsal import USUALLY, check_params, cost_of, disclosure_of, plan_of, steps_of, takes
+from tacit.consortium.jobs.rehearsal import USUALLY, check_params, cost_of, disclosure_of, plan_of, steps_of
 from tacit.federation import Federation
+from tacit.inspect.describe import Describe
 from tacit.pipeline import Pipeline
 from tacit.preprocessing.transformer import FederatedTransformer
-from tacit.registry import PROTOCOLS
 from tacit.report.card import outermost
 from tacit.report.words import count, human_bytes, listing
 from tacit.request import Records, Request
 from tacit.study.names import SEED, STUDY
 from tacit.study.steps import write_steps
 
+T = TypeVar("T")
 UNSAID = "nobody has said how many there are"
 
 
@@ -80,34 +81,31 @@ def _describe(cost: Cost) -> str:
     return f"{count(cost.rounds, 'round')}, {human_bytes(max(cost.bytes.values()))} at the busiest site"
 
 
-def ask_for(federation: Federation, model: Any) -> Request:
-    """Return the request by which a model is trained where a job may name it, and a study of its steps elsewhere.
-
-    The model itself stays as it is.
-    """
-    request = _request_of(federation, clone(model))
-    return study_of(federation, model) if request is None or not PROTOCOLS[request.name].brings else request
-
-
 def study_of(federation: Federation, model: Any) -> Request:
     """Return what `fit` asks organisations for: a study of the model's steps; raise whatever is refused before."""
-    copy = clone(model)
-    _request_of(federation, copy)
-    asked = {"steps": write_steps(copy), SEED: 0, "partition": federation.partition}
-    return Request(STUDY, {"data": Records()}, asked)
+    asked: dict[str, Any] = {SEED: 0, "partition": federation.partition}
+    if isinstance(model, Describe):
+        return Request(STUDY, {"data": Records()}, {**asked, "describe": model.chosen})
+    copy = clone(model)  # the model itself stays as it is
+    if not isinstance(model, Pipeline | FederatedTransformer):
+        copy.request(federation)
+    return Request(STUDY, {"data": Records()}, {**asked, "steps": write_steps(copy)})
 
 
-def _request_of(federation: Federation, model: Any) -> Request | None:
-    """Return the request of a learner, a search or a selector; None of what makes several."""
-    return None if isinstance(model, Pipeline | FederatedTransformer) else model.request(federation)
+def take_fitted(model: T, fitted: Pipeline) -> T:
+    """Return a model that takes what the sites fitted as its study."""
+    taker: Any = model
+    found: Any = fitted if isinstance(model, Pipeline | Describe) else fitted.steps[0][1]
+    made: T = taker.take(found)
+    return made
 
 
-def preview(federation: Federation, model: Any) -> Preview:
+def preview(federation: Federation, model: Any, records: int | None = None) -> Preview:
     """Return what `model.fit(federation)` would open and cost, if its parties were organisations."""
     request = study_of(federation, model)
-    params = {"partition": federation.partition} if "partition" in takes(request.name) else {}
-    params |= {name: restore(plain(name, value)) for name, value in request.params.items()}
-    records = federation.n_rows if federation.holds_records else None
+    params = {name: restore(plain(name, value)) for name, value in request.params.items()}
+    if records is None and federation.holds_records:
+        records = federation.n_rows
     return make_preview(model, request.name, params, federation.roster, records, federation.warnings)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import msgspec
 
@@ -27,7 +27,7 @@ from tacit.consortium.jobs.answers import Proposal, Withdrawal, check_sites, one
 from tacit.consortium.jobs.folder import PUBLIC, folder_of
 from tacit.consortium.jobs.job import Job
 from tacit.consortium.jobs.preflight import concerns
-from tacit.consortium.jobs.preview import Preview, make_preview, study_of
+from tacit.consortium.jobs.preview import Preview, make_preview, study_of, take_fitted
 from tacit.consortium.jobs.proposal import propose
 from tacit.consortium.jobs.public_result import PublicResult
 from tacit.consortium.jobs.questions import known_job, readers_of
@@ -42,16 +42,17 @@ from tacit.consortium.site.telling import describe_end, describe_remedy, leaving
 from tacit.errors import LocalError, PeerError
 from tacit.federation import Federation
 from tacit.federation.backend import Described
+from tacit.metrics import evaluate
 from tacit.progress import listen_to, watching
 from tacit.protocols.align.alignment import ENOUGH
 from tacit.registry import Outcome, kind_of, read_result
 from tacit.request import Ids, Left, Records, Request
 from tacit.runtimes.nats.dialling import UnreachableError
 from tacit.runtimes.nats.network import Broker
-from tacit.study.names import SEED, STUDY
 from tacit.study.replay import pipeline_of
-from tacit.study.steps import draw_seed, write_steps
+from tacit.study.steps import draw_seed
 
+T = TypeVar("T")
 ASK = 0.2
 # seconds that a coordinator may know nothing of a job: one killed over a proposal gets it again (control.AGAIN)
 UNKNOWN = 60.0
@@ -239,30 +240,23 @@ class Remote(Described):
             done = await_outcome(analyst, job, tell, after=analyst.take_up(job))
         return fit_from(job, done)
 
-    def conduct(self, federation: Federation, pipeline: Any) -> Any:
-        """Have the sites fit a pipeline as one study, and return it, fitted by what they tell of it."""
-        asked = {"steps": write_steps(pipeline), SEED: draw_seed(), "partition": federation.partition}
-        asked |= {} if self.release is None else {"release": dict(self.release)}
-        done = federation.run(Request(STUDY, {"data": Records()}, asked))
-        return pipeline_of(asked, federation.roster, done)
+    def fit(self, federation: Federation, model: T, here: Callable[[], T]) -> T:
+        """Have the sites fit a model as one study, and take what they tell of it."""
+        del here
+        asked = study_of(federation, model).with_params(seed=draw_seed())
+        if self.release is not None:
+            asked = asked.with_params(release=dict(self.release))
+        return take_fitted(model, pipeline_of(asked.params, federation.roster, federation.run(asked)))
 
-    def look(self, federation: Federation, describe: Any) -> Any:
-        """Have the sites describe their table by a study that does nothing else, and return what they tell."""
-        asked = {SEED: 0, "partition": federation.partition, "describe": describe.chosen}
-        done = self.run(federation, Request(STUDY, {"data": Records()}, asked))
-        return pipeline_of(asked, federation.roster, done).overview_
-
-    def conduct_alone(self, federation: Federation, estimator: Any) -> Any:
-        """Have the sites fit an estimator as a study of one step, unless it is a job of its own."""
-        return connected_models.conduct_alone(self, federation, estimator)
-
-    def ask(self, federation: Federation, model: Any) -> Any:
+    def answer(self, federation: Federation, model: Any, here: Callable[[], Any]) -> Any:
         """Have the sites answer about their records; return where the answers are."""
+        del here
         return connected_models.ask(self, federation, model)
 
-    def score(self, federation: Federation, model: Any) -> float:
-        """Return how good a model is on the sites' labelled records."""
-        return connected_models.score(self, federation, model)
+    def score(self, federation: Federation, model: Any, here: Callable[[], float]) -> float:
+        """Return the accuracy, or R^2, of a model on labelled records of the sites."""
+        del here
+        return evaluate(model, federation).score
 
     def to_judge(self, federation: Federation, model: Any, asked: Mapping[str, Any]) -> Federation:
         """Have the sites judge a model on their labelled records; return the federation that tells what they found."""

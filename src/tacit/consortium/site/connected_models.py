@@ -1,4 +1,4 @@
-"""Models that were fitted over `connect`: how sites fit an estimator alone, answer by a model, and judge it.
+"""Models that were fitted over `connect`: how sites answer by a model, and judge it.
 
 Each is one job. What it builds on is known here by the folder of the job that fitted the model.
 """
@@ -8,15 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from tacit.base.estimator import Federated
 from tacit.choreo import Coordinator, Holder
 from tacit.consortium.jobs.folder import Folder
 from tacit.consortium.jobs.grounds import sites_of
 from tacit.consortium.jobs.questions import known_job
 from tacit.errors import LocalError
 from tacit.federation import Federation
-from tacit.metrics import evaluate
-from tacit.model_selection.search import FederatedSearch
 from tacit.models.handle import Answers
 from tacit.pipeline import Pipeline
 from tacit.registry import Outcome
@@ -27,13 +24,6 @@ from tacit.study.study import federate
 
 if TYPE_CHECKING:
     from tacit.consortium.site.analyst import Remote
-
-
-def conduct_alone(remote: Remote, federation: Federation, estimator: Any) -> Any:
-    """Return an estimator that sites fitted as a study of one step, by which its model is asked and judged."""
-    if isinstance(estimator, Federated | FederatedSearch):
-        estimator.request(federation)  # refuses what can be refused before anything is proposed
-    return remote.conduct(federation, estimator).steps[0][1]
 
 
 def ask(remote: Remote, federation: Federation, model: Any) -> Answers:
@@ -50,12 +40,6 @@ def to_judge(remote: Remote, federation: Federation, model: Any, asked: Mapping[
     done = federation.run(question("study_scores", folder, evaluate=settings))
     known = known_of(done)
     return federate(folder.job.roster, known.told, folder.job.partition, Replayed(known))
-
-
-def score(remote: Remote, federation: Federation, model: Any) -> float:
-    """Return the accuracy, or R^2, of a model on labelled records of the sites."""
-    del remote
-    return evaluate(model, federation).score
 
 
 def question(protocol: str, folder: Folder, **more: Any) -> Request:

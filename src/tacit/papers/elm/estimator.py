@@ -63,11 +63,6 @@ class SecureELM(Federated):
                 f" {core}, or say accept_risk=True"
             )
 
-    def is_step(self, request: Request) -> bool:
-        """Whether it is proposed as a study: what parties keep of a model no other job can ask."""
-        del request
-        return True
-
     def _arguments(self, protocol: str, **given: Any) -> dict[str, Any]:
         return super()._arguments(protocol, classify=not self.NUMBERS, **given)
 
@@ -81,7 +76,7 @@ class SecureELM(Federated):
         self.n_features_in_ = int(result.columns)
         if not self.NUMBERS:
             self.classes_ = np.array(result.classes)
-        if federation.backend.returns_shares:
+        if federation.holds_records:
             self.model_ = ElmShares(result.master[federation.coordinator], result.weights)
         else:
             self.model_ = StoredElm(outcome.job, (*federation.parts, federation.coordinator), int(result.nodes))

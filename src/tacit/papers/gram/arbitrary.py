@@ -17,8 +17,8 @@ declared, or the parties learn the smallest power of two that no cell exceeds, a
 A new record z, whose cells may have any owners too, is classified from Z A', by the same products, and z . z, which is
 everyone's own work.
 
-Instead of (2), `how="algorithm1"` computes G as 001 prints it (`gram_algorithm1`), and `how="intersection"` for binary
-cells (`gram_intersection`).
+Instead of (2), `method="algorithm1"` computes G as 001 prints it (`gram_algorithm1`), and `method="intersection"` for
+binary cells (`gram_intersection`).
 
 Roles. Holder: cells; by rows also the labels of its records. Labeller: else, the holder of the labels. Coordinator:
 solves; holds no data unless it is one of the holders. Asker: is told the decision values; by rows every holder is, of
@@ -99,23 +99,23 @@ def gram_arbitrary(
     kernel: AnyKernel,
     solver: Solver,
     multiply: Multiply,
-    how: str = "product",
+    method: str = "product",
     band: int = BAND,
 ) -> Trained:
     """Train; the coordinator ends with a `DualModel`, every holder with its `SupportColumns`."""
     by_rows, fixed, me = partition == "horizontal", fixed_point(run), run.who(Holder)
-    run.local(Holder, check_way, data, how, multiply, me)
+    run.local(Holder, check_way, data, method, multiply, me)
     run.local(Holder, check_cells, data, multiply.feature_range, fixed if kernel.is_scaled else None, me)
     if by_rows:
         run.local(Holder, check_labels, data, me)
     else:
         run.local(Labeller, name_classes, data, solver.class_weight)
     owners = ownership(run, data, partition)
-    check_fit(owners, how, multiply)
+    check_fit(owners, method, multiply)
     by = protect(run)
     labels, classes = gather_targets(run, data, solver.class_weight, by_rows=by_rows)
     total = sum_cells(run, data, by=by, fixed=fixed, wanted=kernel.is_scaled)
-    packed = pack_gram(run, data, partition, owners=owners, how=how, multiply=multiply, by=by, band=band)
+    packed = pack_gram(run, data, partition, owners=owners, method=method, multiply=multiply, by=by, band=band)
     records, columns = owners.shape
     extent = Extent(records, columns, bits=multiply.bits(columns), declared=multiply.feature_range or 0.0)
     gram = Gram(classes, extent, labels, total, packed)
@@ -127,12 +127,20 @@ def gram_arbitrary(
 
 
 def pack_gram(
-    run: Run, data: At[Held], partition: str, *, owners: Owners, how: str, multiply: Multiply, by: Protection, band: int
+    run: Run,
+    data: At[Held],
+    partition: str,
+    *,
+    owners: Owners,
+    method: str,
+    multiply: Multiply,
+    by: Protection,
+    band: int,
 ) -> At[tuple[F64, ...]]:
     """Return G in packed bands, by (2) or another way."""
-    if how == "product":
+    if method == "product":
         return gram_products(run, data, owners=owners, multiply=multiply, by=by, band=band)
-    if how == "algorithm1":
+    if method == "algorithm1":
         cells = multiply.cells(agreed_range(run, [data], multiply.feature_range, by), owners.shape[1])
         table = run.local(Holder, integers, data, cells, run.who(Holder))
         return gram_algorithm1(run, table, owners=owners, cells=cells, key_bits=multiply.key_bits)
@@ -228,11 +236,11 @@ def gather_targets(
 # Refused before anything is sent
 
 
-def check_fit(owners: Owners, how: str, multiply: Multiply) -> None:
+def check_fit(owners: Owners, method: str, multiply: Multiply) -> None:
     """Refuse tables that are too large for the way, once everybody knows their size."""
-    if how == "algorithm1":
+    if method == "algorithm1":
         check_size(owners)
-    if how != "intersection":
+    if method != "intersection":
         multiply.cells(0, owners.shape[1])
 
 

@@ -57,13 +57,13 @@ class Multiply(Products):
 # Refused before anything is sent
 
 
-def check_way(part: Table, how: str, multiply: Products, me: str) -> None:
+def check_way(part: Table, method: str, multiply: Products, me: str) -> None:
     """Refuse a way to multiply that does not exist, that this party lacks, or that does not suit its cells."""
-    if how not in HOWS:
-        raise LocalError(f"unknown method {how!r} of a gram matrix: use one of {', '.join(HOWS)}")
-    if how == "product":
+    if method not in HOWS:
+        raise LocalError(f"unknown method {method!r} of a gram matrix: use one of {', '.join(HOWS)}")
+    if method == "product":
         engines.make_engine(multiply.engine, 1, key_bits=multiply.key_bits)
-    elif how == "algorithm1":
+    elif method == "algorithm1":
         load_paillier()
     else:
         check_binary(part, me)

@@ -59,10 +59,10 @@ def _extend(degree: int, t: float, half: float, whole: float) -> float:
 def gram_traffic(params: Params, roster: Roster, records: int) -> Traffic:
     """Return what each site moves for a gram matrix."""
     owners, packed = _owners(params["partition"], roster[Holder], records), records * (records + 1) // 2
-    how = params.get("how", "product")
-    if how == "product":
+    method = params.get("method", "product")
+    if method == "product":
         return _add(_products(gram_crossing(owners), params), _sum(roster, 8 * packed), roster)
-    if how == "algorithm1":
+    if method == "algorithm1":
         return _encrypted(owners, params["key_bits"] // 4, packed, roster)
     return _tokens(owners, roster)
 

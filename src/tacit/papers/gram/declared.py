@@ -31,7 +31,7 @@ SUPPORT = 31  # vectors: enough to make the answers small beside the sums they c
 FEW = 8  # vectors of a model over cells, whose answers are ciphertexts whatever their number
 
 SOLVED: Params = {"C": 1.0, "tol": 1e-3, "max_iter": -1, "class_weight": None, "band": BAND}
-HOW = Parameter("how", OneOf(HOWS), "how products of cells are made", opens=True)
+METHOD = Parameter("method", OneOf(HOWS), "how products of cells are made", opens=True)
 ENGINE = Parameter("engine", OneOf(ENGINES), "the cryptosystem of the products")
 KEY_LENGTH = Parameter("key_bits", OneOf(KEY_LENGTHS), "the length of Paillier's keys")
 FEATURE_BITS = Parameter(
@@ -125,7 +125,7 @@ GRAM_ARBITRARY = Declaration(
     gram_arbitrary,
     rehearsal=Rehearsal(by_cells, set_always(SOLVED), count_products(gram_traffic, 2)),
     shows_gram=True,
-    parameters=(*OF_SOLVER, *OF_PRODUCTS, HOW, AT_ONCE),
+    parameters=(*OF_SOLVER, *OF_PRODUCTS, METHOD, AT_ONCE),
 )
 GRAM_ARBITRARY_PREDICT = Declaration(
     gram_arbitrary_predict,

@@ -133,13 +133,10 @@ class GramSVC(FederatedClassifier):
         """Whether the parties' own columns are summed, and no cells of two parties multiplied."""
         return self.partition_ == "vertical" and self.method == "product"
 
-    def _arguments(self, protocol: str, **given: Any) -> dict[str, Any]:
-        return super()._arguments(protocol, how=self.method, **given)
-
     def _receive(self, federation: Federation, outcome: Outcome) -> None:
         result, rows = outcome.result, outcome.result.support
         self.classes_ = np.array(result.classes)
-        if federation.backend.returns_shares:
+        if federation.holds_records:
             self.support_ = federation.row_order[rows] if self.partition_ == "horizontal" else rows
             self.model_ = GramModel(result.dual[federation.coordinator], result.columns)
             self.n_iter_ = self.model_.dual.iterations
@@ -176,16 +173,9 @@ class GramSVC(FederatedClassifier):
         Those of a question to a study stay in its run: every party begins the next one with the model as it was fitted.
         """
         for request, outcome in zip(plan, federation.run_plan(plan), strict=True):
-            if request.protocol == "gram_weights" and not federation.backend.in_one_run:
-                self._keep_weights(outcome)
+            if request.protocol == "gram_weights" and isinstance(self.model_, GramModel):
+                self.model_.weights.update(outcome.result)
             yield outcome
-
-    def _keep_weights(self, outcome: Outcome) -> None:
-        """Keep shares of the weights in the model itself where it is here: asking leaves all attributes as they are."""
-        if isinstance(self.model_, GramModel):
-            self.model_.weights.update(outcome.result)
-        else:
-            self.model_ = dataclasses.replace(self.model_, weights=outcome.job)
 
     def _shares(self) -> GramModel:
         """Return the model where all of it is simulated here."""

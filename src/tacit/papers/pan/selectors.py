@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, field
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -16,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from tacit.base.parameters import check, parameterized
 from tacit.base.saved import Savable
-from tacit.base.shared import Watched, fit_elsewhere, refuse_elsewhere, set_features
+from tacit.base.shared import Watched, refuse_elsewhere, set_features
 from tacit.choreo.declaration import Either, Items, Kind, Nothing, Number, OneOf, wrong_value
 from tacit.errors import LocalError
 from tacit.federation import Federation
@@ -68,9 +69,11 @@ class PanSelector(Watched, Savable, SelectorMixin, BaseEstimator):  # type: igno
         check(self)
         federation = self._learner().federate(X, y)
         with self._watching():
-            if fit_elsewhere(self, federation):
-                return self
-            return self.receive(federation, federation.run(self.request(federation)))
+            federation.backend.fit(federation, self, partial(self._select, federation))
+        return self
+
+    def _select(self, federation: Federation) -> Self:
+        return self.receive(federation, federation.run(self.request(federation)))
 
     def request(self, federation: Federation) -> Request:
         """Return what `fit` would have the federation run; raise whatever it would refuse before anything is sent."""

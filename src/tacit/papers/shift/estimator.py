@@ -137,7 +137,7 @@ class ShiftSVC(FederatedClassifier):
         """Train together; see `Federated.fit`. With shift="plain" over columns the labeller coordinates by default."""
         federation = self.federate(X, y, sample_weight)
         seated = self._seat_coordinator(federation)
-        self._train(seated, self.request(seated), compare=compare)
+        super().fit(seated, compare=compare)
         self.federation_ = federation.without_records()
         return self
 

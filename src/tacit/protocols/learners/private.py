@@ -298,7 +298,7 @@ def small(params: Params) -> Params:
     """Return parameters for a few invented rows."""
     return {
         "classes": (0, 1, 2) if len(params.get("classes") or ()) > TWO else (0, 1),
-        "class_weight": None, "privacy_delta": 1e-9, "honest": None,
+        "class_weight": None, "delta": 1e-9, "honest": None,
         **({"features": 3} if "features" in params else {}),
         **({"n_hidden": 3} if "n_hidden" in params else {}),
     }  # fmt: skip

@@ -66,7 +66,7 @@ def agree_on_ground(run: Run, sizes: At[Size], spending: Spending, by: Protectio
             " everywhere"
         )
     columns, rows = next(iter(widths.values())), max(1, sum(m.rows for m in told.values()))
-    given = spending.privacy_epsilon, spending.privacy_delta, spending.honest
+    given = spending.epsilon, spending.delta, spending.honest
     return Ground(by, agree_on_budget(*given, holders=len(told), rows=rows), rows, columns)
 
 
@@ -144,9 +144,9 @@ Ranges = tuple[tuple[float, float], ...]
 
 
 SPENDING = (
-    Parameter("privacy_epsilon", EPSILON, "how far one record may move the logarithm of the odds of any outcome",
+    Parameter("epsilon", EPSILON, "how far one record may move the logarithm of the odds of any outcome",
               opens=True),
-    Parameter("privacy_delta", DELTA, "the probability of the events that epsilon does not bound", opens=True),
+    Parameter("delta", DELTA, "the probability of the events that epsilon does not bound", opens=True),
     Parameter("honest", HONEST, "how many data holders keep their noise to themselves", opens=True),
 )  # fmt: skip
 NOISE = (
@@ -171,8 +171,8 @@ HISTOGRAMS = Parameter(
 class Spending(Settings):
     """What a run may spend, and whom it trusts."""
 
-    privacy_epsilon: float = 1.0
-    privacy_delta: float = 1e-5
+    epsilon: float = 1.0
+    delta: float = 1e-5
     honest: int | None = None
 
 
