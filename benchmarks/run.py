@@ -30,6 +30,7 @@ SUITES = (
     "svc",
     "svc_network",
     "svc_epsilon",
+    "selection",
     "pan",
     "streaming",
     "gpu",
