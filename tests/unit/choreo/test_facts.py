@@ -8,7 +8,8 @@ import pytest
 
 import tacit.papers.sums.ring_sum  # no job asks for a sum on rings, so that no registry names it
 import tacit.protocols.template
-import tacit.registry  # these two know all facts
+import tacit.registry  # these know all facts
+import tacit.study.study
 from tacit.choreo import Coordinator, Everyone, Fact, Holder, Ledger, Message, Opened, Roster, Row, choreography
 from tacit.choreo.fact import (
     GRANULARITIES,
