@@ -556,7 +556,7 @@ def test_nothing_is_purged_without_a_yes_or_while_it_waits(tacit, refused, machi
 def audits(machine, job):
     """The signed ledgers of north and south of one run."""
     labels = {"north": np.arange(4) % 2}
-    data = {p: part_of(np.eye(4), labels.get(p), None, tuple("abcd")) for p in HOSPITALS}
+    data = {p: part_of(np.eye(4), labels.get(p), None, tuple(f"{p}{j}" for j in range(4))) for p in HOSPITALS}
     inputs = {"data": (Holder, data), "judge": (Holder, data), "rules": (Holder, {p: {} for p in HOSPITALS})}
     ledger = execute_together(job.roster, job.protocol, inputs, job.arguments).ledger
     files = []
@@ -650,7 +650,7 @@ def test_the_register_is_shown_in_words(tacit, north, machine):
     for words in (
         "cohort, 60 records since",
         "1 of 20: 19 left",
-        f"job {job.id[:8]} with north, south, east: study",
+        f"job {job.id[:8]} with north, south, east: train_svm",
         "about 61, beside 120 cells of our records",
         "0 of 100, under all models of cohort",
         "entries   1",
