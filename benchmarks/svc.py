@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
 import subprocess
 import sys
-import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,15 +19,12 @@ from sklearn.svm import SVC, LinearSVC
 from threadpoolctl import threadpool_limits
 
 import tacit
-from blind_network import measure_cpu
 from defaults import BY_ROWS
 from figures import Data, Figure, Step, Table, dataset
-from slow_link import slow_link
 from streaming import peak_memory
 from tacit.base.estimator import choose_classes
 from tacit.choreo import Coordinator, Holder, Roster, entries_of
 from tacit.choreo.ledger import Ledger
-from tacit.cli.one_machine import ANALYST, OneMachine, one_machine
 from tacit.crypto.pads.entropy import RootEntropy
 from tacit.numeric.ring.fixed_point import FixedPoint
 from tacit.numeric.ring.words import Z64
@@ -61,8 +54,6 @@ LETTER, TIMES, NEAR = 10_000, 1.2, 2.0
 WIDE_ROWS, WIDE_FEATURES, WIDE = 100_000, 100, (20.0, 1200.0)  # CPU s, MB in all
 EXACT_ROWS, EXACT = 455, (1.2, 22.0)  # CPU s, MB to each peer
 NODES = 2000
-NETWORK_ROWS, NETWORK_COLUMNS, NETWORK = 2000, 30, 3.0  # seconds
-ROUND_TRIP, BITS, FAR = 0.04, 10e6, 60.0  # seconds, bits a second, seconds of the run
 MANY, MANY_ROWS, MANY_WIDTH = (3, 4, 5, 10, 20), 2000, 100  # parties by rows, records and landmarks
 MEGA = 1e6
 
@@ -95,7 +86,6 @@ def figures(quick: bool) -> Iterator[Figure | Step | Table]:  # noqa: FBT001 - t
             yield from _layer()
             yield from _large()
             yield _many()
-            yield from _network()
         yield from _accuracy(QUICK_SETS if quick else SETS, 1 if quick else FOLDS)
 
 
@@ -420,50 +410,6 @@ def _sent(X: np.ndarray, y: np.ndarray, parties: int, loss: str, committee: str)
     others = [mb for party, mb in sent.items() if party not in computing]
     whole = sum(row.bytes or 0 for row in rows) / MEGA
     return max(sent[party] for party in computing), max(others, default=None), whole
-
-
-def _network() -> Iterator[Figure]:
-    """Train by rows between three sites, each a process of its own; the first run loads machine code."""
-    X, y = make_classification(NETWORK_ROWS, NETWORK_COLUMNS, n_informative=10, random_state=1)
-    names, rows = ("north", "south", "east"), np.array_split(np.arange(NETWORK_ROWS), 3)
-    parts, labels = ({name: each[own] for name, own in zip(names, rows, strict=True)} for each in (X, y))
-    name = f"SVC(), three sites over NATS, {NETWORK_ROWS:,} x {NETWORK_COLUMNS}"
-    with tempfile.TemporaryDirectory() as folder, one_machine(Path(folder), parts, labels, keep=True) as made:
-        seconds, used = _train_between(made)
-        yield _at_most(f"{name}: seconds", seconds, NETWORK, "{:.1f}")
-        yield Figure(f"{name}: CPU seconds of all sites; cores", f"{used:.1f}; {os.cpu_count()}")
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        one_machine(Path(folder), parts, labels, keep=True) as made,
-        contextlib.ExitStack() as lines,
-    ):
-        for site in (*made.hospitals, ANALYST):
-            _move_far(made, site, lines)
-        seconds, _ = _train_between(made)
-    line = f"{1000 * ROUND_TRIP:.0f} ms round trip and {BITS / 1e6:.0f} Mbit/s to each site"
-    yield _at_most(f"the same, {line}: seconds", seconds, FAR, "{:.1f}")
-
-
-def _train_between(made: OneMachine) -> tuple[float, float]:
-    """Return how long the second of two trainings took, and the CPU seconds of all sites; the first has another alpha.
-
-    Equal studies would have the first one's result.
-    """
-    for site in made.sites:
-        made.start(site)
-    made.wait()
-    for alpha in (0.3, "auto"):
-        before = measure_cpu(made)
-        model = tacit.SVC(alpha=alpha, verbose=False).fit(tacit.connect(made.config("analyst")))
-    return model.report_.seconds, sum(seconds - before[site] for site, seconds in measure_cpu(made).items())
-
-
-def _move_far(made: OneMachine, site: str, lines: contextlib.ExitStack) -> None:
-    """Put a slow line between a site and the server."""
-    near = made.url.rpartition(":")[2]
-    far = lines.enter_context(slow_link(int(near), round_trip=ROUND_TRIP, bits=BITS))
-    text = made.config(site).read_text(encoding="utf-8")
-    made.config(site).write_text(text.replace(f":{near}", f":{far}"), encoding="utf-8")
 
 
 # Columns, exact kernels, layers

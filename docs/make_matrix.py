@@ -85,10 +85,15 @@ def things() -> Iterator[Thing]:
         takes = inspect.signature(kind).parameters
         if "estimator" in takes:
             values = {name: CANDIDATES for name in ("param_grid", "param_distributions") if name in takes}
-            yield from (Thing(kind(estimator=learner(), **values)) for learner in learners)
+            yield from (Thing(kind(estimator=learner(), **values)) for learner in learners if takes_it(kind, learner))
         else:
             yield from (Thing(kind(**params)) for params in variants(kind, takes))
     yield from (Thing(learner(), judged=True) for learner in learners)
+
+
+def takes_it(kind: type, learner: type) -> bool:
+    """Whether what a kind holds another estimator for is one of that kind: a selector has a linear machine."""
+    return kind is not tacit.FederatedSelector or learner in (tacit.SVC, tacit.SVR)
 
 
 def variants(kind: type, takes: Mapping[str, inspect.Parameter]) -> Iterator[dict[str, Any]]:

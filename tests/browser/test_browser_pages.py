@@ -136,7 +136,7 @@ class Desk:
             waiting = self.page.locator("li.card", has_text=purpose).locator("text=Read and decide")
             if waiting.count():
                 waiting.click()
-                return self.see("Who will know what when it is over")
+                return self.see("Who gets the result")
             time.sleep(0.5)
         raise AssertionError(self.text())
 
@@ -170,8 +170,8 @@ def compose(analyst, purpose, name):
     page.fill("[name=dataset]", "cohort")
     for hospital in ("north", "south", "east"):
         page.check(f"[name=parties][value={hospital}]")
-    page.fill("[name=params]", 'kernel = "rbf"\ngamma = 0.1\nlandmarks = 20\n')
-    page.fill("[name=grid]", "C = [1, 10]")
+    page.fill("[name=params]", 'kernel = "rbf"\ngamma = 0.1\nfeatures = 50\n')
+    page.fill("[name=grid]", "alpha = [1, 10]")
     page.fill("[name=name]", name)
     analyst.see("Who would know what")
     page.locator("#preview >> text=rounds").or_(page.locator("#preview >> text=not known")).first.wait_for()

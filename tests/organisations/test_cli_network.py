@@ -167,7 +167,7 @@ def test_from_a_proposal_over_two_approvals_to_a_purge(site):
     assert "is approved at north" in site.decide("approve", job, "dpo").stdout
     followed = site.tacit("analyst", "resume", job[:8])
     assert followed.returncode == 0, followed.stderr
-    assert "model     public" in followed.stdout
+    assert "model public" in " ".join(followed.stdout.split())
     assert "finished" in site.tacit("analyst", "status").stdout
     assert "north (party, running, policy policy.toml " in site.tacit("north", "status").stdout
     assert "clearing (coordinator, running)" in site.tacit("clearing", "status").stdout

@@ -33,7 +33,6 @@ def analyst(sites):
 
 JOBS = (
     {"gamma": 0.1, "alpha": 0.3},
-    {"kernel": "linear", "alpha": 0.1, "probability": True},
     {"loss": "hinge", "C": 3.0, "features": 50},
 )
 

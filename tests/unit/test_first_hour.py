@@ -149,6 +149,7 @@ def test_the_shell_predicts_without_a_dropped_column(model: Any, patients: pd.Da
     assert (pd.read_csv(tmp_path / "said.csv")["label"] == model.predict(patients)).all()
 
 
+@pytest.mark.slow
 def test_the_gate_takes_the_table_that_was_trained_on(model: Any, files: list[Path], tmp_path: Path) -> None:
     """Texts and dates are prepared by the pipeline, in Python and in the shell."""
     whole = pd.concat([pd.read_csv(file) for file in files])
@@ -219,6 +220,7 @@ def test_a_column_that_is_empty_at_a_site_is_told(raw: tacit.Federation) -> None
 # Which method, and how good it is
 
 
+@pytest.mark.slow
 def test_a_raw_table_is_advised_about_as_after_a_vectorizer(raw: tacit.Federation, files: list[Path]) -> None:
     """Texts and gaps are no reason why no method fits."""
     found = tacit.advise(raw)

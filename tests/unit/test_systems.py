@@ -66,6 +66,7 @@ def run(body: str) -> str:
     return ended.stdout
 
 
+@pytest.mark.slow
 def test_a_party_trains_keeps_a_journal_and_locks_its_folder_without_what_windows_lacks() -> None:
     told = run("""
         X, y = sklearn.datasets.load_iris(return_X_y=True)
@@ -92,6 +93,7 @@ def test_a_party_trains_keeps_a_journal_and_locks_its_folder_without_what_window
     assert told.split() == ["True"] * 4
 
 
+@pytest.mark.slow
 def test_products_with_bfv_say_in_one_line_that_they_need_linux() -> None:
     told = run("""
         from tacit.papers.gram.engines.seal_bytes import Memory

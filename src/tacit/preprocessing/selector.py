@@ -10,11 +10,13 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 from sklearn.feature_selection import SelectorMixin
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from tacit.arrays import Array
+from tacit.arrays import F64, Array
 from tacit.base.parameters import parameterized
 from tacit.choreo.declaration import Either, Kind, Number, OneOf, wrong_value
+from tacit.errors import LocalError
 from tacit.federation import Federation
 from tacit.models.prepared import Selected
 from tacit.preprocessing.transformer import FederatedTransformer
@@ -75,6 +77,8 @@ class FederatedSelector(SelectorMixin, FederatedTransformer):  # type: ignore[mi
         """
         self.check_parameters()
         if not isinstance(X, Federation):
+            if y is None:
+                raise LocalError("FederatedSelector requires y to be passed, but the target y is None: give labels")
             X = self._simulate(self._records(X, reset=True), y, partition=self.partition)
         return super().fit(X)
 
@@ -83,6 +87,12 @@ class FederatedSelector(SelectorMixin, FederatedTransformer):  # type: ignore[mi
         super().check_parameters()
         if self.estimator is not None and not isinstance(self.estimator, (SVC, SVR)):
             raise wrong_value("estimator", type(self).__name__, "an SVC or an SVR", self.estimator)
+
+    def _records(self, X: Any, *, reset: bool) -> F64:
+        records: F64 = super()._records(X, reset=reset)
+        if np.isnan(records).any():
+            raise LocalError("Input X contains NaN: put a FederatedImputer before FederatedSelector")
+        return records
 
     @property
     def _machine(self) -> Any:
@@ -121,6 +131,12 @@ class FederatedSelector(SelectorMixin, FederatedTransformer):  # type: ignore[mi
     def get_feature_names_out(self, input_features: Any = None) -> Array:
         """Return the names of the columns that are kept."""
         return FederatedTransformer.get_feature_names_out(self, input_features)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = False
+        tags.target_tags.required = True
+        return tags
 
     def to_sklearn(self) -> Any:
         """Return the same as a fitted transformer of scikit-learn."""

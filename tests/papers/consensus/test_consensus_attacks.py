@@ -69,6 +69,7 @@ def test_many_rounds_give_a_column_without_a_known_record_and_few_do_not(wdbc, a
     assert nearest(vertical_modes(told[:, :30], sums[:, :30], 30, 0.2), X[:, 0]) > 0.3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.name)
 def test_every_study_yields_points(attack):
     X, y = load_breast_cancer(return_X_y=True)

@@ -25,6 +25,7 @@ def cancer():
     return (X - X.mean(axis=0)) / X.std(axis=0), y
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("partition", ["horizontal", "vertical"])
 @pytest.mark.parametrize("parties", [1, 2, 4])
 def test_it_is_the_pooled_linear_svm(partition, parties):
@@ -49,6 +50,7 @@ def test_a_kernel_does_nearly_as_well_as_the_whole_one(cancer, partition):
     assert model.report_.figures["relative gap to the optimum, at most"] <= 1e-3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("partition", ["horizontal", "vertical"])
 @pytest.mark.parametrize("multi_class", ["ovo", "ovr"])
 def test_several_classes_are_told_apart_and_the_report_compares(partition, multi_class):

@@ -38,6 +38,7 @@ def made(name: str, **params: Any) -> Any:
     return KINDS[name][0](accept_risk=True, **params)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", ["iris", "sugar"])
 def test_check_estimator_passes(name):

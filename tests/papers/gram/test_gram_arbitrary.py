@@ -68,6 +68,7 @@ def test_it_is_exactly_the_gram_matrix_of_the_rounded_records(multiply):
     assert np.linalg.eigvalsh(G).min() > -1e-12 * np.trace(G)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("partition", ["vertical", "arbitrary"])
 def test_the_papers_algorithm_1_gives_the_same_integers(partition):
     parts = cut(partition)
@@ -152,6 +153,7 @@ def test_the_range_that_everyone_learns_is_the_smallest_power_of_two_whoever_has
         assert agreed_range(run, [data], 100.0, by) == 7
 
 
+@pytest.mark.slow
 def test_nine_owners_get_the_gram_matrix_of_the_pooled_table():
     """001, Fig. 4."""
     parts = cut("arbitrary", 9)

@@ -30,6 +30,7 @@ def small():
     return make_classification(n_samples=40, n_features=4, n_informative=3, n_redundant=1, random_state=0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("partition", PARTITIONS)
 def test_linear_answers_are_the_pooled_machine_s_one_class_against_the_rest(partition):
     X, y = load_iris(return_X_y=True)
@@ -42,6 +43,7 @@ def test_linear_answers_are_the_pooled_machine_s_one_class_against_the_rest(part
     )  # cells of 23 bits
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("declared", [None, 500.0])
 def test_a_w_that_is_longer_than_coarse_training_cells_made_it_does_not_wrap(declared):
     rng = np.random.default_rng(0)

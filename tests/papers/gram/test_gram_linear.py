@@ -143,17 +143,20 @@ def test_nine_parties_share_the_weights_of_two_problems():
     check(model(k=2), queries(), "arbitrary", 9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", [1e-5, 1e5])
 def test_features_of_any_scale_are_as_exact(scale):
     given = dataclasses.replace(model(scale=scale), coef=model().coef / scale**2)  # so that answers are about one
     check(given, queries(scale=scale), "arbitrary" if scale < 1 else "horizontal")
 
 
+@pytest.mark.slow
 def test_zeros_and_queries_larger_than_the_training_and_tiny_ones_are_answered():
     for Z in (np.zeros((3, 5)), queries(scale=1e4), queries(scale=1e-6)):
         check(model(), Z, "horizontal")
 
 
+@pytest.mark.slow
 def test_both_engines_give_the_same_answers():
     with started(3) as run:
         weights = shared(run, model(), "arbitrary")
@@ -161,6 +164,7 @@ def test_both_engines_give_the_same_answers():
     np.testing.assert_array_equal(*values)
 
 
+@pytest.mark.slow
 def test_many_records_are_multiplied_in_batches(monkeypatch):
     monkeypatch.setattr(gram_linear, "AT_ONCE", 15)  # three records of five columns
     for partition in ("horizontal", "arbitrary"):
@@ -176,6 +180,7 @@ def test_a_batch_is_as_large_as_a_flood_covers():
     assert batches(0, 3) == [(0, 0)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_any_model_is_within_the_stated_error(seed):
     rng = np.random.default_rng(seed)

@@ -47,6 +47,7 @@ def test_over_columns_it_equals_the_pooled_svm(cancer):
         assert set(ours.support_) == set(pooled.support_)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("partition", ["horizontal", "arbitrary"])
 def test_over_rows_and_cells_too(cancer, partition):
     X, y = cancer[0][:, :8], cancer[1]
@@ -58,6 +59,7 @@ def test_over_rows_and_cells_too(cancer, partition):
     assert set(ours.support_) == set(pooled.support_)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "how", [{"engine": "paillier"}, {"method": "algorithm1"}, {"method": "intersection", "accept_risk": True}]
 )
@@ -131,6 +133,7 @@ def test_a_model_file_answers_as_the_model_and_holds_support_vectors_only(small,
         assert all((c.X[~c.owned] == 0).all() for c in columns)
 
 
+@pytest.mark.slow
 def test_new_records_stay_split_in_whatever_order_holders_are_named(small):
     X, y = small[0][:40], small[1][:40]
     parts = {"north": X[:, :2], "south": X[:, 2:3], "east": X[:, 3:]}

@@ -59,6 +59,7 @@ def plain_expansion(X: np.ndarray, y: np.ndarray) -> Expansion:
     return Expansion(Kernel("linear"), np.zeros((1, X.shape[1])), svc.coef_, svc.intercept_)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", BOTH)
 def test_both_work_at_their_defaults_and_keep_the_accuracy(kind):
     X, y = load_breast_cancer(return_X_y=True)

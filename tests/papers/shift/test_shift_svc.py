@@ -192,6 +192,7 @@ def test_a_saved_model_answers_as_before_and_says_whose_records_it_holds(small, 
         np.testing.assert_allclose(each.decision_function(X), model.decision_function(X), atol=1e-10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", VARIANTS, ids=str)
 def test_any_number_of_parties_some_with_nothing_and_constant_columns_change_nothing(small, variant):
     X, y = small

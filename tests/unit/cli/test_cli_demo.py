@@ -44,6 +44,7 @@ def test_the_demo_prints_scores_cost_disclosures_and_the_path_of_its_report(taci
     assert reports[0].comparison["training records labelled differently"] < 20
 
 
+@pytest.mark.slow
 def test_the_demo_fits_a_few_screens_and_its_numbers_are_repeatable(tacit, reports):
     assert len(tacit("demo").out.splitlines()) < 90
     tacit("demo")
@@ -54,11 +55,13 @@ def test_the_demo_fits_a_few_screens_and_its_numbers_are_repeatable(tacit, repor
     assert reports[2].scores != reports[0].scores
 
 
+@pytest.mark.slow
 def test_two_hospitals_come_with_a_warning_and_eight_have_names(tacit):
     assert "only 2 parties hold data" in " ".join(tacit("demo", "--parties", 2).out.split())
     assert "southwest alone" in tacit("demo", "--parties", 8).out
 
 
+@pytest.mark.slow
 def test_piped_output_has_no_control_characters(folder):
     done = subprocess.run(
         [sys.executable, "-m", "tacit.cli", "demo"], cwd=folder, capture_output=True, text=True, check=True

@@ -64,6 +64,7 @@ def test_two_parties_are_accepted_only_when_asked(tacit):
     assert "only 2 parties hold data" in result.json["warnings"][0]
 
 
+@pytest.mark.slow
 def test_the_seed_decides_which_columns_go_to_whom(tacit, folder):
     def parts(seed):
         tacit("train", "whole.csv", "--seed", seed, "--partition", "vertical")
@@ -140,6 +141,7 @@ def wine(folder):
 ROWS = ("--partition", "horizontal", "--estimator", "SVC")
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:column .* varies")
 @pytest.mark.parametrize("how", [(), ROWS], ids=["columns", "rows"])
 def test_columns_are_brought_to_one_scale_by_default_and_new_records_too(tacit, wine, how):

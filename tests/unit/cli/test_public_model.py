@@ -91,6 +91,7 @@ def propose(analyst, tacit, monkeypatch):
     return call
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize("estimator", [name for name in ESTIMATORS if name != "exact"])
 def test_a_public_model_goes_to_a_file_that_predict_reads(propose, tacit, folder, estimator):

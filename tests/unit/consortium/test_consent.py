@@ -197,6 +197,7 @@ def test_nothing_pends_where_nothing_was_proposed(tmp_path, policy):
     assert Consent(tmp_path / "none", policy, "north").list_pending(NOW)[0] == []
 
 
+@pytest.mark.slow
 def test_people_who_vote_at_the_same_time_all_count_while_the_daemon_reads(tmp_path, job):
     names = tuple(f"person-{i}" for i in range(8))
     policy = Policy(protocols="any", columns={}, approvers=names, approvals_needed=8)

@@ -260,6 +260,7 @@ def graph_of(archive):
     return described, {entity["@id"]: entity for entity in described["@graph"]}
 
 
+@pytest.mark.slow
 def test_the_musts_of_the_five_safes_profile_hold(archive):
     tags, files = unpack(archive)
     described, graph = graph_of(archive)

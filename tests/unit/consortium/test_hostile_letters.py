@@ -74,6 +74,7 @@ def test_what_a_coordinator_remembers_of_a_refusal_is_short(house, hostile):
     assert all(len(reason) <= 2000 for news in kept.values() for reason in news.reasons)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("victim", ["clearing", "north"])
 def test_replies_to_a_member_that_takes_none_do_not_pile_up(house, hostile, victim, monkeypatch):
     monkeypatch.setattr(control_module, "LETTERS_WAITING", 50)
@@ -141,6 +142,7 @@ def test_a_proposal_that_is_repeated_is_one_line_of_the_log(house, hostile, capl
     assert not [record for record in caplog.records if "of mallory" in record.message]
 
 
+@pytest.mark.slow
 def test_a_tick_leaves_what_it_has_no_time_for_to_the_next_and_begins_with_what_was_heard(house, hostile, monkeypatch):
     jobs = [proposed(house, hostile).id for _ in range(5)]
     clearing, looked = house.site("clearing"), []
@@ -201,6 +203,7 @@ def test_a_job_that_ran_is_never_removed_to_make_room(house):
     assert all(house.folder_at(name, job).audits for name in ("clearing", "north") for job in ran)
 
 
+@pytest.mark.slow
 def test_what_is_kept_of_ended_jobs_holds_after_a_restart(house, hostile):
     for _ in range(6):
         job = proposed(house, hostile, job=house.new(submitter=MALLORY, retention_days=400))

@@ -169,6 +169,7 @@ def test_a_column_that_was_not_described_is_named_in_the_refusal(table):
         of_sites(table).describe()["bmi"]
 
 
+@pytest.mark.slow
 def test_the_report_has_a_section_and_comes_back_whole(tmp_path, table):
     found = of_sites(table).describe()
     page = found.report.to_html(tmp_path / "look.html").read_text()

@@ -242,6 +242,7 @@ def test_duckdb_reads_no_other_file_and_writes_none(duckdb, tmp_path):
     assert not (tmp_path / "out.csv").exists()
 
 
+@pytest.mark.slow
 def test_duckdb_takes_no_more_memory_than_a_table_may(duckdb):
     many = "select count(distinct a.range * 1000000 + b.range) as n from range(3000) a, range(3000) b"
     assert "it needs more than maximum_megabytes" in refused(Connection(duckdb, PLACE), many, Limit(10, 20))

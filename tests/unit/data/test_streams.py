@@ -58,6 +58,7 @@ def _few_rows_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(streams, "CELLS", 1000)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 def test_a_streamed_table_gives_the_model_of_the_same_table_in_memory(name: str, tmp_path: Path) -> None:
     here, streamed = both(write(tmp_path))
@@ -68,6 +69,7 @@ def test_a_streamed_table_gives_the_model_of_the_same_table_in_memory(name: str,
     np.testing.assert_allclose(one.predict(here), other.predict(streamed), rtol=0, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_columns_of_a_streamed_table_are_scaled_on_disk(tmp_path: Path) -> None:
     here, streamed = both(write(tmp_path))
     scaled = tacit.FederatedScaler().fit(streamed).transform(streamed)
@@ -80,6 +82,7 @@ def test_columns_of_a_streamed_table_are_scaled_on_disk(tmp_path: Path) -> None:
     assert np.abs(np.log2(scaled.pooled()[0].std(axis=0))).max() <= 0.27
 
 
+@pytest.mark.slow
 def test_labels_may_be_texts_and_columns_in_another_order(tmp_path: Path) -> None:
     folders = write(tmp_path, labels=("ill", "well"))
     for file in folders[1].iterdir():
@@ -110,6 +113,7 @@ def test_one_file_for_each_party_streams_too(tmp_path: Path) -> None:
     np.testing.assert_array_equal(streamed.pooled()[0], here.pooled()[0])
 
 
+@pytest.mark.slow
 def test_slices_of_a_streamed_table_lie_on_disk(tmp_path: Path) -> None:
     here, streamed = both(write(tmp_path))
     chosen = streamed[["f1", "f0"]]

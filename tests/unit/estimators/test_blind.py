@@ -35,6 +35,7 @@ def test_it_labels_as_svc_does_and_is_saved_and_asked_again(fitted, tmp_path):
     np.testing.assert_allclose(again.decision_function(Z), fitted.decision_function(Z), atol=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("partition", ["vertical", "horizontal"])
 def test_a_linear_model_is_saved_as_shares_of_weights_without_any_record(partition, tmp_path):
     model = tacit.SVC(features="exact", loss="hinge", kernel="linear", partition=partition)

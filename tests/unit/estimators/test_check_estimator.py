@@ -43,16 +43,17 @@ def estimators() -> dict[str, BaseEstimator]:
     return {**{name: with_defaults(kind) for name, kind in kinds.items()}, **MORE}
 
 
-ALL = estimators()
-PREPARING = {name: each for name, each in ALL.items() if hasattr(each, "transform") and name not in MORE}
-OTHERS = {name: each for name, each in ALL.items() if name not in PREPARING}
-
-
 def failures(estimator: BaseEstimator) -> dict[str, BaseException]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         done = check_estimator(estimator, on_fail=None, on_skip=None)
     return {each["check_name"]: each["exception"] for each in done if each["status"] == "failed"}
+
+
+FAR = pytest.mark.xfail(
+    strict=True,
+    reason="of few raw records training shortens rows and answering does not: noise of weights grows with a cube",
+)
 
 
 @pytest.fixture(scope="module")
@@ -61,12 +62,10 @@ def shared():
     return {*failures(SVC()), *failures(SVR())}
 
 
-@pytest.mark.parametrize("estimator", PREPARING.values(), ids=PREPARING)
-def test_what_prepares_columns_passes_every_check(estimator):
-    assert failures(estimator) == {}
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("estimator", OTHERS.values(), ids=OTHERS)
+@pytest.mark.parametrize(
+    "estimator", [pytest.param(e, id=n, marks=FAR if n == "SVC, poly" else ()) for n, e in estimators().items()]
+)
 def test_an_estimator_with_its_defaults_fails_no_check_that_svc_passes(estimator, shared):
-    assert {check: error for check, error in failures(estimator).items() if check not in shared} == {}
+    excused = () if hasattr(estimator, "transform") else shared
+    assert {check: error for check, error in failures(estimator).items() if check not in excused} == {}

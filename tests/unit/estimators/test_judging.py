@@ -131,6 +131,7 @@ def people(n: int = 800) -> tuple[pd.DataFrame, Any]:
     return frame, (frame["age"] > 50 + 5 * frame["dose"]).to_numpy().astype(int)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("partition", ["horizontal", "vertical"])
 @pytest.mark.parametrize("by", ["sex", {"sex": ["m", "f"]}])
 def test_groups_are_by_a_column_of_the_records_as_sites_hold_them(partition, by):
@@ -178,6 +179,7 @@ def test_numbers_have_groups_too():
 # Each site alone
 
 
+@pytest.mark.slow
 def test_each_site_alone_is_judged_on_its_own_records_beside_the_joint_model():
     X, y = noisy(load_breast_cancer)
     learn, held = halves(X, y)
@@ -195,6 +197,7 @@ def test_each_site_alone_is_judged_on_its_own_records_beside_the_joint_model():
     assert told == {"OwnFigures"}
 
 
+@pytest.mark.slow
 def test_a_site_that_cannot_train_alone_is_told_without_figures_of_its_own():
     X, y = noisy(load_breast_cancer)
     learn, held = halves(X, y)
@@ -239,6 +242,7 @@ def test_intervals_are_those_of_wilson_and_delong():
     assert 88 <= covered <= 100
 
 
+@pytest.mark.slow
 def test_the_report_shows_intervals_groups_and_sites_alone_and_reads_back(tmp_path):
     learn, held = halves(*noisy(load_breast_cancer))
     model = tacit.SVC(random_state=0, probability=True).fit(learn)

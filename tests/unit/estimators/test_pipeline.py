@@ -48,6 +48,7 @@ def steps(last, method="standard"):
     return Pipeline([("fill", imputer), ("encode", FederatedEncoder(CATEGORIES)), ("scale", scaler), ("learn", last)])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("last", "partition"),
     [
@@ -114,6 +115,7 @@ def test_a_pipeline_comes_back_from_its_file(tmp_path):
     assert header["classes"] == ["ill", "well"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["standard", "minmax", "robust"])
 def test_exported_files_take_raw_records(method, tmp_path):
     pipeline = steps(SVC(), method).fit(fed_of())

@@ -42,6 +42,7 @@ def test_a_plain_frame_gives_the_model_of_a_federation_of_the_same_frame():
     assert plain.score(FRAME, ILL) > 0.8
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("encoder", [FederatedEncoder(REGIONS), TableVectorizer()])
 def test_columns_keep_their_names_from_step_to_step(encoder):
     model = steps(encoder=encoder).fit(FRAME, ILL)
@@ -61,6 +62,7 @@ def test_it_is_saved_loaded_and_exported(tmp_path):
     np.testing.assert_array_equal(session.run(["label"], {**given, **texts})[0], expected)
 
 
+@pytest.mark.slow
 def test_a_frame_of_polars_and_one_whose_dtype_declares_the_texts_give_the_same():
     expected = steps().fit(FRAME, ILL).predict(FRAME)
     polars = pl.from_pandas(FRAME)

@@ -25,6 +25,7 @@ def table(n: int = 500, numbers: bool = False) -> tuple[Any, Any]:  # noqa: FBT0
     return X, 10 * score if numbers else (score > 0).astype(int)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("partition", ["horizontal", "vertical", "arbitrary"])
 def test_it_finds_parameters_nearly_as_good_as_the_best_and_trains_them_on_all_records(partition):
     X, y = table()
@@ -48,6 +49,7 @@ def score_kernel(X: Any, y: Any, *, gamma: float, alpha: float) -> float:
     return float(((values > 0) == y).mean())
 
 
+@pytest.mark.slow
 def test_c_of_the_hinge_is_found_as_grid_search_finds_it_on_the_pooled_records():
     X, y = table()
     fed = tacit.simulate(X, y, parties=3)

@@ -42,6 +42,7 @@ def sent(cells, params):
     return list(zip(told, sizes, strict=True))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("params", MAPS.values(), ids=MAPS)
 def test_the_model_is_that_of_the_dense_records(params):
     sparse, dense = (tacit.SVC(**params, random_state=0).fit(simulate(cells)) for cells in (X, X.toarray()))

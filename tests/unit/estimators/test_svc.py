@@ -42,6 +42,7 @@ def test_it_is_nearly_as_good_as_the_pooled_svc_and_its_answers_stay_split(cance
     assert model.model_.records_of() == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("split", SPLITS)
 @pytest.mark.parametrize("kernel", ["rbf", "linear"])
 def test_the_hinge_is_as_good_as_the_pooled_svc_whatever_the_split(cancer, split, kernel):
@@ -56,6 +57,7 @@ def test_the_hinge_is_as_good_as_the_pooled_svc_whatever_the_split(cancer, split
     assert model.C_ == 10.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("split", ["horizontal", "vertical"])
 def test_the_c_that_is_chosen_in_shares_is_one_of_the_best_of_a_grid_search(split):
     X, y = make_classification(900, 10, n_informative=3, flip_y=0.2, class_sep=0.5, random_state=2)
@@ -114,6 +116,7 @@ def test_probabilities_never_fall_with_the_decision_value_and_add_up_to_one(canc
         tacit.SVC(features=80, probability=True, loss="hinge", **QUIET).fit(X, y)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [tacit.SVC, tacit.ELMClassifier])
 def test_sparse_rows_give_the_same_model(cancer, make):
     X, y = cancer
@@ -124,6 +127,7 @@ def test_sparse_rows_give_the_same_model(cancer, make):
     np.testing.assert_allclose(sparse, dense, atol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "model",
     [
@@ -174,6 +178,7 @@ def test_numbers_are_learnt(model):
     assert model.fit(X[:350], y[:350]).score(X[350:], y[350:]) > 0.35
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("C", "tube"), [(1.0, 0.1), (10.0, 0.5), (3.0, 0.0)])
 def test_numbers_are_learnt_with_the_hinge_as_by_liblinear_on_the_same_features(C, tube):
     rng = np.random.default_rng(0)
@@ -198,6 +203,7 @@ def test_a_search_does_not_count_errors_of_numbers():
         search.fit(tacit.simulate(X, X[:, 0], parties=3, partition="horizontal", seed=0))
 
 
+@pytest.mark.slow
 def test_the_exact_machine_equals_libsvm(cancer):
     X, y = cancer
     X, y = X[:120], y[:120]
@@ -250,7 +256,7 @@ def test_a_party_without_rows_constant_columns_and_two_records_are_learnt_from()
 SMALL = np.random.default_rng(3).normal(size=(30, 3))
 
 
-@pytest.mark.parametrize("split", SPLITS)
+@pytest.mark.parametrize("split", [*SPLITS[:2], pytest.param(SPLITS[2], marks=pytest.mark.slow)])
 @pytest.mark.parametrize("given", [{}, {"loss": "hinge"}, {"loss": "hinge", "C": "auto"}], ids=str)
 @pytest.mark.parametrize(
     ("X", "y", "says"),

@@ -23,6 +23,7 @@ def cancer() -> Any:
     return train_test_split(scale(X), Y, random_state=0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", CLASSIFIERS)
 def test_a_model_with_epsilon_is_nearly_as_good_as_one_without(kind: Any) -> None:
     train, test, y, z = cancer()
@@ -50,6 +51,7 @@ def test_numbers_are_learnt_within_a_declared_range(kind: Any) -> None:
     assert kind(epsilon=8, target_range=(-2.0, 8.0)).fit(Z, y).score(Z, y) > 0.8
 
 
+@pytest.mark.slow
 def test_more_epsilon_means_less_noise() -> None:
     train, test, y, z = cancer()
     means = [np.mean([SVC(epsilon=e).fit(train, y).score(test, z) for _ in range(4)]) for e in (0.02, 50)]

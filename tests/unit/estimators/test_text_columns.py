@@ -65,6 +65,7 @@ def test_an_encoder_of_declared_texts_predicts_a_frame_before_and_after_saving(f
     np.testing.assert_array_equal(again.transform(FRAME), expected.astype(float))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", ["gaps", "texts"])
 def test_a_pipeline_of_texts_is_exported_for_other_programs(files, tmp_path, first):
     gaps, texts, *others = steps().set_params(gaps__add_indicator=True).steps

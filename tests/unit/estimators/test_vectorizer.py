@@ -108,6 +108,7 @@ def test_the_report_says_what_became_of_each_column_and_who_learnt_what():
     assert "Mars" not in str(model.report_.to_dict())
 
 
+@pytest.mark.slow
 @NOTICES
 @pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame, pa.table])
 def test_one_line_makes_a_pipeline_of_a_plain_frame(kind):
@@ -129,6 +130,7 @@ def test_it_is_saved_loaded_and_predicts_raw_frames_and_federations(tmp_path):
     assert again.report_.to_dict() == model.report_.to_dict()
 
 
+@pytest.mark.slow
 @NOTICES
 @PARTITIONS
 @pytest.mark.parametrize(

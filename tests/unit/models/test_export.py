@@ -123,6 +123,7 @@ def test_an_estimator_that_is_not_fitted_exports_nothing(tmp_path):
         SVC().export(tmp_path / "model.onnx")
 
 
+@pytest.mark.slow
 def test_the_files_need_no_tacit(tmp_path):
     model, names, X = model_on(map_of("rbf"), 4), np.arange(4), records()
     path = export(model, names, COLUMNS, tmp_path / "model.skops")

@@ -63,6 +63,7 @@ def test_a_linear_machine_has_coefficients_and_files(kinds, tmp_path):
     assert fitted.coef_.shape == LinearSVC().fit(FLOWERS[use], NAMES[use]).coef_.shape
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("activation", ACTIVATIONS)
 @pytest.mark.parametrize("kinds", [2, 3])
 def test_an_extreme_learning_machine_has_files(activation, kinds, tmp_path):
@@ -72,6 +73,7 @@ def test_an_extreme_learning_machine_has_files(activation, kinds, tmp_path):
     assert not hasattr(fitted, "coef_")  # it is linear in no column
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("activation", ACTIVATIONS)
 def test_a_regression_exports_its_value(activation, tmp_path):
     X, y = load_diabetes(return_X_y=True)

@@ -53,6 +53,7 @@ def test_the_local_pass_on_a_gpu_finds_the_sums_of_the_processor():
                 np.testing.assert_allclose(sums, same, atol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("gpu")
 @pytest.mark.parametrize("svm", [{}, {"kernel": "poly"}, {"kernel": "linear"}], ids=["rbf", "poly", "linear"])
 def test_a_model_trained_on_a_gpu_is_as_good_as_that_of_the_processor(svm):
@@ -61,6 +62,7 @@ def test_a_model_trained_on_a_gpu_is_as_good_as_that_of_the_processor(svm):
     assert there.score(X, y) == pytest.approx(here.score(X, y), abs=0.03)  # noise and landmarks differ
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("gpu")
 @pytest.mark.parametrize("activation", ACTIVATIONS)
 def test_an_elm_trained_on_a_gpu_labels_as_that_of_the_processor(activation):

@@ -22,7 +22,7 @@ from tacit.choreo.progress import AtStep, Progress
 from tacit.progress import watching
 from tacit.progress.watch import describe
 
-X, Y = make_classification(600, 6, random_state=0)
+X, Y = make_classification(150, 6, random_state=0)
 
 
 @pytest.fixture
@@ -70,6 +70,7 @@ tacit.simulate([[1.0], [2.0], [3.0]], parties=3).run(take_long)
 """
 
 
+@pytest.mark.slow
 def test_a_terminal_gets_a_line_after_two_seconds_and_a_warning_is_one_line_above_it():
     screen = Screen()
     width = {**os.environ, "TERM": "xterm", "COLUMNS": "120"}

@@ -82,6 +82,7 @@ def test_answers_are_those_of_svc_on_the_pooled_records(partition):
     np.testing.assert_allclose(values[:, 0], theirs.decision_function(X[110:]), atol=0.02)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kernel", "partition", "numbers"),
     [

@@ -136,6 +136,7 @@ def test_weights_are_those_of_the_same_iteration_in_doubles(C, off):
     compare(Z, Y, plan_hinge((150, 130, 120), 12, 1, C), off=off)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", [(80, 80), (0, 160), (159, 1), (1, 0, 159), (60, 2, 0, 1, 97)])
 def test_however_the_rows_are_split(rows):
     Z, Y = table(160, 5)
@@ -150,6 +151,7 @@ def test_several_problems_share_all_rounds(problems):
     assert len(openings_of(run)) == 9 * (plan.iterations - 1) + 2 * plan.squares.levels + 7
 
 
+@pytest.mark.slow
 def test_the_objective_comes_near_that_of_a_linear_svm_on_the_pooled_rows():
     Z, Y = table(500, 8)
     w, _ = train(Z, Y, plan_hinge((200, 200, 100), 8, 1, 1.0, iterations=120))
@@ -181,6 +183,7 @@ def test_parties_on_their_own_find_the_same_words():
     np.testing.assert_array_equal(plan.decode(shares), train(Z, Y, plan, fixed=True)[0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("holders", "labeller", "C"), [(2, 1, 1.0), (3, 0, 10.0), (5, 2, 0.1)])
 def test_rows_in_shares_are_trained_on_as_rows_of_their_owners(holders, labeller, C):
     Z, Y = table(150, 7, 3)
@@ -251,6 +254,7 @@ def test_tiny_sizes(n, columns, iterations):
     compare(Z, Y, plan_hinge((n, 0), columns, 1, 1.0, iterations=iterations), off=2e-3)
 
 
+@pytest.mark.slow
 def test_prices_of_rows_and_rows_that_take_no_part():
     Z, Y = table(300, 6, 2)
     price = RNG.choice([1.0, 0.5, 1 / 32, 0.0], 300)

@@ -47,6 +47,7 @@ def pool_weights(held):
     return np.concatenate([np.ones(len(p.X)) if p.weight is None else p.weight for p in parts])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("partition", ["horizontal", "vertical", "arbitrary"])
 @pytest.mark.parametrize("loss", ["least_squares", "hinge"])
 def test_weights_of_sites_are_learnt_as_pooled(partition, loss):

@@ -103,6 +103,7 @@ def test_an_uneven_exchange_is_not_drawn_as_a_ring():
     assert not common(even, 3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["北京", "$x$", "a" * 300, "a\nb", "&<>\"'", 'id="x"'])
 def test_any_name_can_be_drawn(name, report_with):
     for svg in everything(report_with(names=(name, "b", "c"), scores={name: 0.5, "centralised": -0.2})).values():

@@ -46,6 +46,7 @@ def test_one_core_runs_all_steps_in_the_thread_that_asks(roster, monkeypatch):
     assert set(found._entries.values()) == {threading.get_ident()}
 
 
+@pytest.mark.slow
 def test_a_model_has_the_same_bits_with_any_number_of_threads(monkeypatch):
     X = np.random.default_rng(0).normal(size=(900, 6))
     y = (np.abs(X[:, 0]) + X[:, 1] > 1).astype(int)

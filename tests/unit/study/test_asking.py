@@ -116,6 +116,7 @@ def test_a_pipeline_is_fitted_asked_and_judged_as_in_one_process(house, data, la
     assert simulated.accuracy == pytest.approx(alone.score(sites.used()), abs=CLOSE)
 
 
+@pytest.mark.slow
 def test_an_estimator_alone_is_a_study_of_one_step_that_knows_its_columns_and_is_asked(house, data):
     sites = house(gaps=False)
     there = LAST["svc"]().fit(sites.connect())
@@ -145,6 +146,7 @@ def test_a_search_alone_is_asked_by_the_best_estimator_that_it_found(house, data
         np.testing.assert_array_equal(told, there.decision_function(new)[new.rows[name]])
 
 
+@pytest.mark.slow
 def test_a_transformer_alone_is_fitted_at_the_sites_and_transforms_records_that_are_here(house, data):
     sites, X = house(gaps=False), data["new", False]["north"][0]
     there = tacit.FederatedScaler().fit(sites.connect())
@@ -155,6 +157,7 @@ def test_a_transformer_alone_is_fitted_at_the_sites_and_transforms_records_that_
         there.transform(sites.connect().on("new"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("last", KINDS)
 def test_a_connected_model_is_saved_loaded_exported_and_asked_from_its_file(house, data, tmp_path, last):
     sites = house()
@@ -267,6 +270,7 @@ def test_a_model_in_shares_that_was_a_job_of_its_own_is_asked_by_its_protocol(sm
         there.score(sites.connect().on("new"))
 
 
+@pytest.mark.slow
 def test_a_file_asks_a_study_or_judges_it_by_the_beginning_of_its_id(house, data, tmp_path):
     sites = house()
     there = pipeline(LAST["elm"]()).fit(sites.connect())
@@ -298,6 +302,7 @@ def test_a_question_whose_steps_are_not_those_of_its_study_is_refused(house, tmp
         sites.play(job)
 
 
+@pytest.mark.slow
 def test_a_regression_is_asked_for_numbers_and_judged_by_its_errors(table, tmp_path):
     X = table[0] / (1, 10, 100, 1, 0.1)
     y = X[:, 0] - 2.0 * X[:, 1]

@@ -63,6 +63,7 @@ def columns(tmp_path):
     return Columns(tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_bare_model_in_shares_is_asked_again_and_again_as_in_one_process_and_not_judged(columns, kind):
     new, there = columns.here(slice(OLD, None)), clone(MODELS[kind]()).fit(columns.connect())
@@ -91,6 +92,7 @@ def test_what_fit_proposes_opens_what_its_rehearsal_said(columns, kind):
     assert said.disclosure == columns.sites.jobs[-1].disclosure
 
 
+@pytest.mark.slow
 def test_a_file_of_four_lines_asks_a_study_over_columns_in_another_partys_name(columns):
     new, there = columns.here(slice(OLD, None)), MODELS["rbf"]().fit(columns.connect())
     old = columns.sites.used()

@@ -66,6 +66,7 @@ def test_nothing_is_opened_that_the_rehearsal_does_not_tell(partition):
     assert [line for line in ledger.template().splitlines() if line not in told] == []
 
 
+@pytest.mark.slow
 def test_the_report_of_a_study_that_began_with_a_look_has_a_section_about_the_table():
     found, _ = play(federation("horizontal"), steps=STEPS, describe=LOOK)
     report = found.report_

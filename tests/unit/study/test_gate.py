@@ -95,6 +95,7 @@ def test_a_model_that_gives_too_much_away_stays_with_its_sites(tmp_path) -> None
         assert make_report(job, folder, Reading.of_lines([]), kept.finished).release.refused
 
 
+@pytest.mark.slow
 def test_a_policy_may_let_the_same_model_go(tmp_path) -> None:
     loose = {"membership_auc": "1.0", "true_positives": "1.0", "attribute_advantage": "1.0"}
     model = GREEDY.fit(consortium(tmp_path, **loose).connect().gated(twins=6))
@@ -102,6 +103,7 @@ def test_a_policy_may_let_the_same_model_go(tmp_path) -> None:
     assert not model.report_.release.refused
 
 
+@pytest.mark.slow
 def test_with_records_held_out_each_site_attacks_the_model_itself_and_the_figures_are_theirs(tmp_path) -> None:
     (tmp_path / "study.toml").write_text(FILE)
     loose = {"membership_auc": "1.0", "true_positives": "1.0", "attribute_advantage": "1.0"}

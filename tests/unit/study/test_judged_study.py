@@ -79,6 +79,7 @@ def frame_at(part: Any) -> pd.DataFrame:
     return pd.DataFrame({name: texts.get(name, part.X[:, j]) for j, name in enumerate(part.features)})
 
 
+@pytest.mark.slow
 def test_each_site_alone_is_told_beside_the_joint_model():
     made, _, _ = play("horizontal", {"against": "alone"})
     found = made.report_.evaluations["held-out records"]
@@ -110,6 +111,7 @@ def test_a_study_may_search_and_everybody_knows_one_score_of_each_candidate(part
     assert len(held.targets()[0]) > 0
 
 
+@pytest.mark.slow
 def test_a_study_that_searches_and_judges_can_be_rehearsed():
     names = {Holder: SITES, Coordinator: ("coordinator",)}
     steps = [{"use": "TableVectorizer"}, SEARCH]
