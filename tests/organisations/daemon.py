@@ -24,7 +24,7 @@ from tacit.errors import LocalError
 from tacit.papers.columns import bands
 from tacit.runtimes.nats.posting import Letter, Post
 
-BAND = 200  # packed entries a round: some forty rounds
+BAND = 120  # packed entries a round: some forty rounds
 playing = ContextVar("playing", default=False)  # not while a site rehearses a job
 
 

@@ -244,7 +244,7 @@ class Hostile:
         self.sealers = {
             name: Control(None, identity, house.members, lambda *_: None) for name, identity in self.by.items()
         }
-        self.open, self.ended = (house.new(submitter=MALLORY, asker="east") for _ in range(2))
+        self.open, self.ended = (house.new(submitter=MALLORY) for _ in range(2))
         self.stack = ExitStack()
 
     def __enter__(self) -> Self:
