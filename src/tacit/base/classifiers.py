@@ -1,4 +1,4 @@
-"""Classifiers and regressors as a job file or a command line gives them: a name, and parameters by name."""
+"""Classifiers as a command line gives them: a name, and parameters by name."""
 
 from __future__ import annotations
 
@@ -15,18 +15,14 @@ NOT_SET = ("partition", "n_parties", "runtime", "random_state")
 
 def make_classifier(name: str, params: Mapping[str, Any], where: str, partition: str | None) -> FederatedClassifier:
     """Return the classifier of that name with these parameters; `where` says where they were written."""
-    made: FederatedClassifier = make_learner(FederatedClassifier, name, params, where, partition)
-    return made
-
-
-def make_learner(kind: Any, name: str, params: Mapping[str, Any], where: str, partition: str | None) -> Any:
-    """Return the estimator of a kind and that name with these parameters; `where` says where they were written."""
-    kinds: dict[str, Any] = estimators(kind)
+    base: Any = FederatedClassifier  # which is abstract
+    kinds: dict[str, Any] = estimators(base)
     if name not in kinds:
-        raise LocalError(f"unknown estimator {name!r}: use one of {', '.join(own_estimators(kind))}")
-    made = kinds[name](partition=partition)
+        raise LocalError(f"unknown estimator {name!r}: use one of {', '.join(own_estimators(base))}")
+    made: FederatedClassifier = kinds[name](partition=partition)
     allowed = [p for p in made.get_params() if p not in NOT_SET]
     unknown = ", ".join(repr(p) for p in params if p not in allowed)
     if unknown:
         raise LocalError(f"{name} has no parameter {unknown} in {where}: it takes {', '.join(allowed)}")
-    return made.set_params(**params)
+    made.set_params(**params)
+    return made

@@ -229,6 +229,11 @@ def warn_of_limits(machine: Machine, the_map: PublicMap, federation: Federation)
             f"columns that count as constant: {said}: few records differ there, or differences are some thousandths"
             " of the values; in the latter case put a FederatedScaler before"
         )
+    if the_map.kernel == "rbf" and the_map.columns > len(the_map.centres):
+        warnings.append(
+            f"{the_map.columns} columns are more than {len(the_map.centres)} landmarks can stand for: select columns"
+            " before, with FederatedSelector, or take kernel='linear'"
+        )
     if not isinstance(machine.alpha, str) and machine.alpha_ > (1.0 + CLOSE) * machine.alpha:
         warnings.append(f"alpha = {machine.alpha:g} leaves no room in 64 bits: {machine.alpha_:g} was taken instead")
     return warnings

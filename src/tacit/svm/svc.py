@@ -149,7 +149,8 @@ class SVC(KernelMachine, ProbabilityClassifier):
         degree: degree of the "poly" kernel.
         coef0: constant term of the "poly" kernel.
         loss: what an error costs: "least_squares" (an LS-SVM, the fastest), or "hinge" (the classical SVM).
-        features: number of landmarks; "auto": 500, of more than 5,000 records 600, and no more than there are records;
+        features: number of landmarks; "auto": 300, of more than 600 records 500, and of more than 5,000 records 600;
+            no more than there are records;
             "exact", with "hinge": the whole kernel, for some hundreds of records: the model stays in shares, and
             equals LIBSVM's.
         C: with "hinge", the penalty for margin violations; "auto" takes the best of 0.1, 0.3, 1, 3, 10 and 30 on
@@ -214,7 +215,8 @@ class SVR(KernelMachine, FederatedRegressor):
         coef0: constant term of the "poly" kernel.
         loss: what an error costs: "least_squares", or "hinge" (what is beyond the tube, with landmarks over rows only).
         tube: with "hinge", errors up to this size cost nothing.
-        features: number of landmarks; "auto": 500, of more than 5,000 records 600, and no more than there are records;
+        features: number of landmarks; "auto": 300, of more than 600 records 500, and of more than 5,000 records 600;
+            no more than there are records;
             "exact", with "hinge": the whole kernel, for some hundreds of records: the model stays in shares, and
             equals LIBSVM's.
         C: with "hinge", the penalty for errors beyond the tube.

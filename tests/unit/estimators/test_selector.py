@@ -98,3 +98,12 @@ def test_what_does_not_go_is_refused_in_one_line():
     with pytest.raises(LocalError, match="n_features_to_select"):
         select(X, y, n_features_to_select=0)
     assert select(X, y, n_features_to_select=9).n_features_ == 4
+
+
+def test_a_table_of_more_columns_than_landmarks_is_warned_of_and_selecting_is_the_remedy():
+    X, y = make_table(80, 40)
+    model = tacit.SVC(random_state=0, verbose=False).fit(X, y)
+    assert any("80 columns are more than 40 landmarks can stand for" in said for said in model.report_.warnings)
+    made = select(X, y, n_features_to_select=8)
+    model = tacit.SVC(random_state=0, verbose=False).fit(made.transform(X), y)
+    assert not any("landmarks can stand for" in said for said in model.report_.warnings)

@@ -68,7 +68,7 @@ from tacit.sparse import is_sparse
 LEAST_SQUARES, HINGE = "least_squares", "hinge"
 LOSSES = (LEAST_SQUARES, HINGE)
 FEWEST = 80  # records times the root of the number of holders; of fewer, landmarks are those of scaled columns
-SOME, MANY, ROWS = 500, 600, 5000  # features by default, of so many records or fewer, and of more
+SIZES_BY_ROWS = ((0, 300), (601, 500), (5001, 600))  # records, and features by default from there on
 WORD, LEVEL, DEALT = 8, 9, 20  # bytes of an entry: of S and p_0; a level opens and is dealt (`squarings`)
 FEW = 3  # features of a rehearsal
 WIDE = 8.0  # values of columns that are multiplied in shares are cut at so many deviations
@@ -215,7 +215,7 @@ def check_probability(*, classify: bool, probability: bool, loss: str) -> None:
 def choose_size(features: float | str, rows: int) -> int:
     """Return how many landmarks there are: as given, else by the number of records."""
     if isinstance(features, str):
-        return min(rows, SOME if rows <= ROWS else MANY)
+        return min(rows, next(size for least, size in reversed(SIZES_BY_ROWS) if rows >= least))
     return int(features)
 
 
