@@ -6,17 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from tacit.base.by_name import estimators, own_estimators
-from tacit.base.estimator import FederatedClassifier
 from tacit.errors import LocalError
 
 # partition is said elsewhere; the others only matter where plain arrays are split
 NOT_SET = ("partition", "n_parties", "runtime", "random_state")
-
-
-def make_classifier(name: str, params: Mapping[str, Any], where: str, partition: str | None) -> FederatedClassifier:
-    """Return the classifier of that name with these parameters; `where` says where they were written."""
-    made: FederatedClassifier = make_learner(FederatedClassifier, name, params, where, partition)
-    return made
 
 
 def make_learner(kind: Any, name: str, params: Mapping[str, Any], where: str, partition: str | None) -> Any:
