@@ -28,6 +28,7 @@ SUITES = (
     "blind_network",
     "align",
     "svc",
+    "svc_accuracy",
     "svc_network",
     "svc_epsilon",
     "selection",

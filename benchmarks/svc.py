@@ -1,4 +1,4 @@
-"""SVC and ELMs in shares: accuracy beside pooled learners and lone sites, CPU seconds of all parties, traffic."""
+"""SVC and ELMs in shares: CPU seconds of all parties, and traffic."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -19,7 +19,6 @@ from sklearn.svm import SVC, LinearSVC
 from threadpoolctl import threadpool_limits
 
 import tacit
-from defaults import BY_ROWS
 from figures import Data, Figure, Step, Table, dataset
 from streaming import peak_memory
 from tacit.base.estimator import choose_classes
@@ -38,14 +37,8 @@ from tacit.protocols.learners.rounding import reveal_weights
 from tacit.protocols.learners.targets import OwnSums, signs_of
 from tacit.protocols.shares.dealing import agree_with_dealer
 from tacit.runtimes.together import Together
-from trial import Results, Trial, folds, measured, percent
 
-SETS = (*BY_ROWS, "breast-cancer", "tic-tac-toe", "higgs", "cod-rna", "letter")
-QUICK_SETS = ("heart", "wdbc", "vowel")
-MOST_ROWS, FOLDS, SEED = 4000, 5, 0
-POOLED, LONE, ROWS, COLUMNS, CELLS = "SVC", "lone site, mean", "rows", "columns", "cells"
-SPLITS = {ROWS: ("horizontal", 4), COLUMNS: ("vertical", 3), CELLS: ("arbitrary", 3)}
-BARS = {ROWS: (0.3, 2.0), COLUMNS: (0.7, 3.0), CELLS: (0.7, 3.0)}  # points below SVC: mean, and on one set
+SEED = 0
 HINGE = {2000: (0.5, 27.0, 19.0), 20_000: (1.5, 70.0, 46.0), 100_000: (6.0, 245.0, 155.0)}  # CPU s, MB sent and dealt
 WIDTH, ITERATIONS, SAME = 300, 30, 2e-3
 LARGE_ROWS, LARGE_WIDTH, LARGE = 1_000_000, 100, 3.0  # GB of memory a party
@@ -73,7 +66,7 @@ class Cost:
 
 
 def figures(quick: bool) -> Iterator[Figure | Step | Table]:  # noqa: FBT001 - the one switch of all benchmarks
-    """Measure accuracy by rows, columns and cells, then what each learner costs."""
+    """Measure what each learner costs."""
     with threadpool_limits(1), warnings.catch_warnings():  # every party has one core of its own
         warnings.simplefilter("ignore")  # that a fold or a site has few rows is what is measured
         _load()
@@ -86,7 +79,6 @@ def figures(quick: bool) -> Iterator[Figure | Step | Table]:  # noqa: FBT001 - t
             yield from _layer()
             yield from _large()
             yield _many()
-        yield from _accuracy(QUICK_SETS if quick else SETS, 1 if quick else FOLDS)
 
 
 def _load() -> None:
@@ -94,117 +86,18 @@ def _load() -> None:
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(120, 4)), np.arange(120) % 3
     for partition in ("horizontal", "vertical"):
-        _fit(tacit.SVC(features=5, partition=partition, random_state=0, verbose=False), X, y, 3)
+        fit(tacit.SVC(features=5, partition=partition, random_state=0, verbose=False), X, y, 3)
     _train_hinge(*_invent_rows(60, 5), plan_hinge((20, 20, 20), 5, 1, 1.0, iterations=3))
-    _fit(tacit.SVC(features="exact", loss="hinge", partition="vertical", random_state=0, verbose=False), X, y % 2, 3)
+    fit(tacit.SVC(features="exact", loss="hinge", partition="vertical", random_state=0, verbose=False), X, y % 2, 3)
 
 
-# Accuracy
-
-
-def _accuracy(names: tuple[str, ...], number: int) -> Iterator[Figure | Step | Table]:
-    data = {name: dataset(name).sample(MOST_ROWS) for name in names}
-    ways: dict[str, Callable[[Data], float]] = {POOLED: _pooled, LONE: _lone}
-    ways |= {way: partial(_in_shares, partition=split, parties=parties) for way, (split, parties) in SPLITS.items()}
-    found = yield from measured("SVC", {
-        (name, way): partial(_trials, data[name], learn, number) for name in names for way, learn in ways.items()
-    })  # fmt: skip
-    rows = tuple(
-        (
-            name,
-            _shape(data[name]),
-            str(len(np.unique(data[name].y))),
-            *(f"{percent(found[name, way]):.1f}" for way in ways),
-        )
-        for name in names
-    )
-    title = (
-        f"Accuracy in % of SVC() with all defaults, {number} of {FOLDS} folds, at most {MOST_ROWS} rows; four parties"
-        " by rows, three by columns and cells (two where there are two columns); columns standardised"
-    )
-    yield Table(title, ("dataset", "rows x columns", "classes", *ways), rows)
-    judged = names == SETS
-    for way, (mean, worst) in BARS.items():
-        lost = {name: percent(found[name, POOLED]) - percent(found[name, way]) for name in names}
-        name, average = max(lost, key=lambda each: lost[each]), float(np.mean([*lost.values()]))
-        yield _at_most(f"SVC() by {way}: points below pooled SVC(), mean", average, mean, "{:.2f}", judged=judged)
-        told = f"{{:.1f}} ({name})"
-        yield _at_most(f"SVC() by {way}: points below pooled SVC(), most", lost[name], worst, told, judged=judged)
-    rounded = np.mean([_trials(each, _round_off, 1)[0].percent for each in data.values()])
-    name = f"SVC() by {ROWS}: points that shares, rounding and noise cost, mean of a fold of each set"
-    yield Figure(name, f"{rounded:.2f}")
-    yield from _beside_sites(found, names, judged=judged)
-
-
-def _beside_sites(found: Results, names: Iterable[str], *, judged: bool) -> Iterator[Figure]:
-    more = {name: percent(found[name, ROWS]) - percent(found[name, LONE]) for name in names}
-    behind = sum(points <= 0 for points in more.values())
-    told = f"{len(more) - behind} of {len(more)}, {min(more.values()):.1f} points at least"
-    asked = "all" if judged else ""
-    name = f"SVC() by {ROWS}: sets on which it is above the mean lone site"
-    yield Figure(name, told, asked, not behind if judged else None)
-
-
-def _shape(data: Data) -> str:
-    return f"{data.X.shape[0]} x {data.X.shape[1]}"
-
-
-def _at_most(name: str, value: float, most: float, told: str, *, judged: bool = True) -> Figure:
-    return Figure(name, told.format(value), f"at most {most:g}" if judged else "", value <= most if judged else None)
-
-
-def _trials(data: Data, learn: Callable[[Data], float], number: int) -> list[Trial]:
-    return [Trial(learn(_standardise(fold))) for fold, _ in zip(folds(data, SEED, FOLDS), range(number), strict=False)]
-
-
-def _standardise(data: Data) -> Data:
-    scaler = StandardScaler().fit(data.X)
-    return Data(scaler.transform(data.X), data.y, scaler.transform(data.Z), data.z)
-
-
-def _pooled(data: Data) -> float:
-    return 100 * float(SVC().fit(data.X, data.y).score(data.Z, data.z))
-
-
-def _lone(data: Data) -> float:
-    """Return how SVC does on the rows of one party, on average over the parties."""
-    parties = tacit.Federation.simulate(data.X, data.y, parties=SPLITS[ROWS][1], seed=SEED).parts.values()
-    return float(np.mean([_alone(part.X, part.y, data) for part in parties]))
-
-
-def _alone(X: np.ndarray, y: np.ndarray, data: Data) -> float:
-    several = len(np.unique(y)) > 1
-    return 100 * float(np.mean((SVC().fit(X, y).predict(data.Z) if several else y[0]) == data.z))
-
-
-def _in_shares(data: Data, *, partition: str, parties: int) -> float:
-    model = tacit.SVC(partition=partition, random_state=SEED, verbose=False)
-    owners = parties if partition == "horizontal" else min(parties, data.X.shape[1])
-    _fit(model, data.X, data.y, owners)
-    return _score(model, data.Z, data.z)
-
-
-def _round_off(data: Data) -> float:
-    """Return how many points the machine loses beside weights of double precision on the same map, with its alpha."""
-    model = tacit.SVC(partition="horizontal", random_state=SEED, verbose=False)
-    _fit(model, data.X, data.y, SPLITS[ROWS][1])
-    return _score_exactly(model, data) - _score(model, data.Z, data.z)
-
-
-def _score_exactly(model: Any, data: Data) -> float:
-    """Return the accuracy of exact output weights on the public map of a model, with its alpha."""
-    the_map, names = model.public_model().map, model.classes_
-    Z, T = features_of(the_map, data.X), signs_of(np.searchsorted(names, data.y), len(names))
-    w = np.linalg.solve(Z.T @ Z + model.alpha_ * np.eye(Z.shape[1]), Z.T @ T)
-    return 100 * float(np.mean(names[choose_classes(features_of(the_map, data.Z) @ w)] == data.z))
-
-
-def _score(model: Any, Z: np.ndarray, z: np.ndarray) -> float:
+def score(model: Any, Z: np.ndarray, z: np.ndarray) -> float:
     """Return the accuracy of a public model; new records are not asked about in shares."""
     return 100 * float(np.mean(model.classes_[choose_classes(model.public_model().decide(Z))] == z))
 
 
-def _fit(model: Any, X: np.ndarray, y: np.ndarray, parties: int) -> Cost:
+def fit(model: Any, X: np.ndarray, y: np.ndarray, parties: int) -> Cost:
+    """Train between so many parties, and return what it cost."""
     federation = tacit.Federation.simulate(X, y, parties=parties, partition=model.partition or "horizontal", seed=SEED)
     began = time.process_time()
     outcome = federation.run(model.request(federation))
@@ -220,6 +113,30 @@ def _cost(ledger: Ledger, roster: Roster, seconds: float) -> Cost:
     return Cost(seconds, rounds, max(sent[party] for party in holders), dealt, sum(sent.values()))
 
 
+def at_most(name: str, value: float, most: float, told: str, *, judged: bool = True) -> Figure:
+    """Return a figure that has a bar."""
+    return Figure(name, told.format(value), f"at most {most:g}" if judged else "", value <= most if judged else None)
+
+
+def standardise(data: Data) -> Data:
+    """Return records in units of the training records."""
+    scaler = StandardScaler().fit(data.X)
+    return Data(scaler.transform(data.X), data.y, scaler.transform(data.Z), data.z)
+
+
+def pooled(data: Data) -> float:
+    """Return the accuracy of SVC on all records in one place, in percent."""
+    return 100 * float(SVC().fit(data.X, data.y).score(data.Z, data.z))
+
+
+def score_exactly(model: Any, data: Data) -> float:
+    """Return the accuracy of exact output weights on the public map of a model, with its alpha."""
+    the_map, names = model.public_model().map, model.classes_
+    Z, T = features_of(the_map, data.X), signs_of(np.searchsorted(names, data.y), len(names))
+    w = np.linalg.solve(Z.T @ Z + model.alpha_ * np.eye(Z.shape[1]), Z.T @ T)
+    return 100 * float(np.mean(names[choose_classes(features_of(the_map, data.Z) @ w)] == data.z))
+
+
 # The hinge
 
 
@@ -230,14 +147,14 @@ def _hinge(sizes: list[int]) -> Iterator[Figure]:
         plan = plan_hinge((n - 2 * (n // 3), n // 3, n // 3), WIDTH, 1, 1.0, iterations=ITERATIONS)
         w, cost = _train_hinge(Z, y, plan)
         name = f"hinge, {n:,} x {WIDTH}"
-        yield _at_most(f"{name}: CPU seconds", cost.seconds, seconds, "{:.2f}")
-        yield _at_most(f"{name}: MB sent by a holder", cost.sent, sent, "{:.1f}")
-        yield _at_most(f"{name}: MB dealt", cost.dealt, dealt, "{:.1f}")
+        yield at_most(f"{name}: CPU seconds", cost.seconds, seconds, "{:.2f}")
+        yield at_most(f"{name}: MB sent by a holder", cost.sent, sent, "{:.1f}")
+        yield at_most(f"{name}: MB dealt", cost.dealt, dealt, "{:.1f}")
         yield Figure(f"{name}: rounds of holders", str(cost.rounds))
         z = np.ldexp(Z.astype(np.float64), -Z_BITS)
         objective = partial(_objective, z, y, plan.C)
         off = abs(objective(w) / objective(_train_in_doubles(z, y, plan)) - 1.0)
-        yield _at_most(f"{name}: objective beside that of doubles", off, SAME, "{:.1e} off")
+        yield at_most(f"{name}: objective beside that of doubles", off, SAME, "{:.1e} off")
         best = LinearSVC(loss="hinge", C=plan.C, fit_intercept=False, tol=1e-4, max_iter=2000).fit(z, y[:, 0])
         yield Figure(f"{name}: objective above LinearSVC's", f"{objective(w) / objective(best.coef_.T) - 1.0:.1e}")
 
@@ -325,9 +242,9 @@ def _ridge(sizes: Iterable[int]) -> Iterator[Figure]:
             solved, revealed, cost = _solve(z, t.astype(np.float64), alphas)
             name = f"least squares, {n:,} x {RIDGE_WIDTH}, {told}"
             seconds, sent, rounds = RIDGE
-            yield _at_most(f"{name}: CPU seconds", cost.seconds, seconds, "{:.2f}")
-            yield _at_most(f"{name}: MB sent by a holder", cost.sent, sent, "{:.1f}")
-            yield _at_most(f"{name}: rounds of holders", cost.rounds, rounds, "{:.0f}")
+            yield at_most(f"{name}: CPU seconds", cost.seconds, seconds, "{:.2f}")
+            yield at_most(f"{name}: MB sent by a holder", cost.sent, sent, "{:.1f}")
+            yield at_most(f"{name}: rounds of holders", cost.rounds, rounds, "{:.0f}")
             yield Figure(f"{name}: MB dealt", f"{cost.dealt:.1f}")
             both = f"{solved:.0e}, {revealed:.0e}"
             yield Figure(f"{name}: relative error in shares, and of what is revealed", both)
@@ -358,13 +275,13 @@ def _letters() -> Iterator[Figure]:
     data = _split("letter", LETTER)
     halves = np.where(np.isin(data.y, np.unique(data.y)[::2]), "one half", "the other")
     model = tacit.SVC(random_state=SEED, verbose=False)
-    two = _fit(model, data.X, halves, 3)
-    many = _fit(model, data.X, data.y, 3)
-    below = _pooled(data) - _score(model, data.Z, data.z)
+    two = fit(model, data.X, halves, 3)
+    many = fit(model, data.X, data.y, 3)
+    below = pooled(data) - score(model, data.Z, data.z)
     name = f"letter, {LETTER:,} rows, 26 classes"
     times = f"{{:.2f}} ({many.seconds:.1f} s, {two.seconds:.1f} s)"
-    yield _at_most(f"{name}: CPU seconds over those of two classes", many.seconds / two.seconds, TIMES, times)
-    yield _at_most(f"{name}: points below SVC()", below, NEAR, "{:.2f}")
+    yield at_most(f"{name}: CPU seconds over those of two classes", many.seconds / two.seconds, TIMES, times)
+    yield at_most(f"{name}: points below SVC()", below, NEAR, "{:.2f}")
     yield Figure(f"{name}: MB sent by a holder, dealt; of two classes", _told(many) + "; " + _told(two))
 
 
@@ -377,7 +294,7 @@ def _split(name: str, rows: int) -> Data:
     whole = dataset(name)
     order = np.random.default_rng(SEED).permutation(len(whole.X))
     here, there = order[:rows], order[rows:]
-    return _standardise(Data(whole.X[here], whole.y[here], whole.X[there], whole.y[there]))
+    return standardise(Data(whole.X[here], whole.y[here], whole.X[there], whole.y[there]))
 
 
 # Many parties
@@ -420,10 +337,10 @@ def _wide() -> Iterator[Figure]:
         WIDE_ROWS, 30, n_informative=12, n_clusters_per_class=4, class_sep=0.7, flip_y=0.05, random_state=1
     )
     model = tacit.SVC(features=WIDE_FEATURES, partition="vertical", random_state=SEED, verbose=False)
-    cost = _fit(model, StandardScaler().fit_transform(X), y, 3)
+    cost = fit(model, StandardScaler().fit_transform(X), y, 3)
     name, (seconds, whole) = f"columns, {WIDE_ROWS:,} records, {WIDE_FEATURES} landmarks", WIDE
-    yield _at_most(f"{name}: CPU seconds", cost.seconds, seconds, "{:.1f}")
-    yield _at_most(f"{name}: MB in all", cost.whole, whole, "{:.0f}")
+    yield at_most(f"{name}: CPU seconds", cost.seconds, seconds, "{:.1f}")
+    yield at_most(f"{name}: MB in all", cost.whole, whole, "{:.0f}")
     yield Figure(f"{name}: rounds of holders", str(cost.rounds))
 
 
@@ -431,19 +348,19 @@ def _exact() -> Iterator[Figure]:
     data = dataset("wdbc")
     order = np.random.default_rng(SEED).permutation(len(data.X))[:EXACT_ROWS]
     model = tacit.SVC(C=10.0, features="exact", loss="hinge", partition="vertical", random_state=SEED, verbose=False)
-    cost = _fit(model, StandardScaler().fit_transform(data.X)[order], data.y[order], 3)
+    cost = fit(model, StandardScaler().fit_transform(data.X)[order], data.y[order], 3)
     name, (seconds, sent) = f"exact, wdbc {EXACT_ROWS} x 30", EXACT
-    yield _at_most(f"{name}: CPU seconds", cost.seconds, seconds, "{:.2f}")
-    yield _at_most(f"{name}: MB to each peer", cost.sent / 2, sent, "{:.1f}")
+    yield at_most(f"{name}: CPU seconds", cost.seconds, seconds, "{:.2f}")
+    yield at_most(f"{name}: MB to each peer", cost.sent / 2, sent, "{:.1f}")
     yield Figure(f"{name}: rounds of holders", str(cost.rounds))
 
 
 def _layer() -> Iterator[Figure]:
     data = _split("letter", LETTER)
     model = tacit.ELMClassifier(n_hidden=NODES, random_state=SEED, verbose=False)
-    cost = _fit(model, data.X, data.y, 3)
+    cost = fit(model, data.X, data.y, 3)
     name = f"ELMClassifier(n_hidden={NODES}), letter, {LETTER:,} rows"
-    told = f"{_score(model, data.Z, data.z):.1f}, {_score_exactly(model, data):.1f}"
+    told = f"{score(model, data.Z, data.z):.1f}, {score_exactly(model, data):.1f}"
     yield Figure(f"{name}: accuracy in %, and of the pooled ELM with the same layer and alpha", told)
     yield Figure(f"{name}: CPU seconds; MB sent by a holder, dealt", f"{cost.seconds:.0f}; {_told(cost)}")
 

@@ -16,19 +16,14 @@ if TYPE_CHECKING:
     from tacit.model_selection import (
         FederatedGridSearch,
         FederatedRandomizedSearch,
+        FederatedSelector,
         Validation,
         cross_val_score,
         cross_validate,
         train_test_split,
     )
     from tacit.pipeline import Pipeline
-    from tacit.preprocessing import (
-        FederatedEncoder,
-        FederatedImputer,
-        FederatedScaler,
-        FederatedSelector,
-        TableVectorizer,
-    )
+    from tacit.preprocessing import FederatedEncoder, FederatedImputer, FederatedScaler, TableVectorizer
     from tacit.report import Evaluation, Report
     from tacit.request import Records, Request, Values
     from tacit.svm import SVC, SVR, ELMClassifier, ELMRegressor

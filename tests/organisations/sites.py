@@ -33,7 +33,6 @@ from unit.consortium.consortium_sites import Consortium
 
 DAEMON = Path(__file__).with_name("daemon.py")
 CLEARING, ANALYST = "clearing", "ana"
-BAND = 200  # packed entries a round: some forty rounds
 STARTING = 60.0  # seconds for all processes to import what they need, on a machine that is busy
 ENDS = ("finished", "refused", "stopped")
 
@@ -227,7 +226,6 @@ class Sites:
             "coef0": 0.0,
             "C": 4.0,
             "tol": 1e-6 * (1 + self.jobs * 2.0**-40),
-            "band": BAND,
             **params,
         }
         return propose(

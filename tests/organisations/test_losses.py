@@ -86,7 +86,7 @@ def test_a_party_that_stays_away_stops_the_run_which_can_be_resumed(sites, analy
     news = sites.follow(analyst, job, 40)
     assert news.state == "stopped"
     assert len(news.reasons) == 1
-    assert "h3 stopped at /gram_vertical/round[" in news.reasons[0]
+    assert "h3 stopped at /study/gram_vertical/round[" in news.reasons[0]
     assert "silent for over 20 s" in news.reasons[0]
     sites.await_(lambda: all(sites.outcome(job, name) for name in ("h1", "h2", CLEARING)))
     for name in ("h1", "h2", CLEARING):

@@ -16,6 +16,7 @@ from tacit.choreo.fact import Facts, prose_of, read_names, write_names
 from tacit.errors import LocalError
 
 Shape = tuple[int, ...]
+SILENT = ("nothing", "key")  # kinds of facts that tell nothing of anybody's data
 OPENS = "opens "
 
 
@@ -203,3 +204,20 @@ def read_template(template: str) -> list[Line]:
 def read_opened(template: str) -> list[Opened]:
     """Return what a template says that its protocols open as a whole."""
     return [Opened(line.where, line.roles, line.facts) for line in read_template(template) if line.opens]
+
+
+def find_left_out(template: str) -> list[str]:
+    """Return the messages that told a role what no choreography around them says in `opens=` that it learns.
+
+    What tells nothing of anybody's data need not be said. A test of a protocol expects an empty list.
+    """
+    lines, found = read_template(template), []
+    opened = {(line.where, line.reader, fact.identifier) for line in lines if line.opens for fact in line.facts}
+    for line in lines:
+        around = () if line.opens else re.sub(r"\[\]", "", line.where).split("/")[1:-1]
+        readers = {line.reader, "everyone", *(("holder",) if line.reader in {"labeller", "asker"} else ())}
+        for fact in line.facts:
+            said = any((name, reader, fact.identifier) in opened for name in around for reader in readers)
+            if not line.opens and fact.kind not in SILENT and not said:
+                found.append(f"{line.where} tells {line.reader}: {fact.identifier}, which no opens= says")
+    return found

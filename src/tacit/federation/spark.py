@@ -103,7 +103,7 @@ class OnSpark(Backend):
         if not hasattr(model, "steps"):
             return here()
         # looked up when it is needed: it stands on the estimators, which stand on this module
-        fitted: T = import_module("tacit.study.on_spark").fit_on_spark(federation, model)
+        fitted: T = import_module("tacit.study.replay").fit_on_spark(federation, model)
         return fitted
 
     def remake(self, step: Callable[..., Part], *held: Input) -> OnSpark:

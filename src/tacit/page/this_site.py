@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import platform
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from importlib.metadata import PackageNotFoundError, version
+from typing import Any
 
+import msgspec
 from starlette.responses import Response
 
 from tacit.consortium.consent.policy import Policy
@@ -65,34 +67,34 @@ def list_datasets(desk: Desk) -> list[tuple[str, str]]:
     return [(name, each.path.name if each.path else "a query") for name, each in desk.settings.datasets.items()]
 
 
+TOGETHER = ("automatic", "approvers", "approvals_needed", "disclosures", "parameters", "other_parameters", "file")
+
+
 def describe_policy(policy: Policy) -> Lines:
-    """Yield what a policy says, in words."""
+    """Yield what a policy says, in words: every key of its file, so that none is left out."""
     automatic = f"accepted at once if {_which(policy.disclosures, 'its disclosure is')}; others wait until "
     yield "a job that meets every rule", f"{automatic if policy.automatic else 'waits until '}{_who_approves(policy)}"
-    yield "methods", _any(policy.protocols)
-    for dataset, columns in policy.columns.items():
-        yield f"columns of {dataset}", "all" if columns == "all" else listing(columns)
-    yield "who may submit", _any(policy.submitters)
-    yield "who may coordinate", _any(policy.coordinators)
-    yield "purposes", _any(policy.purposes)
-    yield "legal bases", _any(policy.legal_bases)
-    yield "at least", f"{policy.minimum_parties} data holders, and {policy.minimum_rows} of our records"
-    yield "between two jobs", f"none of our records may change, or {policy.minimum_change} of a class"
-    yield (
-        "at most",
-        f"{policy.maximum_retention_days} days of retention; {policy.predictions} questions about new records",
-    )
-    yield "tried on our data", f"{policy.preflights_per_day} jobs of one submitter in a day"
-    yield (
-        "risk",
-        "a job may open what a known attack uses" if policy.accept_risk else "no job may open what a known attack uses",
-    )
-    yield (
-        "going on without us",
-        "allowed, also after sums with our records" if policy.left_out else "not after sums with our records",
-    )
-    for reader, words in policy.never.items():
-        yield f"never told to {reader}", listing(words)
+    for name in policy.__struct_fields__:
+        if name not in TOGETHER:  # said above, or in a table of their own
+            yield from _say_rule(name.replace("_", " "), getattr(policy, name))
+
+
+def _say_rule(name: str, value: Any) -> Lines:
+    """Yield a key of a policy; of a table each of its keys."""
+    if isinstance(value, msgspec.Struct):
+        said = ", ".join(f"{key.replace('_', ' ')} {_say(each)}" for key, each in msgspec.structs.asdict(value).items())
+        yield name, said
+    elif isinstance(value, Mapping):
+        for key, each in value.items():
+            yield from _say_rule(f"{name}: {key}", each)
+    else:
+        yield name, _say(value)
+
+
+def _say(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return (listing(value) or "none") if isinstance(value, tuple) else "none" if value is None else str(value)
 
 
 def describe_parameters(policy: Policy) -> Lines:
@@ -106,10 +108,6 @@ def _who_approves(policy: Policy) -> str:
     needed, people = policy.approvals_needed, listing(policy.approvers)
     who = people if needed == len(policy.approvers) else f"{needed} of {people}"
     return f"{who} {'approves' if needed == 1 else 'approve'} it"
-
-
-def _any(allowed: tuple[str, ...] | str) -> str:
-    return "any" if allowed == "any" else listing(allowed) or "none"
 
 
 def _which(allowed: tuple[str, ...] | str, what: str) -> str:

@@ -3,7 +3,6 @@
 from tacit.preprocessing.encoder import FederatedEncoder
 from tacit.preprocessing.imputer import FederatedImputer
 from tacit.preprocessing.scaler import FederatedScaler
-from tacit.preprocessing.selector import FederatedSelector
 from tacit.preprocessing.vectorizer import TableVectorizer
 
-__all__ = ["FederatedEncoder", "FederatedImputer", "FederatedScaler", "FederatedSelector", "TableVectorizer"]
+__all__ = ["FederatedEncoder", "FederatedImputer", "FederatedScaler", "TableVectorizer"]

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -32,21 +32,32 @@ if TYPE_CHECKING:
     from tacit.report.canvas import Drawn
 
 Label = bool | int | float | str
+T = TypeVar("T")
 
-FIGURES = (
-    "accuracy",
-    "balanced_accuracy",
-    "sensitivity",
-    "specificity",
-    "f1",
-    "roc_auc",
-    "average_precision",
-    "brier_score",
-)
-OF_ONE_CLASS = ("sensitivity", "f1", "average_precision")  # with two classes
 SITE = "site"
 TWO = 2
-ERROR_FIGURES = ("r2", "mean_absolute_error", "mean_squared_error", "mean_error")
+
+
+@dataclass(frozen=True)
+class Figure:
+    """How a figure of an `Evaluation` is called in a table; `of_class`: with two classes it is that of one of them."""
+
+    words: str
+    of_class: bool = False
+
+
+FIGURES: dict[str, Figure] = {}  # of a classifier, by the names of the properties of `Evaluation` that compute them
+ERROR_FIGURES: dict[str, Figure] = {}  # of a regressor
+
+
+def tells(kind: dict[str, Figure], words: str, *, of_class: bool = False) -> Callable[[T], T]:
+    """Let a property of `Evaluation` be one of its figures: what a search may score by, and every table shows."""
+
+    def declare(compute: T) -> T:
+        kind[compute.__name__] = Figure(words, of_class)  # type: ignore[attr-defined]
+        return compute
+
+    return declare
 
 
 @dataclass(frozen=True, repr=False)
@@ -214,21 +225,25 @@ class Evaluation:
         return self.groups if self.by == SITE else {}
 
     @property
+    @tells(ERROR_FIGURES, "R²")
     def r2(self) -> float:
         """The share of the targets' variance that the model explains."""
         return np.nan if self.errors is None else self.errors.r2
 
     @property
-    def mean_squared_error(self) -> float:
-        """The mean squared error of a regressor."""
-        return np.nan if self.errors is None else self.errors.squared
-
-    @property
+    @tells(ERROR_FIGURES, "mean absolute error")
     def mean_absolute_error(self) -> float:
         """The mean absolute error of a regressor."""
         return np.nan if self.errors is None else self.errors.absolute
 
     @property
+    @tells(ERROR_FIGURES, "mean squared error")
+    def mean_squared_error(self) -> float:
+        """The mean squared error of a regressor."""
+        return np.nan if self.errors is None else self.errors.squared
+
+    @property
+    @tells(ERROR_FIGURES, "mean error")
     def mean_error(self) -> float:
         """The mean of target minus answer."""
         return np.nan if self.errors is None or self.errors.mean is None else self.errors.mean
@@ -236,7 +251,7 @@ class Evaluation:
     @property
     def metric(self) -> str:
         """The name of the figure that `score` of the model is: accuracy, or R^2 of a regressor."""
-        return FIGURES[0] if self.classes else ERROR_FIGURES[0]
+        return "accuracy" if self.classes else "r2"
 
     @property
     def score(self) -> float:
@@ -254,27 +269,32 @@ class Evaluation:
         return int(self.confusion_matrix.sum()) if self.errors is None else self.errors.records
 
     @property
+    @tells(FIGURES, "accuracy")
     def accuracy(self) -> float:
         """The share of all records that are given their own class."""
         return accuracy(self._n)
 
     @property
+    @tells(FIGURES, "balanced accuracy")
     def balanced_accuracy(self) -> float:
         """Mean sensitivity of the classes; of more than two of those that have records."""
         each = recalls(self._n)
         return float(np.mean(each)) if len(each) == TWO else macro(each)
 
     @property
+    @tells(FIGURES, "sensitivity", of_class=True)
     def sensitivity(self) -> float:
         """The share of the records of the class that are found (recall)."""
         return self._figure(recalls(self._n))
 
     @property
+    @tells(FIGURES, "specificity", of_class=True)
     def specificity(self) -> float:
         """The share of the other records that are not taken for the class."""
         return self._figure(specificities(self._n))
 
     @property
+    @tells(FIGURES, "F1", of_class=True)
     def f1(self) -> float:
         """Harmonic mean of precision and recall; of more than two classes macro."""
         return self._figure(np.where(np.isnan(recalls(self._n)), np.nan, f1_scores(self._n)))
@@ -300,6 +320,7 @@ class Evaluation:
         return 1 if self.positive is None else self.classes.index(self.positive)
 
     @property
+    @tells(FIGURES, "area under ROC", of_class=True)
     def roc_auc(self) -> float:
         """Area under the ROC curve; of more than two classes one against the rest, macro."""
         return macro(np.array([c.roc_auc for c in self.curves]))
@@ -310,6 +331,7 @@ class Evaluation:
         return _bounds([c.roc_auc_bounds for c in self.curves])
 
     @property
+    @tells(FIGURES, "average precision", of_class=True)
     def average_precision(self) -> float:
         """Area under the precision-recall curve."""
         return macro(np.array([c.average_precision for c in self.curves]))
@@ -320,6 +342,7 @@ class Evaluation:
         return _bounds([c.average_precision_bounds for c in self.curves])
 
     @property
+    @tells(FIGURES, "Brier score", of_class=True)
     def brier_score(self) -> float | None:
         """Mean squared error of the probabilities; of more than two classes the mean over the classes."""
         found = [c.brier_score for c in self.curves if c.brier_score is not None]
@@ -357,8 +380,9 @@ class Evaluation:
     def __repr__(self) -> str:
         if self.suppressed:
             return f"<Evaluation of {self.name}: {write_suppressed(self.least)}>"
-        of = dict.fromkeys(OF_ONE_CLASS, self.of_class)
-        told = ", ".join(f"{name}{of.get(name, '')} {value:.4f}" for name, value in self.figures().items())
+        known = {**FIGURES, **ERROR_FIGURES}
+        each = self.figures().items()
+        told = ", ".join(f"{name}{self.of_class * known[name].of_class} {value:.4f}" for name, value in each)
         return f"<Evaluation of {self.n_records} {self.name}: {told}>"
 
     def _repr_html_(self) -> str:
@@ -411,25 +435,22 @@ def figures_of(evaluation: Evaluation) -> list[tuple[str, ...]]:
     """Return the table of a report: a row for each figure, of all records and of each group."""
     each = (evaluation, *evaluation.groups.values())
     if not evaluation.classes:
-        rows = [("R²", "r2"), *((name.replace("_", " "), name) for name in ERROR_FIGURES[1:])]
-        told = ((what, *(_told_error(e, name) for e in each)) for what, name in rows)
+        told = ((said.words, *(_told_error(e, name) for e in each)) for name, said in ERROR_FIGURES.items())
         return [_count_records(each), *(row for row in told if set(row[1:]) != {"-"})]
-    of = evaluation.of_class or ", mean of classes"
-    names = {"accuracy": "accuracy", "balanced accuracy": "balanced_accuracy"}
-    names |= {f"{name}{of}": name.lower() for name in ("sensitivity", "specificity", "F1")}
-    areas = {f"area under ROC{of}": "roc_auc", f"average precision{of}": "average_precision"}
-    table = [_count_records(each)]
+    of, table = evaluation.of_class or ", mean of classes", [_count_records(each)]
     if evaluation.no_class:
         table.append(("records of no class", f"{evaluation.no_class:,}", *("-" for _ in evaluation.groups)))
-    table += [(what, *(_with_interval(e, name, _told(getattr(e, name))) for e in each)) for what, name in names.items()]
-    areas = {what: name for what, name in areas.items() if any(e.curves for e in each)}
-    table += [
-        (what, *(_with_interval(e, name, area(getattr(e, f"{name}_bounds"))) for e in each))
-        for what, name in areas.items()
-    ]
-    if evaluation.brier_score is not None:
-        table.append((f"Brier score{of}", *(_told(e.brier_score) for e in each)))
+    for name, said in FIGURES.items():
+        row = tuple(_with_interval(e, name, _told_figure(e, name)) for e in each)
+        if set(row) != {"-"}:
+            table.append((f"{said.words}{of * said.of_class}", *row))
     return table
+
+
+def _told_figure(evaluation: Evaluation, name: str) -> str:
+    """Return a figure in words: between its bounds where it has some."""
+    bounds = getattr(evaluation, f"{name}_bounds", None)
+    return _told(getattr(evaluation, name)) if bounds is None else area(bounds) if evaluation.curves else "-"
 
 
 def render_evaluation(evaluation: Evaluation) -> str:
@@ -474,7 +495,7 @@ def _told_error(evaluation: Evaluation, name: str) -> str:
     value = getattr(evaluation, name)
     if not np.isfinite(value):
         return "-"
-    if name != ERROR_FIGURES[0]:
+    if name != "r2":
         return figure(value)
     off = 0.0 if evaluation.errors is None else evaluation.errors.r2_off
     return f"{value:.4f}" if off < 5e-5 else f"{value:.4f} ± {off:.4f}"  # noqa: PLR2004 - half of the last digit

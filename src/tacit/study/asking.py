@@ -93,9 +93,10 @@ def study_answers(
     steps: Sequence[Step] | None,
     seed: int,
     partition: Partition,
+    records: int | None = None,
 ) -> Answered:
-    """Return the answers of the study's model about new records, each with who is told it."""
-    return answer(recall(run, data, own, site, steps=steps, seed=seed, partition=partition))
+    """Return the answers of the study's model about so many new records at most, each with who is told it."""
+    return answer(recall(run, data, own, site, steps=steps, seed=seed, partition=partition, records=records))
 
 
 @choreography(opens={Everyone: (RECALLED, STEPS)})
@@ -123,6 +124,7 @@ def recall(
     steps: Sequence[Step] | None,
     seed: int,
     partition: Partition,
+    records: int | None = None,
     prepare: Prepare = play_as_asked,
     played: list[Played] | None = None,
 ) -> Question:
@@ -134,7 +136,7 @@ def recall(
     with write_concerns_only():
         pipeline = refit_steps(asked, run.roster, Known(known.told, known.ended, (), (), (), job=EARLIER))
     shares = {Holder: own, Coordinator: site}
-    live = InRun(run, data, [] if played is None else played, prepare, earlier=shares)
+    live = InRun(run, data, [] if played is None else played, prepare, earlier=shares, most=records)
     return Question(pipeline, federate(run.roster, known.told, partition, live), known.told, live)
 
 

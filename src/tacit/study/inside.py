@@ -58,7 +58,8 @@ class InRun(Backend):
 
     live: the run. data: the records, as prepared so far. played: what was asked for so far, by all copies of this
     backend. prepare: what becomes of a request before it is played. earlier: what each role has of a study that this
-    run asks. rules: what each holder's policy lets a model give away; None: what is usual.
+    run asks. rules: what each holder's policy lets a model give away; None: what is usual. most: about how many new
+    records a model may be asked, as the job declares; None: about any number.
     """
 
     live: Run
@@ -67,6 +68,7 @@ class InRun(Backend):
     prepare: Prepare = play_as_asked
     earlier: Mapping[Role, At[Any]] = field(default_factory=dict)
     rules: At[Any] | None = None
+    most: int | None = None
     name: str = "run"
     prepares: ClassVar[bool] = True
 
@@ -89,6 +91,8 @@ class InRun(Backend):
         """Return what is public of a result, what parties hold of it, and what the protocol declares to open."""
         known, ledger = declared(request.name), self.live.ledger
         brought = {name: self._bring(each) for name, each in request.inputs.items()}
+        if self.most is not None and "records" in known.takes:
+            request = request.with_params(records=self.most)
         before, ledger.opens = ledger.opens, []  # each step tells what it opens, also what one before it opened too
         try:
             result = known.play(self.live, **brought, **known.arguments(request.params))

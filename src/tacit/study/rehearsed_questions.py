@@ -37,7 +37,10 @@ def plan_answers(roster: Roster, params: Mapping[str, Any]) -> Plan:
     played: list[Played] = []
 
     @choreography(opens={Everyone: (RECALLED, STEPS), Holder: facts.ANSWERS})
-    def study_answers(run: Run, /, data: At[Part], own: At[Any], site: At[Any], **asked: Any) -> Any:
+    def study_answers(
+        run: Run, /, data: At[Part], own: At[Any], site: At[Any], *, records: int | None = None, **asked: Any
+    ) -> Any:
+        del records  # of the real ones; invented ones are as many as it takes
         return answer(recall(run, data, own, site, prepare=shrink, played=played, **asked))
 
     return _rehearse(roster, params, study_answers, played)

@@ -18,10 +18,10 @@ from tacit.federation.backend import Backend, Described
 from tacit.pipeline import Pipeline
 from tacit.registry import Outcome, read_result
 from tacit.report.disclosures import unite
-from tacit.request import Request
+from tacit.request import Records, Request
 from tacit.study.gate import check_released
-from tacit.study.names import SEED
-from tacit.study.steps import read_pipeline
+from tacit.study.names import SEED, STUDY
+from tacit.study.steps import draw_seed, read_pipeline, write_steps
 from tacit.study.study import Ended, Told, federate, fit_and_judge
 
 OWN = 2  # slashes in the place of a message that a study sends itself, such as /study/Columns
@@ -132,3 +132,10 @@ def refit_steps(asked: Mapping[str, Any], roster: Roster, known: Known) -> Pipel
     federation = federate(roster, known.told, asked["partition"], Replayed(known))
     made: Pipeline = read_pipeline(asked["steps"], asked[SEED]).fit(federation)
     return made
+
+
+def fit_on_spark(federation: Federation, pipeline: Pipeline) -> Pipeline:
+    """Fit a pipeline on a Spark cluster, where its steps are one run."""
+    asked = {"steps": write_steps(pipeline), SEED: draw_seed(), "partition": federation.partition}
+    done = federation.run(STUDY, {"data": Records(), "judge": Records()}, **asked)
+    return pipeline.take(pipeline_of(asked, federation.roster, done, runtime=federation.runtime))

@@ -14,7 +14,6 @@ import pytest
 from tacit import Federation
 from tacit.choreo import Holder
 from tacit.choreo.protocol import Stage
-from tacit.consortium.jobs.proposal import propose
 from tacit.consortium.jobs.rehearsal import cost_of, disclosure_of
 from tacit.errors import LocalError
 from tacit.federation.backend import Here
@@ -94,22 +93,9 @@ def test_a_rehearsal_opens_what_a_run_opens_and_its_cost_is_about_that_of_the_ru
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])
 def test_a_holder_that_asks_about_more_records_than_the_job_declares_gets_no_answer(data, kernel):
     *_, (protocol, params, _, roster) = runs_of(data, "horizontal", records=30, kernel=kernel)
-    sites = {
-        "parties": roster[Holder],
-        "coordinator": "site",
-        "dataset": "cohort",
-        "submitter": "analyst",
-        "purpose": "a test",
-        "legal_basis": "consent",
-        "partition": "horizontal",
-        "builds_on": ("0" * 32,),
-    }
-    job = propose(
-        protocol, {k: v for k, v in params.items() if k != "records"}, rows=dict.fromkeys(roster[Holder], 2), **sites
-    )
-    assert job.arguments["records"] == 6
-    inputs = PROTOCOLS[protocol].rehearsal.inputs(Stage(roster, 30, job.arguments, part_of))
+    asked = {**params, "records": 6}
+    inputs = PROTOCOLS[protocol].rehearsal.inputs(Stage(roster, 30, asked, part_of))
     with pytest.raises(
         LocalError, match=r"bring \d+ new records, and the job declares 6: declare them all in \[rows\]"
     ):
-        execute_together(roster, protocol, inputs, job.arguments)
+        execute_together(roster, protocol, inputs, asked)

@@ -8,12 +8,22 @@ import pytest
 
 import tacit.papers.sums.ring_sum  # no job asks for a sum on rings, so that no registry names it
 import tacit.protocols.template
-import tacit.registry  # these two know all facts
-from tacit.choreo import Fact, Ledger, Opened, Row
-from tacit.choreo.fact import GRANULARITIES, KINDS, fact_called, known_facts, read_names, write_names
-from tacit.choreo.ledger import read_opened, read_template
-from tacit.errors import LocalError
+import tacit.registry  # these know all facts
+import tacit.study.study
+from tacit.choreo import Coordinator, Everyone, Fact, Holder, Ledger, Message, Opened, Roster, Row, choreography
+from tacit.choreo.fact import (
+    GRANULARITIES,
+    KINDS,
+    declare_facts,
+    fact_called,
+    known_facts,
+    read_names,
+    write_names,
+)
+from tacit.choreo.ledger import find_left_out, read_opened, read_template
+from tacit.errors import ChoreographyError, LocalError
 from tacit.protocols import facts
+from tacit.registry import execute_together
 
 PACKAGE = Path(tacit.__file__).parent
 SUM = Fact("tests.sum", "holders", "aggregate", "all", "the sum: over all")
@@ -106,3 +116,27 @@ def test_prose_is_for_people_and_stands_nowhere_in_a_template():
     ledger = Ledger(opens=[Opened("a", "everyone", (SUM, MEAN))])
     assert ledger.template() == "opens a: everyone: tests.sum, tests.mean\n"
     assert ledger.opens[0].what == "the sum: over all; the mean"
+
+
+def test_a_choreography_whose_opens_leaves_out_what_a_role_received_is_found():
+    own = Fact("test.own_count", "holder", "count", "party", "how many records the sender has")
+
+    class Told(Message, tells=own):
+        count: int
+
+    def tell_everyone(run, data):
+        return run.publish(Told, run.local(Coordinator, Told, data))
+
+    roster = Roster({Holder: ("a", "b"), Coordinator: ("site",)})
+    for opens, left in (({Everyone: own}, 0), ({Holder: own}, 1), ({Coordinator: own}, 1)):
+        play = choreography(opens=opens)(tell_everyone)
+        template = execute_together(roster, play, {"data": (Coordinator, {"site": 3})}, {}).ledger.template()
+        found = find_left_out(template)
+        assert len(found) == left
+        assert all("/Told tells everyone: test.own_count" in each for each in found)
+
+
+def test_a_fact_of_no_known_kind_cannot_be_declared():
+    for words in (("holder", "vague", "party"), ("vague", "count", "party"), ("holder", "count", "vague")):
+        with pytest.raises(ChoreographyError, match="has 'vague': use one of"):
+            declare_facts(Fact("test.vague", *words, "something"), __name__)

@@ -14,6 +14,7 @@ from tacit.consortium.jobs.folder import Used, folder_of
 from tacit.consortium.jobs.proposal import propose
 from tacit.consortium.jobs.public_result import PublicResult
 from tacit.consortium.jobs.record_answers import list_answers
+from tacit.study.study import Told
 
 KERNEL = {"kernel": "rbf", "gamma": 1.0, "degree": 3, "coef0": 0.0, "C": 1.0}
 VALUES = np.array([[0.5], [-1.25]])
@@ -43,21 +44,15 @@ def jobs(machine):
         "partition": "vertical", "parties": machine.hospitals, "coordinator": "clearing", "dataset": "cohort",
         "submitter": "analyst", "purpose": "a test", "legal_basis": "consent", "labeller": "north",
     }  # fmt: skip
-    public = {
-        "classes": ("ill", "well"),
-        "gamma": 1.0,
-        "divisor": 1.0,
-        "target_range": None,
-        "records": 60,
-        "iterations": 9,
-    }
+    public = {"told": Told({"north": ("a", "b")}, {}), "ended": ()}
+    exact = one_step("SVC", features="exact", loss="hinge", **KERNEL)
     trained = over(
         machine,
-        propose("study", one_step("SVC", features="exact", loss="hinge", **KERNEL), **given),
+        propose("study", exact, **given),
         own={"share": np.ones(2)},
         public=public,
     )
-    asked = propose("blind_predict", {**KERNEL, "problems": 1, "trained_on": 60}, **given, builds_on=[trained.id])
+    asked = propose("study_answers", exact, **given, builds_on=[trained.id])
     return trained, over(
         machine,
         asked,
@@ -87,7 +82,7 @@ def test_answers_have_records_classes_values_and_probabilities(machine, jobs, ta
     ("site", "which", "words"),
     [
         ("south", 1, "are at north only: ask there"),
-        ("north", 0, "is a gram_blind and asks nothing: give the id of a prediction"),
+        ("north", 0, "is a study and asks nothing: give the id of a prediction"),
     ],
 )
 def test_there_are_no_answers_elsewhere(machine, jobs, tacit, site, which, words):

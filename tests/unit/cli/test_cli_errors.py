@@ -25,7 +25,7 @@ from tacit.base import classifiers
          "SVC has no parameter 'D' in --set: it takes "),
         (["whole.csv", "--set", "partition=vertical"], "SVC has no parameter 'partition' in --set"),
         (["whole.csv", "--set", "C"], "--set C has no value: write it as --set name=value"),
-        (["whole.csv", "--estimator", "LinearSVC"], "unknown estimator 'LinearSVC': use one of SVC, SVR, ELMClassifier"),
+        (["whole.csv", "--estimator", "LinearSVC"], "unknown estimator 'LinearSVC': use one of SVC, SVR"),
         (["huge.csv", "--no-prepare"], "has values of 5e+18 or more, which landmarks do not hold: take a larger unit"),
         (["bank.csv", "life.csv"], "only 2 parties hold data"),
         (["bank.csv", "life.csv"], "add a party, or accept it with --allow-two-parties"),

@@ -150,7 +150,7 @@ def test_pending_shows_what_people_need_to_decide(tacit, north, waiting):
         assert words in " ".join(brief.split())
     assert len(brief.split()) <= 350 + 40  # and how to decide
     shown = tacit("party", "pending", "--details", "--config", north).out
-    for words in (waiting.id, "analyst", "train_svm", "north, south, east", "risk of readmission",
+    for words in (waiting.id, "analyst", "study", "north, south, east", "risk of readmission",
                   "ethics vote 2024-117", "30 days",
                   "to everyone", "the weights of the model", "nobody (0 of 2)", "alpha ", "0.1: how much",
                   "age, dose of cohort", "our records", "asker", "columns of south", "C 1.0",
@@ -380,7 +380,7 @@ def test_a_finished_job_is_told_with_its_figures(tacit, machine, told):
     result = tacit("submit", machine.folder("analyst") / "job.toml", "--config", machine.config("analyst"))
     assert result.code == 0
     for words in (
-        "train_svm between north, south, east",
+        "study between north, south, east",
         "opens to holder",
         "15 rounds, 4.0 kB, 2.5 s",
         "support vectors   3",
@@ -556,8 +556,9 @@ def test_nothing_is_purged_without_a_yes_or_while_it_waits(tacit, refused, machi
 def audits(machine, job):
     """The signed ledgers of north and south of one run."""
     labels = {"north": np.arange(4) % 2}
-    data = {p: part_of(np.eye(4), labels.get(p), None, tuple("abcd")) for p in HOSPITALS}
-    ledger = execute_together(job.roster, job.protocol, {"data": (Holder, data)}, job.arguments).ledger
+    data = {p: part_of(np.eye(4), labels.get(p), None, tuple(f"{p}{j}" for j in range(4))) for p in HOSPITALS}
+    inputs = {"data": (Holder, data), "judge": (Holder, data), "rules": (Holder, {p: {} for p in HOSPITALS})}
+    ledger = execute_together(job.roster, job.protocol, inputs, job.arguments).ledger
     files = []
     for name in ("north", "south"):
         files.append(machine.root / f"{name}.jsonl")

@@ -69,7 +69,9 @@ class Fake:
         federation = Federation.from_parts(parts, names=list(ROWS), partition=job.partition, **labels)
         entropy = RootEntropy(job.roster.parties, bytes(16))
         with Together(job.roster, job=bytes(16), entropy=entropy) as run:
-            result = play(run, job.protocol, {"data": (Holder, federation.parts)}, job.arguments)
+            held = {name: (Holder, dict(federation.parts)) for name in ("data", "judge")}
+            held["rules"] = (Holder, {party: {} for party in federation.parts})
+            result = play(run, job.protocol, held, job.arguments)
             public = split(result, "clearing")[1]
         return Fetched(decode(encode(PublicResult.of(public, run.history)).join()), tuple(run.ledger.rows), SINCE)
 
@@ -97,9 +99,9 @@ def test_a_public_model_goes_to_a_file_that_predict_reads(propose, tacit, folder
     assert done.code == 0, done.err
     assert "public: written to model.tacit" in done.out
     model = load(folder / "model.tacit")
-    assert type(model).__name__ == ("SVC" if estimator != "ELMClassifier" else estimator)
+    assert type(model[-1]).__name__ == ("SVC" if estimator != "ELMClassifier" else estimator)
     assert model.score(X, Y) > 0.7
-    np.savetxt(folder / "new.csv", X, delimiter=",", header="a,b,c,d,e,f", comments="", fmt="%.17g")
+    np.savetxt(folder / "new.csv", X, delimiter=",", header="x0,x1,x2,x3,x4,x5", comments="", fmt="%.17g")
     predicted = csv.DictReader(tacit("predict", "model.tacit", "new.csv").out.splitlines())
     assert [int(row["label"]) for row in predicted] == model.predict(X).tolist()
 
@@ -133,7 +135,7 @@ def test_a_shared_model_leaves_a_handle_that_says_who_holds_it_and_until_when(pr
     assert handle.until == f"{SINCE + timedelta(days=30):%Y-%m-%d}"
     said = f"in shares: north, south, east, clearing each keep a share of it under job {handle.job[:8]}, at least until"
     assert said in str(handle)
-    assert "SVC between 3 parties" in (folder / "report.html").read_text()
+    assert "(SVC) between 3 parties" in (folder / "report.html").read_text()
     np.savetxt(folder / "new.csv", X, delimiter=",", header="a,b,c,d,e,f", comments="", fmt="%.17g")
     refused = tacit("predict", "model.tacit", "new.csv")
     assert refused.code == 2

@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 from living_sites import ASKED, House, choose_settings
 
+from job_files import with_step
 from tacit.consortium.broker.control import Control
 from tacit.consortium.broker.letters import cut
 from tacit.consortium.consent.decision import disclosure_digest
@@ -91,12 +92,10 @@ def grown(value):
 
 FIELDS = Job.__struct_fields__
 NESTED = {
-    "roles": ("coordinator", "asker", "labeller"),
-    "protection": ("method", "segments", "threshold", "fraction_bits"),
     "columns": ("north", "south", "east", "nobody"),
     "rows": ("north", "south", "east", "nobody"),
     "cost": ("rounds", "bytes"),
-    "params": ("kernel", "gamma", "degree", "coef0", "C", "class_weight", "band", "tol", "candidates", "landmarks"),
+    "params": ("steps", "seed", "partition", "evaluate", "describe", "release", "class_names"),
 }
 nested = st.sampled_from(sorted(NESTED)).flatmap(
     lambda name: st.sampled_from(NESTED[name]).map(lambda inner: [name, inner])
@@ -104,6 +103,14 @@ nested = st.sampled_from(sorted(NESTED)).flatmap(
 unknown = st.text(min_size=1, max_size=9) | st.just({"$text": 900_000})
 wild = st.tuples((st.sampled_from(FIELDS) | unknown).map(lambda name: [name]) | nested, values)
 COUNTS = st.integers(1, 10**9) | st.just(60)
+CHOSEN = {
+    "C": st.floats(1e-9, 1e9), "kernel": st.sampled_from(["linear", "rbf", "poly", "sigmoid"]),
+    "gamma": st.floats(1e-9, 1e9), "degree": st.integers(1, 10), "alpha": st.sampled_from([0.1, 1.0]),
+    "nothing": st.just(1),
+}  # fmt: skip
+STEPS = st.fixed_dictionaries({"use": st.sampled_from(["SVC", "SVR", "ELMClassifier"])}, optional=CHOSEN).map(
+    lambda step: [{"pairs": [list(pair) for pair in step.items()]}]
+)
 MILD = {  # values that a job may have, so that it is judged and tried
     ("retention_days",): st.integers(1, 3650),
     ("accept_risk",): st.booleans(),
@@ -116,19 +123,14 @@ MILD = {  # values that a job may have, so that it is judged and tried
     ("rows", "north"): COUNTS,
     ("rows", "south"): COUNTS,
     ("columns", "north"): st.sampled_from([["age"], ["dose", "age"], ["x"]]),
-    ("params", "C"): st.floats(1e-9, 1e9),
-    ("params", "kernel"): st.sampled_from(["linear", "rbf", "poly", "sigmoid"]),
-    ("params", "gamma"): st.floats(1e-9, 1e9),
-    ("params", "degree"): st.integers(1, 10),
-    ("params", "band"): st.integers(64, 10**6),
-    ("protection", "method"): st.sampled_from(["pairwise", "ring", "graph", "threshold", "graph_threshold"]),
-    ("protection", "segments"): st.integers(1, 50),
-    ("protection", "fraction_bits"): st.integers(16, 40),
+    ("params", "steps"): STEPS,
+    ("params", "seed"): st.integers(0, 2**40),
+    ("params", "evaluate"): st.just({"pairs": [["by", "site"]]}),
     ("builds_on",): st.just(["b" * 32]),
     ("dataset",): st.sampled_from(["cohort", "other"]),
     ("classes",): st.sampled_from([[0, 1], [0, 1, 2], ["0", "1"], [0.5]]),
     ("partition",): st.sampled_from(["horizontal", "arbitrary"]),
-    ("roles", "asker"): st.sampled_from(["south", "east"]),
+    ("asker",): st.sampled_from(["south", "east"]),
 }
 mild = st.sampled_from(sorted(MILD)).flatmap(lambda path: MILD[path].map(lambda value: (list(path), value)))
 job_changes = st.lists(wild, max_size=3) | st.lists(mild, max_size=3)
@@ -227,7 +229,7 @@ class HostileHouse(House):
         if name != "clearing":
             text = policy.read_text().replace("preflights_per_day = 20", "preflights_per_day = 100000")
             honest, first = self.new(), next(ASKED)  # each honest job asks something else
-            costs = ({**honest.params, **choose_settings(first + k)} for k in range(99))
+            costs = (with_step(honest, **choose_settings(first + k)) for k in range(99))
             digests = [disclosure_digest(msgspec.structs.replace(honest, params=each)) for each in costs]
             known = f"disclosures = {json.dumps(digests)}"
             policy.write_text(text.replace('disclosures = "any"', known) if name == "east" else text)
@@ -242,7 +244,7 @@ class Hostile:
         self.sealers = {
             name: Control(None, identity, house.members, lambda *_: None) for name, identity in self.by.items()
         }
-        self.open, self.ended = (house.new(submitter=MALLORY, asker="east") for _ in range(2))
+        self.open, self.ended = (house.new(submitter=MALLORY) for _ in range(2))
         self.stack = ExitStack()
 
     def __enter__(self) -> Self:

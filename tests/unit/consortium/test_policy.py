@@ -17,6 +17,7 @@ from tacit.consortium.consent.register import Limits, Register
 from tacit.consortium.jobs.proposal import propose
 from tacit.consortium.site.example_files import example_policy
 from tacit.errors import LocalError
+from tacit.page.this_site import TOGETHER, describe_policy
 from tacit.protocols.facts import CLASSES, MODEL, SIZES
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
@@ -458,3 +459,16 @@ def test_a_bad_policy_is_refused_in_one_line(tmp_path, old, new, words):
     path.write_text(example_policy().replace(old, new))
     with pytest.raises(LocalError, match=words):
         Policy.from_toml(path)
+
+
+def test_a_policy_in_words_leaves_no_key_of_its_file_out(tmp_path):
+    path = tmp_path / "north.toml"
+    budget = "[budget.cohort]\nepsilon = 1.25\n"
+    path.write_text(f"{example_policy(automatic=True)}\n{budget}")
+    policy = Policy.from_toml(path)
+    said = dict(describe_policy(policy))
+    for name in policy.__struct_fields__:
+        shown = name.replace("_", " ")
+        assert name in TOGETHER or shown in said or any(key.startswith(f"{shown}: ") for key in said), name
+    assert said["budget: cohort"].startswith("epsilon 1.25, delta 1e-05")
+    assert "membership auc 0.6" in said["release"]

@@ -32,6 +32,7 @@ from tacit.numeric.scores.metrics import (
     squash,
     stretch,
 )
+from tacit.report.evaluation import FIGURES, Evaluation, Figure, figures_of
 
 
 def drawn(seed):
@@ -113,3 +114,12 @@ def test_scores_between_0_and_1_keep_the_order_and_can_be_read_back():
     s = squash(v)
     assert np.all(np.diff(s) > 0)
     np.testing.assert_allclose(stretch(s), v, rtol=1e-9)
+
+
+def test_a_metric_is_declared_once_and_is_in_every_table(monkeypatch):
+    monkeypatch.setitem(FIGURES, "half", Figure("half of the accuracy"))
+    monkeypatch.setattr(Evaluation, "half", property(lambda found: found.accuracy / 2), raising=False)
+    found = Evaluation("records", ["no", "yes"], [[30, 10], [0, 40]], [])
+    assert found.figures()["half"] == pytest.approx(0.4375)
+    assert ("half of the accuracy", "0.4375") in figures_of(found)
+    assert "half 0.4375" in repr(found)

@@ -314,7 +314,7 @@ def test_a_regression_is_asked_for_numbers_and_judged_by_its_errors(table, tmp_p
             parts[when].append((X[rows], y[rows]))
             write_table(files[name][when], COLUMNS, X[rows], y[rows])
     new = tacit.from_parts(parts["new"], names=NAMES, partition="horizontal", coordinator="clearing")
-    sites, model = Sites(tmp_path, files), tacit.ELMRegressor(n_hidden=30, random_state=1)
+    sites, model = Sites(tmp_path, files), tacit.ELMRegressor(n_hidden=200, random_state=1)
     there = clone(model).fit(sites.connect())
     alone = clone(model).fit(sites.used())
     here = new.rename_features(COLUMNS)

@@ -107,7 +107,7 @@ def test_a_policy_may_let_the_same_model_go(tmp_path) -> None:
 def test_with_records_held_out_each_site_attacks_the_model_itself_and_the_figures_are_theirs(tmp_path) -> None:
     (tmp_path / "study.toml").write_text(FILE)
     loose = {"membership_auc": "1.0", "true_positives": "1.0", "attribute_advantage": "1.0"}
-    sites = consortium(tmp_path, judge=0.25, **loose)
+    sites = consortium(tmp_path, 540, judge=0.25, **loose)  # so that each site has enough records to judge by
     job = job_of_file(tmp_path / "study.toml", submitter="analyst")
     model = fit_from(job, sites.play(job))
     found = by_limit(model.report_.release)

@@ -139,7 +139,6 @@ def train(
     from sklearn.base import is_regressor  # noqa: PLC0415
 
     from tacit.base.classifiers import make_learner  # noqa: PLC0415
-    from tacit.base.estimator import Federated  # noqa: PLC0415
     from tacit.federation import Federation, read  # noqa: PLC0415
 
     check_targets({"--out": out, "--report": report}, data)
@@ -148,7 +147,7 @@ def train(
         partition = find_partition(data, label, [*(drop or ()), *([id_column] if id_column else [])])
     params = read_settings([*(settings or ()), *["accept_risk=true"] * accept_risk])
     _check_asked(estimator, regression=regression, search=search, compare=compare)
-    model = make_learner(Federated, estimator or ("SVR" if regression else "SVC"), params, "--set", partition)
+    model = make_learner(estimator or ("SVR" if regression else "SVC"), params, "--set", partition)
     if prepare is None:
         prepare = is_safe(partition, len(data) if len(data) > 1 else parties or PARTIES)
     sparse = None if partition == "horizontal" and model.takes_sparse else False
@@ -164,7 +163,7 @@ def train(
                     allow_two_parties=allow_two_parties, n_features=n_features, sparse=sparse, **split,
                 )  # fmt: skip
             if estimator is None and has_fractions(federation):
-                model = make_learner(Federated, "SVR", params, "--set", partition)
+                model = make_learner("SVR", params, "--set", partition)
             learnt, judged = federation, None
             if test_size:
                 learnt, judged = tacit.train_test_split(federation, test_size=test_size, random_state=seed)

@@ -18,7 +18,8 @@ import msgspec
 
 from tacit.choreo.declaration import Parameter, show_short
 from tacit.choreo.fact import fault_of_word
-from tacit.consortium.site.settings import Columns, Table, convert, file_safe, toml_of
+from tacit.consortium.jobs.job import Columns
+from tacit.consortium.site.settings import Table, convert, file_safe, toml_of
 from tacit.errors import LocalError
 from tacit.federation.checks import FEWEST
 from tacit.registry import parameters_called

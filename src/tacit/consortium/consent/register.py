@@ -35,10 +35,9 @@ from tacit.consortium.consent.policy import Allowance
 from tacit.consortium.consent.register_file import Entry, Head, Heads, RegisterFile, Told
 from tacit.consortium.editions.edition import Edition
 from tacit.consortium.editions.memory import Memory
-from tacit.consortium.jobs.job import ROLES, Job
+from tacit.consortium.jobs.job import ROLES, Columns, Job
 from tacit.consortium.jobs.rehearsal import takes
 from tacit.consortium.jobs.requests import facts_by_role, protocols_of, requests_of
-from tacit.consortium.site.settings import Columns
 from tacit.errors import LocalError
 from tacit.federation.checks import FEWEST
 from tacit.protocols.facts import LANDMARKS

@@ -20,7 +20,7 @@ from pathlib import Path
 import msgspec
 
 from tacit.consortium.disk import append_line, whole_lines
-from tacit.consortium.site.settings import Columns
+from tacit.consortium.jobs.job import Columns
 from tacit.errors import LocalError
 from tacit.files import write_whole
 

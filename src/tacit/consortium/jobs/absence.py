@@ -25,8 +25,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tacit.consortium.jobs.answers import Start
-from tacit.consortium.jobs.job import Job
-from tacit.consortium.site.settings import Columns
+from tacit.consortium.jobs.job import Columns, Job
 from tacit.errors import LocalError, PeerError
 from tacit.runtimes.apart import StoppedError
 

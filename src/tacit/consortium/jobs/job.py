@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -22,10 +22,10 @@ from tacit.choreo.declaration import pairs_of, show_short
 from tacit.choreo.protocol import Cost
 from tacit.consortium.jobs.rehearsal import check_params, takes
 from tacit.consortium.membership.names import check_name
-from tacit.consortium.site.settings import Columns, Moment, Name, Names, Partition, Rows, Terms, file_safe
+from tacit.consortium.site.settings import Column, Label, Moment, Name, Names, Partition, Terms, file_safe
 from tacit.errors import LocalError, PeerError
 from tacit.federation.checks import FEWEST
-from tacit.protocols.parameters import PARAMETERS
+from tacit.protocols.parameters import CLASSES, COLUMNS, PARAMETERS, ROWS
 from tacit.registry import PROTOCOLS, find_fault, job_protocols, kind_of
 
 LARGEST = 1_000_000  # bytes of a proposal
@@ -33,6 +33,9 @@ PARTIES = 100
 QUOTED = 1000  # characters of an error that quotes a proposal
 AGAIN = "ask its author to submit it again"
 YEARS = (2000, 2999)  # in which a job may expire: arithmetic with times near year 1 or 9999 overflows
+
+Columns = Annotated[tuple[Column, ...], msgspec.Meta(min_length=1, max_length=COLUMNS)] | Literal["all"]
+Rows = Annotated[int, msgspec.Meta(ge=1, le=ROWS)]
 
 ROLES = ("coordinator", "labeller", "asker")
 SOURCE = ("choreo", "numeric", "crypto", "protocols")
@@ -60,6 +63,7 @@ class Job(Terms, frozen=True, kw_only=True):
     asker: Name
     columns: Annotated[dict[Name, Columns], msgspec.Meta(max_length=PARTIES)]
     rows: Annotated[dict[Name, Rows | None], msgspec.Meta(max_length=PARTIES)]
+    classes: Annotated[tuple[Label, ...], msgspec.Meta(min_length=1, max_length=CLASSES)] | None = None
     expires: Moment
     disclosure: Annotated[str, msgspec.Meta(max_length=100_000)]
     cost: Cost | None

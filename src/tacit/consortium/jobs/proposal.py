@@ -17,10 +17,10 @@ from tacit.base.estimator import Federated
 from tacit.choreo.declaration import plain
 from tacit.consortium.consent.risks import refuse_risky
 from tacit.consortium.jobs.comparing import disclose, estimate
-from tacit.consortium.jobs.job import LARGEST, Job, refuse_protocol, source_hash
+from tacit.consortium.jobs.job import LARGEST, Columns, Job, refuse_protocol, source_hash
 from tacit.consortium.jobs.questions import known_job, terms_after, terms_between
 from tacit.consortium.jobs.rehearsal import check_params, takes
-from tacit.consortium.site.settings import Columns, Partition, Terms, convert, toml_of
+from tacit.consortium.site.settings import Partition, Terms, convert, toml_of
 from tacit.errors import LocalError
 from tacit.federation import Federation
 from tacit.federation.backend import Described

@@ -15,7 +15,7 @@ from typing import Any, Self, TypeVar
 import msgspec
 
 from tacit.base.release import TWINS
-from tacit.choreo import Ledger, Row, decode_as
+from tacit.choreo import Coordinator, Holder, Ledger, Row, decode_as
 from tacit.choreo.ledger import read_opened
 from tacit.choreo.progress import Listener
 from tacit.choreo.result import SOLE
@@ -24,7 +24,8 @@ from tacit.consortium.broker.asking import TOLD, Asking
 from tacit.consortium.broker.control import Control
 from tacit.consortium.consent.register import ASKED_SAME, question_digest
 from tacit.consortium.jobs.answers import Proposal, Withdrawal, check_sites, one_line
-from tacit.consortium.jobs.folder import PUBLIC, folder_of
+from tacit.consortium.jobs.folder import PUBLIC, Folder, folder_of
+from tacit.consortium.jobs.grounds import sites_of
 from tacit.consortium.jobs.job import Job
 from tacit.consortium.jobs.preflight import concerns
 from tacit.consortium.jobs.preview import Preview, make_preview, study_of, take_fitted
@@ -33,7 +34,6 @@ from tacit.consortium.jobs.public_result import PublicResult
 from tacit.consortium.jobs.questions import known_job, readers_of
 from tacit.consortium.jobs.states import OVER
 from tacit.consortium.membership.members import identity_of
-from tacit.consortium.site import connected_models
 from tacit.consortium.site.common import find_folder
 from tacit.consortium.site.coordinator import News
 from tacit.consortium.site.fitted import fit_from
@@ -43,14 +43,18 @@ from tacit.errors import LocalError, PeerError
 from tacit.federation import Federation
 from tacit.federation.backend import Described
 from tacit.metrics import evaluate
+from tacit.models.handle import Answers
+from tacit.pipeline import Pipeline
 from tacit.progress import listen_to, watching
 from tacit.protocols.align.alignment import ENOUGH
 from tacit.registry import Outcome, kind_of, read_result
 from tacit.request import Ids, Left, Records, Request
 from tacit.runtimes.nats.dialling import UnreachableError
 from tacit.runtimes.nats.network import Broker
-from tacit.study.replay import pipeline_of
+from tacit.study.rehearsed_questions import OF_STUDY
+from tacit.study.replay import Known, Replayed, pipeline_of
 from tacit.study.steps import draw_seed
+from tacit.study.study import federate
 
 T = TypeVar("T")
 ASK = 0.2
@@ -251,7 +255,7 @@ class Remote(Described):
     def answer(self, federation: Federation, model: Any, here: Callable[[], Any]) -> Any:
         """Have the sites answer about their records; return where the answers are."""
         del here
-        return connected_models.ask(self, federation, model)
+        return ask_sites(self, federation, model)
 
     def score(self, federation: Federation, model: Any, here: Callable[[], float]) -> float:
         """Return the accuracy, or R^2, of a model on labelled records of the sites."""
@@ -260,7 +264,7 @@ class Remote(Described):
 
     def to_judge(self, federation: Federation, model: Any, asked: Mapping[str, Any]) -> Federation:
         """Have the sites judge a model on their labelled records; return the federation that tells what they found."""
-        return connected_models.to_judge(self, federation, model, asked)
+        return have_judged(self, federation, model, asked)
 
     def without_records(self) -> Described:
         """Return a backend that is connected to nobody: no copy of the federation carries the analyst's key."""
@@ -273,6 +277,67 @@ class Remote(Described):
         terms = msgspec.structs.asdict(self.study)
         terms |= {"partition": federation.partition, "builds_on": tuple(dict.fromkeys(earlier))}
         return propose(request.name, request.params, submitter=self.analyst.identity.name, **terms)
+
+
+# Models that sites have fitted: each question is one job, which builds on the folder of the job that fitted the model
+
+
+def ask_sites(remote: Remote, federation: Federation, model: Any) -> Answers:
+    """Have the sites answer about their records by a model; return where the answers are."""
+    folder = find_job(remote, federation, model)
+    done = federation.run(question("study_answers", folder))
+    return Answers(done.job, done.told)
+
+
+def have_judged(remote: Remote, federation: Federation, model: Any, asked: Mapping[str, Any]) -> Federation:
+    """Have the sites judge a model on their labelled records; return the federation that tells what they found."""
+    folder = find_job(remote, federation, model)
+    settings = {name: value for name, value in asked.items() if value is not None}
+    done = federation.run(question("study_scores", folder, evaluate=settings))
+    known = known_of(done)
+    return federate(folder.job.roster, known.told, folder.job.partition, Replayed(known))
+
+
+def question(protocol: str, folder: Folder, **more: Any) -> Request:
+    """Return a question about the study of a job."""
+    earlier = {"own": Left(Holder, folder.id), "site": Left(Coordinator, folder.id)}
+    asked = {name: value for name, value in folder.job.arguments.items() if name in OF_STUDY}
+    return Request(protocol, {"data": Records(), **earlier}, {**asked, **more})
+
+
+def known_of(done: Outcome) -> Known:
+    """Return what everybody knows of a job in the form of a study."""
+    ledger, found = done.ledger, done.result
+    return Known(found["told"], found["ended"], ledger.rows, ledger.opens, done.history, done.seconds, done.job)
+
+
+def find_job(remote: Remote, federation: Federation, model: Any) -> Folder:
+    """Return the folder of the job that fitted a model; refuse a model of nobody's, of a part, or of other sites."""
+    last = best_of(model[-1] if isinstance(model, Pipeline) else model)
+    job = str(getattr(last, "job_", "")).partition(".")[0]  # of a study, the number of the request follows
+    if not job:
+        raise LocalError(
+            "the model was not fitted by a job of these sites: fit it over tacit.connect, then ask that model"
+        )
+    folder = known_job(remote.analyst.settings.state, job)
+    if not isinstance(model, Pipeline) and len(folder.job.arguments.get("steps", ())) > 1:
+        raise LocalError(
+            "the model is one step of a study, and other steps prepare the records: ask the whole pipeline"
+        )
+    mine = {
+        "parties": tuple(federation.parts),
+        "coordinator": federation.coordinator,
+        "partition": federation.partition,
+    }
+    if mine != sites_of(folder.job):
+        between = f"{', '.join(folder.job.parties)}, coordinated by {folder.job.coordinator}"
+        raise LocalError(f"the model was fitted between {between}: ask it between the same sites, in this order")
+    return folder
+
+
+def best_of(model: Any) -> Any:
+    """Return the best estimator of a search, or the model itself."""
+    return getattr(model, "best_estimator_", model)
 
 
 class Connected(Federation):

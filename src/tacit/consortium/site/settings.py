@@ -20,7 +20,6 @@ import msgspec
 from tacit.consortium.disk import read_file
 from tacit.consortium.membership.names import check_name
 from tacit.errors import LocalError
-from tacit.protocols.parameters import CLASSES, COLUMNS, ROWS
 
 T = TypeVar("T", bound=msgspec.Struct)
 Partition = Literal["horizontal", "vertical", "arbitrary"]
@@ -40,8 +39,6 @@ Line = Annotated[str, msgspec.Meta(min_length=1, max_length=1000)]
 Column = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
 Whole = Annotated[int, msgspec.Meta(ge=-(2**53), le=2**53)]  # exact as a float
 Label = bool | Whole | float | Annotated[str, msgspec.Meta(max_length=200)]
-Columns = Annotated[tuple[Column, ...], msgspec.Meta(min_length=1, max_length=COLUMNS)] | Literal["all"]
-Rows = Annotated[int, msgspec.Meta(ge=1, le=ROWS)]
 Moment = Annotated[datetime, msgspec.Meta(tz=True)]
 
 MADE_BY = {  # what to do about a file that is not there
@@ -245,9 +242,9 @@ class Terms(Table, frozen=True, kw_only=True):
     partition: Partition | None = None
     labeller: Name | None = None
     asker: Name | None = None
-    columns: dict[Name, Columns] = {}
-    rows: dict[Name, Rows | None] = {}
-    classes: Annotated[tuple[Label, ...], msgspec.Meta(min_length=1, max_length=CLASSES)] | None = None
+    columns: dict[Name, tuple[Column, ...] | Literal["all"]] = {}
+    rows: dict[Name, int | None] = {}
+    classes: tuple[Label, ...] | None = None
     retention_days: Annotated[int, msgspec.Meta(ge=1, le=3650)] = 30
     expires: Moment | None = None
     allow_two_parties: bool = False

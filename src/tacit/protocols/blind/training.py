@@ -195,6 +195,7 @@ def blind_predict(
     divisor: float = 1.0,
     target_range: tuple[float, float] | None = None,
     feature_range: float | None = None,
+    records: int | None = None,
 ) -> At[F64]:
     """Return decision values of new records, at the asker, or by rows at their holders, (2).
 
@@ -204,6 +205,10 @@ def blind_predict(
     gamma, price = known_gamma(kernel), C / half_of(target_range)
     run.local(Holder, check_declared, data, feature_range, run.who(Holder))
     new = ownership(run, data, partition)
+    if records is not None and new.shape[0] > records:
+        raise LocalError(
+            f"the parties bring {new.shape[0]} new records, and the job declares {records}: declare them all in [rows]"
+        )
     if kernel.name == LINEAR:
         dealing, inner = agree_with_dealer(run), new.shape[1]
         K = new_cells(run, data, new, feature_range, trained_on, price * divisor, divisor)

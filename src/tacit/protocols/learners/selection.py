@@ -33,7 +33,7 @@ import numpy as np
 from tacit.arrays import F64, I64, U64
 from tacit.choreo import At, Everyone, Holder, Result, Run, Site, choreography
 from tacit.choreo.declaration import Either, Number, OneOf, parameter
-from tacit.choreo.protocol import COLUMNS, TABLE, Cost, Declaration, Planned, Rehearsal
+from tacit.choreo.protocol import COLUMNS, Cost, Declaration, Planned, Rehearsal
 from tacit.errors import LocalError
 from tacit.numeric.ring.triangle import pack, unpack
 from tacit.numeric.ring.words import Ring
@@ -367,5 +367,5 @@ def estimate(planned: Planned) -> Cost:
 
 
 SELECT_COLUMNS = Declaration(
-    select_columns, TABLE, Rehearsal(by_cells, lambda _: {}, estimate), dealt=True, menu=CHOICES
+    select_columns, rehearsal=Rehearsal(by_cells, lambda _: {}, estimate), dealt=True, menu=CHOICES
 )
