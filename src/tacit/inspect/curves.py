@@ -20,6 +20,7 @@ from tacit.model_selection.validation import deal_out, seed_model, train_test_sp
 from tacit.report import Report
 from tacit.report.canvas import ACCENT, Drawn, Picture, axes
 from tacit.report.report import combine
+from tacit.report.sheet import Sheet
 
 SPLITS = Number(1, whole=True)
 
@@ -50,6 +51,12 @@ class LearningCurve(Drawn):
     def scores_std(self) -> F64:
         """The standard deviation over the splits, by size."""
         return np.asarray(self.scores.std(axis=1))
+
+    @property
+    def table(self) -> Sheet:
+        """Mean and deviation by size."""
+        each = zip(self.sizes.tolist(), self.scores_mean.tolist(), self.scores_std.tolist(), strict=True)
+        return Sheet("Learning curve", ("records", f"mean {self.metric}", "deviation"), tuple(each))
 
     @property
     def picture(self) -> Picture:
