@@ -24,7 +24,8 @@ PUBLIC_KEY = Fact("keys.public", "nobody", "key", "party", "nothing: a public ke
 
 SIZES = Fact(
     "core.sizes", "holder", "size", "party",
-    "how many records and columns each party brings, exactly, and whether its records have weights",
+    "how many records and columns each party brings, exactly, whether its records have weights, and that what it brings"
+    " to least squares is what so many records can be",
     brief="how many records and columns each party brings",
 )  # fmt: skip
 COLUMN_NAMES = Fact("core.names", "holder", "size", "column", "the names and kinds of each holder's columns")
