@@ -388,7 +388,7 @@ def test_one_epsilon_covers_a_table_with_categories() -> None:
         ("scale", tacit.FederatedScaler()),
         ("svm", tacit.SVC(classes=["no", "yes"], random_state=0)),
     ]
-    with pytest.warns(UserWarning, match="'pain': 1 category has too few records"):
+    with pytest.warns(UserWarning, match="'pain': 1 categories have too few records"):
         model = tacit.Pipeline(steps, epsilon=8.0).fit(fed)
     assert [list(kept) for kept in model["codes"].categories_] == [["typical", "atypical", "none"]]
     assert model.report_.figures["epsilon of all steps"] == pytest.approx(8.0, rel=0.01)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, NoReturn, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -460,8 +460,8 @@ class Federation:
         return import_module("tacit.inspect.describe").describe(self, **options)
 
     @property
-    def shape(self) -> tuple[int, int]:
-        """Refuse to be cut by functions that are made for plain arrays, which would take the parties for records."""
+    def fit(self) -> NoReturn:
+        """Refuse scikit-learn's own folds, which ask for this first, and would take the parties for records."""
         raise LocalError(
             "a Federation is no array: search with tacit.FederatedGridSearch, and validate with tacit.cross_validate,"
             " or give scikit-learn's own functions plain arrays"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tacit.inspect.describe import Describe, TableOverview
 
 if TYPE_CHECKING:
+    from tacit.inspect.by_site import table_one
     from tacit.inspect.comparison import Comparison, compare
     from tacit.inspect.curves import LearningCurve, learning_curve
     from tacit.inspect.decision import DecisionPlot, decision_plot
@@ -24,10 +25,11 @@ __all__ = [
     "decision_plot",
     "learning_curve",
     "permutation_importance",
+    "table_one",
 ]
 
 # imported when first asked for: they draw, and a party that only describes must not wait for matplotlib
-_DRAWN = ("comparison", "curves", "decision", "importance")
+_DRAWN = ("comparison", "curves", "decision", "importance", "by_site")
 
 
 def __getattr__(name: str) -> Any:

@@ -113,7 +113,7 @@ class FederatedEncoder(PrivateTransformer):
         found = find_kept(result, declared)
         joined = {name: len(values) - len(found[name]) for name, values in declared.items()}
         return [
-            f"column '{name}': {'1 category has' if n == 1 else f'{n} categories have'} too few records for a column"
+            f"column '{name}': {n} categories have too few records, and get no column"
             for name, n in joined.items()
             if n
         ]

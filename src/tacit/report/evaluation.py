@@ -38,21 +38,25 @@ TWO = 2
 
 @dataclass(frozen=True)
 class Figure:
-    """How a figure of an `Evaluation` is called in a table; `of_class`: with two classes it is that of one of them."""
+    """How a figure of an `Evaluation` is called in a table; `of_class`: with two classes it is that of one of them.
+
+    better: 1 if a better model has more of it, -1 if it has less; 0: neither, so that no search goes by it.
+    """
 
     words: str
     of_class: bool = False
+    better: int = 1
 
 
 FIGURES: dict[str, Figure] = {}  # of a classifier, by the names of the properties of `Evaluation` that compute them
 ERROR_FIGURES: dict[str, Figure] = {}  # of a regressor
 
 
-def tells(kind: dict[str, Figure], words: str, *, of_class: bool = False) -> Callable[[T], T]:
+def tells(kind: dict[str, Figure], words: str, *, of_class: bool = False, better: int = 1) -> Callable[[T], T]:
     """Let a property of `Evaluation` be one of its figures: what a search may score by, and every table shows."""
 
     def declare(compute: T) -> T:
-        kind[compute.__name__] = Figure(words, of_class)  # type: ignore[attr-defined]
+        kind[compute.__name__] = Figure(words, of_class, better)  # type: ignore[attr-defined]
         return compute
 
     return declare
@@ -128,19 +132,19 @@ class Evaluation:
         return np.nan if self.errors is None else self.errors.r2
 
     @property
-    @tells(ERROR_FIGURES, "mean absolute error")
+    @tells(ERROR_FIGURES, "mean absolute error", better=-1)
     def mean_absolute_error(self) -> float:
         """The mean absolute error of a regressor."""
         return np.nan if self.errors is None else self.errors.absolute
 
     @property
-    @tells(ERROR_FIGURES, "mean squared error")
+    @tells(ERROR_FIGURES, "mean squared error", better=-1)
     def mean_squared_error(self) -> float:
         """The mean squared error of a regressor."""
         return np.nan if self.errors is None else self.errors.squared
 
     @property
-    @tells(ERROR_FIGURES, "mean error")
+    @tells(ERROR_FIGURES, "mean error", better=0)
     def mean_error(self) -> float:
         """The mean of target minus answer."""
         return np.nan if self.errors is None or self.errors.mean is None else self.errors.mean
@@ -239,7 +243,7 @@ class Evaluation:
         return _bounds([c.average_precision_bounds for c in self.curves])
 
     @property
-    @tells(FIGURES, "Brier score", of_class=True)
+    @tells(FIGURES, "Brier score", of_class=True, better=-1)
     def brier_score(self) -> float | None:
         """Mean squared error of the probabilities; of more than two classes the mean over the classes."""
         found = [c.brier_score for c in self.curves if c.brier_score is not None]

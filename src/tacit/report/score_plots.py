@@ -217,7 +217,7 @@ def list_thresholds(evaluation: Evaluation) -> Sheet:
             other = (1.0 - fp[at]) * negatives / below if below else np.nan
             figures = (tp[at], 1.0 - fp[at], precision[at], other)
             taken = round(float(tp[at] * positives + fp[at] * negatives))
-            rows.append((str(curve.label), cut, chance, taken, *map(float, figures)))
+            rows.append((str(curve.label), cut + 0.0, chance, taken, *map(float, figures)))
     heads = ("class", "cut", "probability", "taken", "sensitivity", "specificity", "precision", "negative precision")
     note = "Records whose decision value is above the cut are taken for the class."
     return Sheet(f"Thresholds: {evaluation.n_records:,} {evaluation.name}", heads, tuple(rows), note)

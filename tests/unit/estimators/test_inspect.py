@@ -195,3 +195,63 @@ def test_two_regressors_are_compared_by_their_errors():
     assert found.interval[1] < 0
     assert found.p_value[1] < 1e-6
     assert sum((*found.only_first, *found.only_second)) == 2 * found.records
+
+
+# Records by site
+
+
+@pytest.fixture(scope="module")
+def wards():
+    """Four sites: one older, one with a single kind of pain but for three records, one without cholesterol."""
+    rng = np.random.default_rng(0)
+
+    def ward(n, age=0.0):
+        found = {"age": rng.normal(60 + age, 10, n), "chol": rng.normal(240, 40, n), "sex": rng.choice(["f", "m"], n)}
+        return pd.DataFrame({**found, "pain": rng.choice(["a", "b", "c"], n), "ill": rng.choice(["no", "yes"], n)})
+
+    made = {"north": ward(120), "south": ward(160, 8.0), "east": ward(200), "west": ward(140)}
+    made["east"]["pain"] = ["a"] * 197 + ["b"] * 3
+    made["west"]["chol"] = np.nan
+    return made
+
+
+@pytest.fixture(scope="module")
+def sheet(wards):
+    """Their table by site."""
+    return tacit.inspect.table_one(tacit.from_parts(wards, partition="horizontal", label="ill", raw=True))
+
+
+def test_table_one_tells_of_each_site_what_describe_would(wards, sheet, tmp_path):
+    rows = {row[0]: dict(zip(sheet.heads, row, strict=True)) for row in sheet.rows}
+    assert rows["records"]["south"] == "160"
+    own = tacit.from_parts(
+        {"one": wards["south"][:80], "two": wards["south"][80:]}, partition="horizontal", label="ill", raw=True,
+        allow_two_parties=True,
+    ).describe()  # fmt: skip
+    assert rows["age, mean ± deviation"]["south"] == own["age"].center
+    mean, spread = wards["south"]["age"].mean(), pd.concat(wards.values())["age"].std()
+    rest = pd.concat([table for site, table in wards.items() if site != "south"])["age"].mean()
+    assert rows["age, mean ± deviation"]["largest difference"] == pytest.approx((mean - rest) / spread, abs=0.15)
+    assert rows["age, mean ± deviation"]["at"] == "south"
+    assert rows["sex = f"]["north"].endswith("%)")
+    assert rows["chol, mean ± deviation"]["west"] == "(few)"
+    assert rows["chol, missing"]["west"] == "(nearly all)"
+    assert sheet.to_csv(tmp_path / "one.csv").read_text().startswith(",all,north,south,east,west,")
+    assert "<th>north</th>" in sheet._repr_html_()
+
+
+def test_table_one_tells_of_no_few_records_and_not_by_what_is_left_of_the_total(wards, sheet):
+    rows = {row[0]: row[2:6] for row in sheet.rows}
+    assert rows["pain = b"][2] == "(few)"
+    assert rows["pain = b"].count("(suppressed)") == 1  # else the total less the others would tell it
+    assert rows["pain = a"][2] == "(nearly all)"
+    two = {site: wards[site][["pain", "ill"]] for site in ("north", "east")}
+    left = tacit.from_parts(two, partition="horizontal", label="ill", raw=True, allow_two_parties=True)
+    rows = {row[0]: row[2:4] for row in tacit.inspect.table_one(left).rows}
+    assert rows["pain = b"] == ("(suppressed)", "(few)")
+
+
+def test_table_one_is_of_simulations_by_rows(wards):
+    by_columns = tacit.simulate(wards["north"][["age", "chol"]], parties=2, partition="vertical")
+    with pytest.raises(LocalError, match="each site may run `tacit describe` on its own file"):
+        tacit.inspect.table_one(by_columns)
