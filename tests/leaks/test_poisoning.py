@@ -108,6 +108,7 @@ def test_nothing_of_the_model_is_told_of_a_run_in_which_somebody_lied(forged, mo
     assert {"Within", "ModelShare", "ModelWords"} <= set(kinds)
 
 
+@pytest.mark.filterwarnings("ignore::UserWarning")  # of columns that vary more than others
 @pytest.mark.parametrize(
     "tables", [range(12), pytest.param(range(12, 1000), marks=pytest.mark.slow)], ids=["few", "many"]
 )
