@@ -5,7 +5,9 @@
                                under masks, and published over all sites (`protocols.judge.release_figures`)
     own records                each site counts the errors of the model on its own; how many find more than their own
                                policies allow is summed with the figures
-    limits                     those of every site's policy; the strictest counts
+    limits                     those of every site's policy; the strictest counts. A figure that could not be measured
+                               keeps a model back only where a policy has required = true: another site would have let
+                               it go unmeasured
 
 Where a study holds records out, each site attacks the model itself, with those as others; without them twins are
 attacked, each by all others. A model with differential privacy is not attacked: figures of its records would be
@@ -27,7 +29,7 @@ from tacit.arrays import F64, I64
 from tacit.attacks.attribute_inference import COLUMNS, count_guesses, count_tried
 from tacit.attacks.membership_inference import FALSE, membership_inference
 from tacit.attacks.twins import Target, target_model, target_twins, train_between, train_twins
-from tacit.base.release import ATTACKS, TWINS, at_most, last_of, look_inside, unmeasured
+from tacit.base.release import ATTACKS, at_most, last_of, look_inside, unmeasured
 from tacit.base.shared import write_concerns_only
 from tacit.choreo import Holder, once
 from tacit.choreo.declaration import Number, wrong_value
@@ -41,6 +43,8 @@ from tacit.report.outcome import add_outcome
 from tacit.report.release import Limits, Line, Release, find_strictest
 from tacit.request import Beside, Computed, Records, Request, Rules
 
+USUALLY = 8  # twins that each site trains
+MOST = 5000  # records that a site attacks with: twins of more cost more, and reveal less
 MEMBERS, OTHERS = 50, 20  # records of a site below which its figures tell nothing
 PARTIES = 3  # between whom twins are trained: how many there are changes no sum
 PROMISE = "promise of epsilon: members found at 1 % false alarms, by whatever attack"
@@ -49,7 +53,7 @@ WRONG = "sites to whom the model is too often wrong"
 TWIN_COUNTS = Number(4, 1000, whole=True)
 
 
-def check_between(pipeline: Any, learning: Federation, judging: Federation, *, twins: int = TWINS) -> Release:
+def check_between(pipeline: Any, learning: Federation, judging: Federation, *, twins: int = USUALLY) -> Release:
     """Have the sites attack the model of a fitted pipeline; write what came out into its report, and return it.
 
     Args:
@@ -64,7 +68,7 @@ def check_between(pipeline: Any, learning: Federation, judging: Federation, *, t
     of_sites = {party: _read_limits(each) for party, each in told.result.items()}
     limits = find_strictest(of_sites.values())
     outcomes, inside = [told], list(look_inside(pipeline, limits))
-    if _list_noisy(pipeline):
+    if find_noisy(pipeline):
         lines, how = [promise_of(pipeline, limits)], "The model has differential privacy: no figure of records is made."
     else:
         prepared, beside = pipeline.prepare(learning), Beside(pipeline.prepare(judging))
@@ -95,8 +99,10 @@ def _check(model: Any, federation: Federation, twins: int) -> None:
 
 
 def _read_limits(told: Mapping[str, Any]) -> Limits:
+    """Return what a site allows; one that requires no gate lets a figure be missing."""
     try:
-        return msgspec.convert(dict(told), Limits)
+        limits = msgspec.convert(dict(told), Limits)
+        return msgspec.structs.replace(limits, unmeasured=limits.unmeasured or not limits.required)
     except msgspec.ValidationError as error:
         raise PeerError(
             f"a site sent limits that cannot be used ({error}): do all sites run the same version?"
@@ -106,7 +112,7 @@ def _read_limits(told: Mapping[str, Any]) -> Limits:
 # What differential privacy promises
 
 
-def _list_noisy(pipeline: Any) -> list[tuple[float, float]]:
+def find_noisy(pipeline: Any) -> list[tuple[float, float]]:
     """Return epsilon and delta of every step that has them."""
     steps = [last_of(step) for _, step in pipeline.steps]
     return [(step.epsilon, step.delta) for step in steps if getattr(step, "epsilon", None) is not None]
@@ -114,7 +120,7 @@ def _list_noisy(pipeline: Any) -> list[tuple[float, float]]:
 
 def promise_of(pipeline: Any, limits: Limits) -> Line:
     """Return what epsilon of all steps promises; nothing where a step before the model has no noise."""
-    spent = _list_noisy(pipeline)
+    spent = find_noisy(pipeline)
     plain = [name for name, step in pipeline.steps if getattr(last_of(step), "epsilon", None) is None]
     if plain:
         return unmeasured(PROMISE, "true_positives", limits, f"epsilon does not cover the steps {', '.join(plain)}")
@@ -171,10 +177,12 @@ def attack_own_records(
     if part.y is None or len(part.X) < MEMBERS or 0 < len(held.X) < OTHERS:
         return nothing
     direct = len(held.X) > 0 and held.y is not None
-    X = np.vstack([part.X, held.X]) if direct else part.X
-    y = np.concatenate([part.y, held.y]) if direct and held.y is not None else part.y
+    chosen = np.sort(np.random.default_rng(0).permutation(len(part.X))[:MOST])
+    own, labels = part.X[chosen], part.y[chosen]
+    X = np.vstack([own, held.X]) if direct else own
+    y = np.concatenate([labels, held.y]) if direct and held.y is not None else labels
     try:
-        targets = _find_targets(model, X, y, len(part.X), twins, direct=direct)
+        targets = _find_targets(model, X, y, len(own), twins, direct=direct)
     except LocalError:  # such as a half that has too few records of a class: what it says stays here
         return nothing
     found = membership_inference(targets)
