@@ -238,6 +238,7 @@ def _ridge(sizes: Iterable[int]) -> Iterator[Figure]:
     for n in sizes:
         Z, t = _invent_rows(n, RIDGE_WIDTH + 1)
         z = np.ldexp(Z.astype(np.float64), -Z_BITS)
+        z[:, -1] = 1.0  # the last feature of every map
         for told, alphas in (("alpha=0.03", (0.03,)), ("alpha='auto'", MENU)):
             solved, revealed, cost = _solve(z, t.astype(np.float64), alphas)
             name = f"least squares, {n:,} x {RIDGE_WIDTH}, {told}"

@@ -106,3 +106,35 @@ def test_nothing_of_the_model_is_told_of_a_run_in_which_somebody_lied(forged, mo
     kinds.clear()
     learn()
     assert {"Within", "ModelShare", "ModelWords"} <= set(kinds)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")  # of columns that vary more than others
+@pytest.mark.parametrize(
+    "tables", [range(12), pytest.param(range(12, 1000), marks=pytest.mark.slow)], ids=["few", "many"]
+)
+def test_honest_parties_are_never_named(tables):
+    """Rows of any scale, alike, constant, rounded; two or three classes or numbers; weights; parties of one record."""
+    for seed in tables:
+        invent(np.random.default_rng(seed), seed)
+
+
+def invent(rng: Any, seed: int) -> None:
+    n, d, parties = int(rng.choice([6, 12, 30, 80, 200])), int(rng.integers(1, 6)), int(rng.integers(2, 7))
+    Z = rng.normal(size=(n, d)) * 10 ** rng.uniform(-2, 3)
+    Z[:, 0] = 3.0 if rng.random() < 0.3 else Z[:, 0]
+    Z = np.round(Z) if rng.random() < 0.2 else Z
+    Z[:] = Z[0] if rng.random() < 0.2 else Z
+    t = np.r_[np.arange(k := int(rng.integers(2, 4))), rng.integers(0, k, n - k)]
+    weight = rng.uniform(0, 5, n) if rng.random() < 0.3 else None
+    alpha = "auto" if rng.random() < 0.5 else float(rng.choice([1e-6, 0.1, 1e3]))
+    few: dict[str, Any] = {"random_state": seed, "verbose": False, "alpha": alpha}
+    numbers = rng.random() < 0.4
+    if rng.random() < 0.5:
+        few |= {"features": int(rng.integers(2, 12)), "kernel": str(rng.choice(["rbf", "linear", "poly"]))}
+        made = tacit.SVR(**few) if numbers else tacit.SVC(**few, class_weight=rng.choice([None, "balanced"]))
+    else:
+        few |= {"n_hidden": int(rng.integers(2, 20)), "activation": str(rng.choice(["tanh", "sigmoid", "fourier"]))}
+        made = (tacit.ELMRegressor if numbers else tacit.ELMClassifier)(**few)
+    sites = np.r_[0, 1, rng.choice(parties, n - 2, p=rng.dirichlet(np.full(parties, 0.4)))]
+    y = rng.normal(size=n) * 10 ** rng.uniform(-1, 3) if numbers else t
+    made.fit(tacit.simulate(Z, y, by=np.array([f"p{site}" for site in sites]), sample_weight=weight))

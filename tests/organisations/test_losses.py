@@ -71,7 +71,7 @@ def test_a_site_told_to_stop_ends_at_once_and_goes_on_at_its_next_start(sites, a
     job = started(sites, analyst, 10)
     start = time.monotonic()
     assert sites.stop("h2", CLEARING) == [0, 0]
-    assert time.monotonic() - start < 4
+    assert time.monotonic() - start < 30  # seconds, where patience would be longer
     for name in ("h2", CLEARING):
         assert sites.outcome(job, name) is None
         sites.start(name)

@@ -21,6 +21,11 @@ class Public(Releasable):
 
     n_features_in_: int
 
+    @property
+    def makes_public_model(self) -> bool:
+        """Whether its model will be public once it is trained by rows; what prepares a table makes none."""
+        return type(self).public_model is not Public.public_model
+
     def public_model(self) -> MappedModel | None:
         """Return the model, if it is public: whoever has it needs nobody else. None if its parties keep parts of it."""
         return None

@@ -3,7 +3,11 @@
     what the model contains    needs no record, so everybody finds the same
     membership, values         each site trains twins on its own records, in simulation and alone; figures are summed
                                under masks, and published over all sites (`protocols.judge.release_figures`)
-    limits                     those of every site's policy; the strictest counts
+    own records                each site counts the errors of the model on its own; how many find more than their own
+                               policies allow is summed with the figures
+    limits                     those of every site's policy; the strictest counts. A figure that could not be measured
+                               keeps a model back only where a policy has required = true: another site would have let
+                               it go unmeasured
 
 Where a study holds records out, each site attacks the model itself, with those as others; without them twins are
 attacked, each by all others. A model with differential privacy is not attacked: figures of its records would be
@@ -25,7 +29,7 @@ from tacit.arrays import F64, I64
 from tacit.attacks.attribute_inference import COLUMNS, count_guesses, count_tried
 from tacit.attacks.membership_inference import FALSE, membership_inference
 from tacit.attacks.twins import Target, target_model, target_twins, train_between, train_twins
-from tacit.base.release import ATTACKS, TWINS, at_most, last_of, look_inside, unmeasured
+from tacit.base.release import ATTACKS, at_most, last_of, look_inside, unmeasured
 from tacit.base.shared import write_concerns_only
 from tacit.choreo import Holder, once
 from tacit.choreo.declaration import Number, wrong_value
@@ -39,13 +43,17 @@ from tacit.report.outcome import add_outcome
 from tacit.report.release import Limits, Line, Release, find_strictest
 from tacit.request import Beside, Computed, Records, Request, Rules
 
+USUALLY = 8  # twins that each site trains
+MOST = 5000  # records that a site attacks with: twins of more cost more, and reveal less
 MEMBERS, OTHERS = 50, 20  # records of a site below which its figures tell nothing
 PARTIES = 3  # between whom twins are trained: how many there are changes no sum
 PROMISE = "promise of epsilon: members found at 1 % false alarms, by whatever attack"
+JUDGED = 10  # records by which a site can say that a model is wrong
+WRONG = "sites to whom the model is too often wrong"
 TWIN_COUNTS = Number(4, 1000, whole=True)
 
 
-def check_between(pipeline: Any, learning: Federation, judging: Federation, *, twins: int = TWINS) -> Release:
+def check_between(pipeline: Any, learning: Federation, judging: Federation, *, twins: int = USUALLY) -> Release:
     """Have the sites attack the model of a fitted pipeline; write what came out into its report, and return it.
 
     Args:
@@ -57,13 +65,15 @@ def check_between(pipeline: Any, learning: Federation, judging: Federation, *, t
     model, step = last_of(pipeline), pipeline.steps[-1][1]
     _check(model, learning, twins)
     told = learning.run(Request("release_limits", {"rules": Rules()}))
-    limits = find_strictest(map(_read_limits, told.result.values()))
+    of_sites = {party: _read_limits(each) for party, each in told.result.items()}
+    limits = find_strictest(of_sites.values())
     outcomes, inside = [told], list(look_inside(pipeline, limits))
-    if _list_noisy(pipeline):
+    if find_noisy(pipeline):
         lines, how = [promise_of(pipeline, limits)], "The model has differential privacy: no figure of records is made."
     else:
         prepared, beside = pipeline.prepare(learning), Beside(pipeline.prepare(judging))
-        asked = partial(attack_own_records, model, twins)
+        allowed = {party: each.most_errors for party, each in of_sites.items()}
+        asked = partial(attack_own_records, model, twins, allowed)
         attacked = Computed(Holder, once(asked), (Records(), beside))
         outcomes.append(prepared.run(Request("release_figures", {"attacked": attacked}, {})))
         found: Attacks = outcomes[-1].result
@@ -89,8 +99,10 @@ def _check(model: Any, federation: Federation, twins: int) -> None:
 
 
 def _read_limits(told: Mapping[str, Any]) -> Limits:
+    """Return what a site allows; one that requires no gate lets a figure be missing."""
     try:
-        return msgspec.convert(dict(told), Limits)
+        limits = msgspec.convert(dict(told), Limits)
+        return msgspec.structs.replace(limits, unmeasured=limits.unmeasured or not limits.required)
     except msgspec.ValidationError as error:
         raise PeerError(
             f"a site sent limits that cannot be used ({error}): do all sites run the same version?"
@@ -100,7 +112,7 @@ def _read_limits(told: Mapping[str, Any]) -> Limits:
 # What differential privacy promises
 
 
-def _list_noisy(pipeline: Any) -> list[tuple[float, float]]:
+def find_noisy(pipeline: Any) -> list[tuple[float, float]]:
     """Return epsilon and delta of every step that has them."""
     steps = [last_of(step) for _, step in pipeline.steps]
     return [(step.epsilon, step.delta) for step in steps if getattr(step, "epsilon", None) is not None]
@@ -108,7 +120,7 @@ def _list_noisy(pipeline: Any) -> list[tuple[float, float]]:
 
 def promise_of(pipeline: Any, limits: Limits) -> Line:
     """Return what epsilon of all steps promises; nothing where a step before the model has no noise."""
-    spent = _list_noisy(pipeline)
+    spent = find_noisy(pipeline)
     plain = [name for name, step in pipeline.steps if getattr(last_of(step), "epsilon", None) is None]
     if plain:
         return unmeasured(PROMISE, "true_positives", limits, f"epsilon does not cover the steps {', '.join(plain)}")
@@ -123,6 +135,10 @@ def promise_of(pipeline: Any, limits: Limits) -> Line:
 
 def _list_lines(model: Any, found: Attacks, limits: Limits) -> Iterator[Line]:
     """Yield the lines of the table that need records."""
+    if limits.most_errors < 1.0:
+        yield Line(
+            WRONG, "most_errors", float(found.wrong), 0.0, found.wrong > 0, "each by its own policy, on its own records"
+        )
     if found.sites < FEWEST:
         few = f"fewer than {FEWEST} sites have {MEMBERS} records of the training to train twins on"
         yield from (unmeasured(name, limit, limits, few) for limit, name in ATTACKS.items())
@@ -148,27 +164,32 @@ def _describe(found: Attacks, sites: int, twins: int) -> str:
 # Steps at the sites
 
 
-def attack_own_records(model: Any, twins: int, party: str, part: Part, held: Part) -> Attacked:
+def attack_own_records(
+    model: Any, twins: int, allowed: Mapping[str, float], party: str, part: Part, held: Part
+) -> Attacked:
     """Return how well a site's attacks on a model go on its own records; nothing of them is sent by this step."""
-    del party
     columns = _choose_columns(part.X.shape[1])
+    wrong = measure_errors(model, held if len(held.X) else part) > allowed.get(party, 1.0)
     nothing = Attacked(
-        measured=False, direct=False, members=0, others=0,
+        wrong=wrong, measured=False, direct=False, members=0, others=0,
         shares=np.zeros(len(SHARES)), guesses=np.zeros((len(columns), GUESSES)),
     )  # fmt: skip
     if part.y is None or len(part.X) < MEMBERS or 0 < len(held.X) < OTHERS:
         return nothing
     direct = len(held.X) > 0 and held.y is not None
-    X = np.vstack([part.X, held.X]) if direct else part.X
-    y = np.concatenate([part.y, held.y]) if direct and held.y is not None else part.y
+    chosen = np.sort(np.random.default_rng(0).permutation(len(part.X))[:MOST])
+    own, labels = part.X[chosen], part.y[chosen]
+    X = np.vstack([own, held.X]) if direct else own
+    y = np.concatenate([labels, held.y]) if direct and held.y is not None else labels
     try:
-        targets = _find_targets(model, X, y, len(part.X), twins, direct=direct)
+        targets = _find_targets(model, X, y, len(own), twins, direct=direct)
     except LocalError:  # such as a half that has too few records of a class: what it says stays here
         return nothing
     found = membership_inference(targets)
     members = sum(int(target.member.sum()) for target in targets)
     rows = np.random.default_rng(0).permutation(len(X))[: count_tried(targets)]
     return Attacked(
+        wrong=wrong,
         measured=True,
         direct=direct,
         members=members,
@@ -176,6 +197,17 @@ def attack_own_records(model: Any, twins: int, party: str, part: Part, held: Par
         shares=np.array([found.auc, found.loss_auc, found.true_positives, found.loss_true_positives]),
         guesses=count_guesses(targets, X, y, columns, rows).astype(np.float64),
     )
+
+
+def measure_errors(model: Any, part: Part) -> float:
+    """Return the share of records that a model gets wrong, of numbers 1 - R^2; 0 of too few to say."""
+    if part.y is None or len(part.X) < JUDGED:
+        return 0.0
+    predicted = _without_names(model).predict(part.X)
+    if hasattr(model, "classes_"):
+        return float(np.mean(predicted != part.y))
+    spread = float(np.var(part.y))
+    return float(np.mean(np.square(predicted - part.y))) / spread if spread > 0 else 0.0
 
 
 def _find_targets(model: Any, X: F64, y: Any, members: int, twins: int, *, direct: bool) -> Sequence[Target]:

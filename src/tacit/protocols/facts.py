@@ -107,7 +107,8 @@ RELEASE = Fact(
     "core.release", "holders", "aggregate", "column",
     "how well attacks on the model tell members from others and guess values of columns, over all sites: to the"
     " coordinator as sums, of each column that was tried, to everyone in three digits; how many sites attacked it, on"
-    " how many records of the training and how many others in all",
+    " how many records of the training and how many others in all; and to how many sites it is wrong more often than"
+    " their policies allow",
     brief="how well attacks on the model find its records and guess their values",
 )  # fmt: skip
 

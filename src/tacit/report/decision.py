@@ -208,6 +208,9 @@ def _say_epsilon(report: Report) -> str:
 
 def _say_release(report: Report) -> str:
     if report.release is None:
-        return "Not made."
+        return "Not made: nobody measured what the model reveals."
     refused = [line.name for line in report.release.lines if line.refused]
-    return f"Refused: {listing(refused)}." if refused else "Passed; the figures are below."
+    missing = dict.fromkeys(line.note for line in report.release.lines if line.figure is None)
+    if refused:
+        return f"Refused: {listing(refused)}."
+    return f"Not measured: {'; '.join(missing)}." if missing else "Passed; the figures are below."

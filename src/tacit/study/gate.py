@@ -1,13 +1,14 @@
 """The release gate of a study: what came of it, and that a model which is refused does not go to the analyst.
 
 Who took part has the model, since it was trained between them. The gate is about who did not: the coordinator sends an
-analyst the result of a study only if no line of the table is refused, and otherwise the table alone.
+analyst the result of a study only if no line of the table is refused, and otherwise the table alone. Every study whose
+model leaves its sites has a gate, unless it says that it shall have none.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tacit.base.release_between import check_between
@@ -15,8 +16,11 @@ from tacit.choreo import State
 from tacit.errors import LocalError
 from tacit.federation import Federation
 from tacit.pipeline import Pipeline
+from tacit.protocols.judge.release_figures import FEWEST
 from tacit.report.release import SEEN, Line, Release
+from tacit.study.steps import Step, read_pipeline
 
+Said = Mapping[str, Any] | bool | None  # a table, whether there is one, or nothing, which is as usual
 GATE = "gate"  # how the table is called in the result of a study
 
 
@@ -70,6 +74,24 @@ class NotReleasedError(LocalError):
     def __init__(self, release: Release) -> None:
         self.release = release
         super().__init__(f"{release.why}. {SEEN}")
+
+
+def choose_gate(said: Said, steps: Sequence[Step], partition: str, parties: Sequence[str]) -> dict[str, Any] | None:
+    """Return the table [release] of a study: as its author says, and the usual one where nothing is said.
+
+    None: without a gate, because its author says so, or because there is nothing that sites could measure.
+    """
+    if said is None:
+        return {} if partition == "horizontal" and len(parties) >= FEWEST and makes_public_model(steps) else None
+    if isinstance(said, bool):
+        return {} if said else None
+    return dict(said)
+
+
+def makes_public_model(steps: Sequence[Step]) -> bool:
+    """Return whether a study by rows ends with a model that whoever gets it can use without its sites."""
+    last = read_pipeline(steps, 0).steps[-1][1] if steps else None
+    return bool(getattr(getattr(last, "estimator", last), "makes_public_model", False))
 
 
 def check_gate(pipeline: Pipeline, learning: Federation, judging: Federation, release: Mapping[str, Any]) -> Release:

@@ -125,6 +125,11 @@ class KernelMachine(Machine):
         """Return what computes decision values, if the model is public."""
         return None if self.is_exact else super().public_decision()
 
+    @property
+    def makes_public_model(self) -> bool:
+        """Whether its model will be public once it is trained."""
+        return not self.is_exact
+
     def public_model(self) -> MappedModel | None:
         """Return the model, if it is public."""
         return None if self.is_exact else super().public_model()

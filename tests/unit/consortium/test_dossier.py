@@ -10,6 +10,7 @@ import sys
 import zipfile
 from datetime import UTC, datetime
 from pathlib import Path
+from xml.etree import ElementTree as ET
 
 import msgspec
 import pytest
@@ -24,11 +25,13 @@ from tacit.consortium.broker.server import find_server
 from tacit.consortium.dossier.bag import make_dossier, pack, unpack
 from tacit.consortium.dossier.contents import Case, write_ledger
 from tacit.consortium.dossier.crate import CRATE, identify
+from tacit.consortium.dossier.dpia import BLANK, write_dpia
 from tacit.consortium.dossier.verification import verify_dossier
 from tacit.consortium.jobs.folder import Folder
 from tacit.errors import LocalError, MissingExtraError
 from tacit.registry import PROTOCOLS
 from tacit.report.decision import UNREVIEWED
+from tacit.report.release import Line, Release
 from tacit.report.words import cost_of
 
 pytest.importorskip("nats", reason="needs the extra 'nats'")
@@ -115,7 +118,7 @@ def test_the_page_of_a_dossier_begins_with_what_is_needed_to_decide_and_speaks_o
     first = words_of(page[page.index('id="decide"') : page.index('id="result"')])
     assert len(first.split()) <= 350
     assert "By the messages: no, unless clearing" in first
-    for answer in ("Differential privacy No.", "Release check Not made.", UNREVIEWED):
+    for answer in ("Differential privacy No.", "Release check Not made: nobody measured", UNREVIEWED):
         assert answer in first
     assert not re.search(r"\bwith \w+=|\bif \w+ is\b|\bin a regression\b", words_of(page))
 
@@ -308,9 +311,13 @@ def test_the_command_writes_a_dossier_and_verifies_it(house, tmp_path, monkeypat
     (home / "whole.toml").write_text(text)
     monkeypatch.chdir(tmp_path)
     asked = ["dossier", house.done.id[:8], "-o", "study.zip", "--config", str(home / "whole.toml")]
-    made = CliRunner().invoke(app, asked)
+    made = CliRunner().invoke(app, [*asked, "--dpia", "assessment.odt"])
     assert made.exit_code == 0, made.output
     assert "signed by north" in made.output
+    assert "assessment.odt: an impact assessment to complete" in made.output
+    assert read_text(Path("assessment.odt").read_bytes())[2][-1][0] == "who is responsible for the records"
+    asked_again = ["dossier", house.done.id[:8], "--config", str(home / "whole.toml")]
+    assert "nothing is to be written: name a file" in CliRunner().invoke(app, asked_again).output
     assert "Can clearing identify a person? With a person's record in hand" in made.output
     checked = CliRunner().invoke(app, ["dossier", "verify", "study.zip", "--ca", house.fingerprint])
     assert checked.exit_code == 0, checked.output
@@ -385,3 +392,53 @@ def test_a_job_that_never_ran_leaves_no_dossier(house):
     with pytest.raises(LocalError, match="left no audit of a run: make the dossier once it has run"):
         make_dossier(Case(folder, house.sites["east"], house.members, NOW))
     folder.discard()
+
+
+TEXT, TABLE = (f"{{urn:oasis:names:tc:opendocument:xmlns:{name}:1.0}}" for name in ("text", "table"))
+
+
+def read_text(data):
+    """The headings, paragraphs and tables of a document, as a program that opens it reads them."""
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        first = archive.infolist()[0]
+        assert (first.filename, first.compress_type) == ("mimetype", zipfile.ZIP_STORED)
+        assert archive.read("mimetype") == b"application/vnd.oasis.opendocument.text"
+        ET.fromstring(archive.read("META-INF/manifest.xml"))  # noqa: S314 - our own
+        body = ET.fromstring(archive.read("content.xml"))  # noqa: S314 - our own
+    heads = [head.text for head in body.iter(f"{TEXT}h")]
+    said = ["".join(each.itertext()) for each in body.iter(f"{TEXT}p")]
+    rows = [
+        ["".join(cell.itertext()) for cell in row.iter(f"{TABLE}table-cell")] for row in body.iter(f"{TABLE}table-row")
+    ]
+    return heads, said, rows
+
+
+def test_an_impact_assessment_is_filled_in_from_the_job_and_says_what_is_left_to_people(house):
+    case = case_of(house)
+    heads, said, rows = read_text(write_dpia(case.job, "north", NOW, case.start.answers, case.report.release))
+    for words in ("Description", "Purpose and legal basis", "Necessity", "recipients", "learns", "Risks", "Measures",
+                  "Residual", "Consultation", "Decision", "Signatures"):  # fmt: skip
+        assert any(words in head for head in heads), words
+    assert said[0] == "Data protection impact assessment: <b>readmission</b> & more"
+    assert UNREVIEWED in said[1]
+    assert {f"• {one.line}" for one in case.recipients} <= set(said)
+    cells = {cell for row in rows for cell in row}
+    assert {house.done.legal_basis, *house.done.parties, "clearing"} <= cells
+    assert {"north", "accept", "its policy", f"{case.start.answers[0].record.at:%Y-%m-%d}"} <= cells
+    assert any(row[0].startswith("By the model") and row[1] == "Not measured." for row in rows)
+    assert sum(text.startswith(BLANK) for text in said) > 20
+
+
+def test_before_the_run_an_impact_assessment_has_all_but_what_the_run_will_say(house):
+    _, said, rows = read_text(write_dpia(house.done, "north", NOW))
+    assert any("release check: no" in text for text in said)
+    assert not any("accept" in row for row in rows)
+
+
+def test_an_impact_assessment_has_the_figures_of_the_release_check_and_survives_odd_names(house):
+    lines = [Line("membership: area", "membership_auc", 0.57, 0.6, refused=False)]
+    job = msgspec.structs.replace(house.done, purpose="a ]]> <text:p> & more")
+    _, said, rows = read_text(write_dpia(job, "north", NOW, (), Release(lines, "3 of 3 sites trained 8 twins.")))
+    assert any("<text:p>" in text for text in said)
+    assert ["membership: area", "0.57", "at most 0.6", "passed"] in rows
+    assert any("Measured: AUC 0.57, where 0.50 is guessing." in cell for row in rows for cell in row)

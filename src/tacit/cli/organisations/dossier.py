@@ -3,6 +3,7 @@
 It holds the job, everybody's consent, every message of the ledger, the report, and an annex for an impact assessment.
 
 Example: tacit dossier 3fa2 -o study.zip --config north.toml
+Example: tacit dossier 3fa2 --dpia assessment.odt --config north.toml
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from tacit.cli.output import check_targets, print_json
 from tacit.cli.site import any_settings
 from tacit.consortium.site.settings import AnalystSettings
 from tacit.errors import LocalError
+from tacit.files import write_whole
 from tacit.report.words import count, human_bytes, listing
 
 WRITE = "write"  # the command that `tacit dossier JOB` means
@@ -41,21 +43,34 @@ dossier = typer.Typer(cls=JobFirst, rich_markup_mode=None, no_args_is_help=True)
 def write(
     job: JobId,
     *,
-    out: Annotated[Path, Option("-o", "--out", metavar="FILE", help="Where to write it, as .zip.")],
+    out: Annotated[Path | None, Option("-o", "--out", metavar="FILE", help="Where to write it, as .zip.")] = None,
+    dpia: Annotated[
+        Path | None, Option(metavar="FILE", help="Where to write an impact assessment to complete, as .odt.")
+    ] = None,
     config: Config = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write the dossier of a job that has run here; `tacit dossier JOB` is the same."""
+    """Write the dossier of a job that has run here, or an impact assessment of a job that is proposed or has run."""
     from tacit.consortium.dossier.bag import write_dossier
     from tacit.consortium.dossier.contents import Case
+    from tacit.consortium.dossier.dpia import BLANK, write_dpia
     from tacit.consortium.jobs.questions import known_job
     from tacit.consortium.membership.members import identity_of
 
-    check_targets({"--out": out}, [])
+    check_targets({"--out": out, "--dpia": dpia}, [])
+    if out is None and dpia is None:
+        raise LocalError("nothing is to be written: name a file with -o, or with --dpia")
     settings = any_settings(config)
     if isinstance(settings, AnalystSettings):
         raise LocalError("an analyst keeps no ledger of its own: have a party or the coordinator make the dossier")
     case = Case(known_job(settings.state, job), *identity_of(settings), datetime.now(UTC))
+    if dpia is not None:
+        has_run = case.folder.start is not None and bool(case.folder.audits)
+        said = (case.start.answers, case.report.release) if has_run else ((), None)
+        write_whole(dpia, write_dpia(case.job, settings.name, case.now, *said), "the impact assessment")
+        typer.echo(f"{dpia}: an impact assessment to complete; its blanks begin with {BLANK}", err=as_json)
+    if out is None:
+        return
     path = write_dossier(case, out)
     rows = sum(len(reading.entries) for reading in case.readings.values())
     if as_json:

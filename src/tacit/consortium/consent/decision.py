@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from tacit.base.release_between import find_noisy, promise_of
 from tacit.choreo.declaration import show_short
 from tacit.choreo.fact import Fact
 from tacit.choreo.ledger import Line, read_template
@@ -31,6 +32,7 @@ from tacit.consortium.jobs.requests import Asked, chosen_values, is_default, pro
 from tacit.errors import LocalError, TacitError
 from tacit.registry import declared, kind_of, parameter_of
 from tacit.study.names import STUDY
+from tacit.study.steps import read_pipeline
 
 # fields of a job that decide what is opened of whose data
 HOW, WHOSE = ("protocol", "partition", "params"), ("parties", *ROLES, "columns")
@@ -358,10 +360,21 @@ def _budget(c: Case) -> Iterator[Problem]:
 
 
 def _gate(c: Case) -> Iterator[Problem]:
-    """Refuse a job whose public model goes to its analyst unmeasured, if the policy asks for the release gate."""
-    if c.policy.release.required and not c.job.arguments.get("release") and _makes_public_model(c.job):
+    """Refuse a job whose public model goes to its analyst unmeasured, if the policy asks for the release gate.
+
+    What epsilon promises is known before any run, so that none is made whose model would be kept back for it.
+    """
+    limits, gate, steps = c.policy.release, c.job.arguments.get("release"), c.job.arguments.get("steps")
+    if gate is None and limits.required and _makes_public_model(c.job):
         rule = f"policy {c.policy.file}: release.required = true, and the job has no release gate"
         yield Problem("release", f"{rule}: propose a study with [release]")
+    elif gate is not None and steps and find_noisy(pipeline := read_pipeline(steps, 0)):
+        promised = promise_of(pipeline, limits)
+        if promised.figure is not None and promised.refused:
+            rule = f"policy {c.policy.file}: release.true_positives = {promised.allowed:g}"
+            text = f"{rule}, and the epsilon of the job promises no less than {promised.figure:g}"
+            left = "" if limits.required else ", or release = false"
+            yield Problem("release", f"{text}: propose a smaller epsilon{left}, or ask that party")
 
 
 def _makes_public_model(job: Job) -> bool:

@@ -21,6 +21,7 @@ from tacit.consortium.jobs.job import Job
 from tacit.consortium.jobs.preflight import concerns
 from tacit.consortium.jobs.requests import Asked, chosen_values, is_default, requests_of, sites_of, values_of
 from tacit.federation.exposure import exposed_by_dealer
+from tacit.protocols.judge.release_figures import FEWEST as SUMMED
 from tacit.registry import parameter_of
 from tacit.report.decision import (
     CHECKED,
@@ -146,9 +147,14 @@ def _say_question(job: Job, brings: Brought | None) -> Iterator[str]:
     yield f"With {_name_parties(job)}; {job.coordinator} coordinates and has no data."
     ours = f"{brings.rows} records of {count(len(brings.columns), 'column')}" if brings else "our records"
     yield f"Of us: {ours} of {job.dataset}, which stay here."
-    steps = [_cut(text, STEP) for name, text in _study(job) if "step" in name] or [job.protocol]
+    steps = [_cut(text, STEP) for text in in_steps(job)]
     more = f", and {len(steps) - MOST_STEPS} more" if len(steps) > MOST_STEPS else ""
     yield f"Steps: {'; '.join(steps[:MOST_STEPS])}{more}."
+
+
+def in_steps(job: Job) -> list[str]:
+    """Return the steps of a study as it was proposed; of another job, its protocol."""
+    return [text for name, text in _study(job) if "step" in name] or [job.protocol]
 
 
 def _name_parties(job: Job) -> str:
@@ -180,7 +186,15 @@ def _say_privacy(job: Job) -> Iterator[str]:
 
 
 def _say_release(job: Job) -> str:
-    return "Yes: each site attacks the model; the strictest policy decides." if _is_checked(job) else "No."
+    if _is_checked(job):
+        noisy = any(spends(asked) is not None for asked in requests_of(job))
+        how = "what epsilon promises stands for figures" if noisy else "each site attacks the model"
+        return f"Yes: {how}; the strictest policy decides."
+    if job.partition != "horizontal":
+        return "No: sites can measure models of records by rows only."
+    if len(job.parties) < SUMMED:
+        return f"No: figures are summed over {SUMMED} sites or more."
+    return f"No: {job.submitter} leaves it out, or there is no model that leaves us."
 
 
 def _is_checked(job: Job) -> bool:

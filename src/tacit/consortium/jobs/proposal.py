@@ -25,6 +25,7 @@ from tacit.errors import LocalError
 from tacit.federation import Federation
 from tacit.federation.backend import Described
 from tacit.registry import declared, job_protocols
+from tacit.study.gate import choose_gate
 from tacit.study.names import SEED, STUDY
 from tacit.study.steps import USE, draw_seed, read_pipeline
 
@@ -99,6 +100,7 @@ class JobFile(Terms, frozen=True, kw_only=True):
     """The terms of a job, and what it is to do; what the file leaves out may follow from the jobs that it builds on.
 
     estimator: the only step of a study, with its parameters in `params`; else those of a protocol. step: the steps.
+    release: how sites attack the model before the analyst gets it; false: they do not; left out: as usual.
     """
 
     estimator: str | None = None
@@ -108,7 +110,7 @@ class JobFile(Terms, frozen=True, kw_only=True):
     seed: int | None = None
     evaluate: dict[str, Any] | None = None
     describe: dict[str, Any] | None = None
-    release: dict[str, Any] | None = None
+    release: dict[str, Any] | bool | None = None
 
 
 def job_of_file(path: Path, *, submitter: str, state: Path | None = None, now: datetime | None = None) -> Job:
@@ -153,7 +155,7 @@ def _ask(file: JobFile) -> tuple[str, Partition, dict[str, Any]]:
     params = {name: _read_pairs(value) for name, value in file.params.items()}
     if file.protocol is None:
         return _ask_study(file, params)
-    if file.release is not None:
+    if file.release:
         raise LocalError("[release] is the last step of a study: name an estimator or steps, and no protocol")
     if file.evaluate is not None:
         params["evaluate"] = file.evaluate
@@ -180,7 +182,8 @@ def _ask_study(file: JobFile, params: dict[str, Any]) -> tuple[str, Partition, d
             only.request(described)
     asked: dict[str, Any] = {SEED: draw_seed() if file.seed is None else file.seed, "evaluate": file.evaluate}
     asked |= {"steps": steps} if steps else {}
-    chosen = {name: value for name in ("describe", "release") if (value := getattr(file, name)) is not None}
+    gate = choose_gate(file.release, steps, partition, file.parties)
+    chosen = {name: value for name, value in (("describe", file.describe), ("release", gate)) if value is not None}
     return STUDY, partition, asked | chosen
 
 

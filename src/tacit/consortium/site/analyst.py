@@ -14,7 +14,7 @@ from typing import Any, Self, TypeVar
 
 import msgspec
 
-from tacit.base.release import TWINS
+from tacit.base.release_between import USUALLY
 from tacit.choreo import Coordinator, Holder, Ledger, Row, decode_as
 from tacit.choreo.ledger import read_opened
 from tacit.choreo.progress import Listener
@@ -51,6 +51,7 @@ from tacit.registry import Outcome, kind_of, read_result
 from tacit.request import Ids, Left, Records, Request
 from tacit.runtimes.nats.dialling import UnreachableError
 from tacit.runtimes.nats.network import Broker
+from tacit.study.gate import choose_gate
 from tacit.study.rehearsed_questions import OF_STUDY
 from tacit.study.replay import Known, Replayed, pipeline_of
 from tacit.study.steps import draw_seed
@@ -214,7 +215,7 @@ class Remote(Described):
 
     analyst: Analyst
     study: Terms
-    release: Mapping[str, Any] | None = None
+    release: Mapping[str, Any] | bool | None = None
 
     def run(self, federation: Federation, request: Request) -> Outcome:
         """Propose, wait for everybody's consent, and come back with what is public."""
@@ -232,8 +233,7 @@ class Remote(Described):
 
     def rehearse(self, federation: Federation, model: Any) -> Preview:
         """Return what the job of a model would open and cost; it is made, and not proposed."""
-        request = study_of(federation, model)
-        job = self._job(federation, request if self.release is None else request.with_params(release=self.release))
+        job = self._job(federation, self._ask(federation, model))
         asked = model, job.protocol, job.arguments, job.roster, job.records, concerns(job)
         return make_preview(*asked)
 
@@ -247,10 +247,15 @@ class Remote(Described):
     def fit(self, federation: Federation, model: T, here: Callable[[], T]) -> T:
         """Have the sites fit a model as one study, and take what they tell of it."""
         del here
-        asked = study_of(federation, model).with_params(seed=draw_seed())
-        if self.release is not None:
-            asked = asked.with_params(release=dict(self.release))
+        asked = self._ask(federation, model).with_params(seed=draw_seed())
         return take_fitted(model, pipeline_of(asked.params, federation.roster, federation.run(asked)))
+
+    def _ask(self, federation: Federation, model: Any) -> Request:
+        """Return the study of a model, with the release gate that it has."""
+        asked = study_of(federation, model)
+        steps = asked.params.get("steps", ())
+        gate = choose_gate(self.release, steps, federation.partition, tuple(federation.parts))
+        return asked if gate is None else asked.with_params(release=gate)
 
     def answer(self, federation: Federation, model: Any, here: Callable[[], Any]) -> Any:
         """Have the sites answer about their records; return where the answers are."""
@@ -361,14 +366,17 @@ class Connected(Federation):
         """Return the same sites with another dataset of theirs, such as new records; `rows` says how many each has."""
         return self._with(None, dataset=dataset, rows=dict(rows or {}), builds_on=())
 
-    def gated(self, *, twins: int = TWINS) -> Connected:
-        """Return the same sites with a release gate: `fit` has them attack the model before it is sent here.
+    def gated(self, *, twins: int = USUALLY) -> Connected:
+        """Return the same sites with a release gate for which each trains so many twins (docs/release.md).
 
-        A model that gives away more than the policies of the sites allow stays with them, and `fit` raises
-        `NotReleasedError`, whose `release` is the table. Each site trains so many twins on its own records
-        (docs/release.md).
+        `fit` has them attack the model before it is sent here. A model that gives away more than the policies of the
+        sites allow stays with them, and `fit` raises `NotReleasedError`, whose `release` is the table.
         """
         return dataclasses.replace(self, backend=dataclasses.replace(self.backend, release={"twins": twins}))
+
+    def ungated(self) -> Connected:
+        """Return the same sites without the release gate that `fit` has by default, as their people are told."""
+        return dataclasses.replace(self, backend=dataclasses.replace(self.backend, release=False))
 
     def aligned(self, *, min_records: int = ENOUGH) -> Connected:
         """Return the records that all parties have, in one order, by a job of its own: later jobs build on it."""
