@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 from starlette.responses import Response
 
 from tacit.consortium.jobs.folder import Folder
@@ -26,13 +28,14 @@ def show_all(visit: Visit) -> Response:
     return visit.page("runs.html", lines=shown, number=number, last=last, total=len(lines), states=STATES)
 
 
-def show_one(visit: Visit) -> Response:
+def show_one(visit: Visit, fault: str = "", status: int = 200) -> Response:
     """Show a job: who is there, how far it is, what has been learnt so far."""
     desk, folder = visit.desk, visit.desk.folder(visit.job)
     job, (state, why) = folder.job, describe_state(desk, folder)
     places = seat_sites(job)
     return visit.page(
         "run.html",
+        status,
         job=job,
         state=state,
         why=why,
@@ -47,6 +50,9 @@ def show_one(visit: Visit) -> Response:
         audits=[file.name for file in folder.audits],
         analyst=desk.analyst is not None,
         finished=state == "finished",
+        held=folder.held,
+        may=folder.held and visit.session.name in desk.policy.approvers,
+        fault=fault,
     )
 
 
@@ -59,6 +65,22 @@ def describe_state(desk: Desk, folder: Folder) -> tuple[str, str]:
     if news is None:
         return "unknown", f"no word from {folder.job.coordinator}: does it run?"
     return news.state, describe_progress(news)
+
+
+def release(visit: Visit) -> Response:
+    """Sign with the person's passphrase that the analyst may have what a run made."""
+    desk, person, now = visit.desk, visit.session.name, datetime.now(UTC)
+    folder = desk.folder(visit.job)
+    if not folder.held:
+        raise LocalError("this job holds no result back here: there is nothing to release")
+    fault, status = visit.web.check_passphrase(visit.request, person, visit.text("passphrase"))
+    if fault:
+        return show_one(visit, f"{fault}; nothing was released", status)
+    try:
+        desk.consent.release(folder.job, person, now, visit.text("passphrase"))
+    except LocalError as error:
+        return show_one(visit, str(error), 400)
+    return visit.go(f"/runs/{folder.id}")
 
 
 def resume(visit: Visit) -> Response:
@@ -82,6 +104,7 @@ def withdraw(visit: Visit) -> Response:
 VIEWS: Views = {
     ("GET", "/runs"): show_all,
     ("GET", "/runs/{job}"): show_one,
+    ("POST", "/runs/{job}/release"): release,
     ("POST", "/runs/{job}/resume"): resume,
     ("POST", "/runs/{job}/withdraw"): withdraw,
 }

@@ -181,7 +181,7 @@ legal_basis = "consent"
     ("given", "protocols"),
     [
         ('estimator = "SVR"\npartition = "vertical"\nlabeller = "north"', ("train_svm",)),
-        ('estimator = "ELMRegressor"\npartition = "horizontal"', ("train_elm",)),
+        ('estimator = "ELMRegressor"\npartition = "horizontal"', ("train_elm", "release_limits", "release_figures")),
         ('estimator = "SVC"\npartition = "vertical"\nlabeller = "north"', ("train_svm",)),
         ('estimator = "FederatedScaler"\npartition = "vertical"\nlabeller = "north"', ("prepare_columns",)),
     ],

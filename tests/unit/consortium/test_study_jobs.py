@@ -348,7 +348,7 @@ def test_privacy_and_release_are_answered_with_yes_or_no():
     assert plain["Release check"][0].startswith("Yes")
     assert plain["Can a person be identified?"][0].startswith("By the messages: no, unless clearing")
     assert private["Differential privacy"][0] == "Yes: epsilon 2 at delta 1e-05."
-    assert private["Release check"] == ("No.",)
+    assert private["Release check"] == ("No: analyst leaves it out.",)
 
 
 def test_every_condition_of_a_fact_names_a_parameter_that_jobs_have():

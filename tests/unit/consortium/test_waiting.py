@@ -55,7 +55,11 @@ class Told(Analyst):
 
     def result(self, job):
         here = tacit.from_parts(list(ROWS.values()), names=list(ROWS), partition="horizontal", coordinator="clearing")
-        held = {name: (Holder, dict(here.parts)) for name in declared(job.protocol).brings}
+        bare: dict = {party: {} for party in here.parts}
+        held = {
+            name: (Holder, bare if brought.source == "policy" else dict(here.parts))
+            for name, brought in declared(job.protocol).brings.items()
+        }
         done = execute_together(here.roster, job.protocol, held, job.arguments)
         found = {name: value for name, value in done.result.items() if not isinstance(value, dict) or name == "told"}
         return Fetched(PublicResult.of(found, done.history), tuple(done.ledger.rows))

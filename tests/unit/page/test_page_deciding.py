@@ -244,3 +244,25 @@ def test_a_job_that_has_not_run_leaves_no_dossier_and_one_is_made_only_for_a_for
     answer = browser.post(f"/runs/{job.id}/dossier", f"/runs/{job.id}")
     assert (answer.status_code, "left no audit of a run" in text_of(answer)) == (400, True)
     assert browser.get(f"/runs/{job.id}/dossier").status_code == 405
+
+
+def test_people_release_a_result_that_the_policy_holds_back(hospital, browser):
+    job = proposed("held back")
+    folder = hospital.propose(job)
+    policy = hospital.home / "policy.toml"
+    policy.write_text(policy.read_text().replace("hold_results = false", "hold_results = true"))
+    at = f"/runs/{job.id}"
+    assert "Release the result" not in text_of(browser.get(at))
+    folder.held = True
+    shown = text_of(browser.get(at))
+    assert "Release the result to analyst" in shown
+    assert "analyst gets nothing before it is released here" in shown
+    wrong = browser.post(f"{at}/release", at, passphrase="another one")  # noqa: S106 - of nobody
+    assert "nothing was released" in text_of(wrong)
+    assert browser.post(f"{at}/release", at, passphrase=PASS).headers["location"] == at
+    assert hospital.desk.consent.list_released(job) == ("dr-lee",)
+    assert hospital.desk.consent.holds(job)  # two have to
+    other = hospital.browser()
+    other.log_in("dpo")
+    other.post(f"{at}/release", at, passphrase=PASS)
+    assert not hospital.desk.consent.holds(job)

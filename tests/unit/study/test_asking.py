@@ -161,7 +161,7 @@ def test_a_transformer_alone_is_fitted_at_the_sites_and_transforms_records_that_
 @pytest.mark.parametrize("last", KINDS)
 def test_a_connected_model_is_saved_loaded_exported_and_asked_from_its_file(house, data, tmp_path, last):
     sites = house()
-    there = pipeline(LAST[last]()).fit(sites.connect())
+    there = pipeline(LAST[last]()).fit(sites.connect().ungated())
     X = pd.DataFrame(data["new", True]["north"][0], columns=COLUMNS)
     again = tacit.load(there.save(tmp_path / "model.tacit"))
     np.testing.assert_array_equal(again.decision_function(X), there.decision_function(X))
@@ -195,7 +195,7 @@ def test_a_step_a_stranger_and_other_sites_are_refused_in_one_line(house, data):
 
 def test_a_coordinator_that_recalls_another_model_stops_the_run(house):
     sites = house()
-    there = pipeline(LAST["elm"]()).fit(sites.connect())
+    there = pipeline(LAST["elm"]()).fit(sites.connect().ungated())
     job = sites.jobs[-1].id
     kept = sites.answers("clearing", job)
     values = dict(vars(kept.public)["values"])

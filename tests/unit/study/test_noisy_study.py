@@ -32,9 +32,9 @@ def noisy(**more):
 def test_sites_train_with_epsilon_and_classes_have_to_be_declared(sites):
     made, X, y = sites
     with pytest.raises(LocalError, match=r"say classes=\[\.\.\.\]"):
-        noisy().fit(made.connect())
-    alone = noisy(classes=[0, 1]).fit(made.connect())
-    study = tacit.Pipeline([("svm", noisy(classes=[0, 1]))]).fit(made.connect())
+        noisy().fit(made.connect().ungated())
+    alone = noisy(classes=[0, 1]).fit(made.connect().ungated())
+    study = tacit.Pipeline([("svm", noisy(classes=[0, 1]))]).fit(made.connect().ungated())
     for model in (alone, study[-1]):
         assert model.report_.figures["epsilon that was spent"] == pytest.approx(4.0, abs=0.01)
         assert np.mean(model.model_.decide(X)[:, 0] > 0) > 0
@@ -46,7 +46,7 @@ def test_a_study_divides_one_budget_over_its_steps_and_sites_read_what_they_cost
     made, X, y = sites
     steps = [("scale", tacit.FederatedScaler()), ("elm", tacit.ELMClassifier(classes=(0, 1), n_hidden=10))]
     pipeline = tacit.Pipeline(steps, epsilon=4.0, delta=1e-4, shares={"scale": 0.3, "elm": 0.7})
-    study = pipeline.fit(made.connect())
+    study = pipeline.fit(made.connect().ungated())
     assert study.report_.figures["epsilon of all steps"] == pytest.approx(4.0, abs=0.01)
     written = write_steps(pipeline)
     assert sum(mu_of(step["epsilon"], step["delta"]) ** 2 for step in written) == pytest.approx(mu_of(4.0, 1e-4) ** 2)
@@ -57,7 +57,7 @@ def test_a_study_divides_one_budget_over_its_steps_and_sites_read_what_they_cost
 
 def test_a_study_is_judged_with_epsilon_and_sites_count_what_that_costs(sites):
     made, _, _ = sites
-    federation = made.connect()
+    federation = made.connect().ungated()
     model = tacit.Pipeline([("svm", noisy(classes=[0, 1]))]).fit(federation)
     found = tacit.evaluate(model, federation, epsilon=2.0, delta=1e-4, name="all")
     assert found.n_records == pytest.approx(60, abs=20)

@@ -159,6 +159,21 @@ def refuse(
     _print_decision(settings.name, consent.refuse(job, person, reason, now, passphrase))
 
 
+@party.command(epilog="Example: tacit party release 3fa2 --as dr-lee --config north.toml")
+def release(ctx: typer.Context, job: JobId, *, person: Person, secret: Secret = None, config: Config = None) -> None:
+    """Let the analyst have what a run made, where the policy holds results back until somebody does."""
+    from tacit.consortium.jobs.questions import known_job
+
+    settings = settings_of(config or ctx.obj, PartySettings)
+    consent, folder = _consent(settings), known_job(settings.state, job)
+    if not folder.held:
+        raise LocalError(f"job {folder.id} holds no result back here: there is nothing to release")
+    consent.check_named(person)
+    consent.release(folder.job, person, datetime.now(UTC), read_passphrase(person, secret))
+    left = "its analyst gets the result" if not consent.holds(folder.job) else "others have to release it too"
+    typer.echo(f"{person} released what job {folder.id} made: {left}")
+
+
 @party.command(epilog="Example: tacit party answers 3fa2 --out answers.csv --config north.toml")
 def answers(
     ctx: typer.Context,

@@ -10,6 +10,9 @@ can be taken back until the run starts.
     approved   as many distinct approvers as the policy asks approved in time, and none refused
     expired    neither, and the job's time is over
     waiting    else
+
+Where the policy has `hold_results = true`, the same people release what a run made (`<id>.<approver>.release`): as many
+as approve a job, at least one. Until then its analyst gets nothing.
 """
 
 from __future__ import annotations
@@ -32,7 +35,8 @@ from tacit.errors import LocalError, PeerError
 from tacit.files import write_whole
 
 BRINGS = ".brings"  # the end of the file beside a job that says what this site would bring
-Verdict = Literal["approve", "refuse", "withdraw"]
+RELEASE = ".release"  # the end of the file in which a person releases what a run made
+Verdict = Literal["approve", "refuse", "withdraw", "release"]
 Poll = Literal["waiting", "approved", "refused", "expired"]  # what became of a job among the people
 
 
@@ -178,6 +182,25 @@ class Consent:
         by = tuple(v.approver for v in votes)
         return Record.of(found.job, self.party, "refuse" if found.refused else "accept", by=by, **said)
 
+    def release(self, job: Job, approver: str, now: datetime, passphrase: str) -> None:
+        """Note that one person releases what the run of a job made; nobody can take that back."""
+        self.check_named(approver)
+        vote = Vote(job=job.digest, approver=approver, verdict="release", reason="", at=now)
+        signature = self.approvers.sign(approver, passphrase, vote.canonical())
+        self.folder.mkdir(parents=True, exist_ok=True)
+        signed = msgspec.json.encode(msgspec.structs.replace(vote, signature=signature))
+        write_whole(self.folder / f"{job.id}.{approver}{RELEASE}", signed, "the release")
+
+    def list_released(self, job: Job) -> tuple[str, ...]:
+        """Return who released what the run of a job made, of those whom the policy names."""
+        files = [self.folder / f"{job.id}.{approver}{RELEASE}" for approver in self.policy.approvers]
+        votes = [_read_vote(file) for file in files if file.exists()]
+        return tuple(v.approver for v in votes if v.verdict == "release" and self._is_of(v, job))
+
+    def holds(self, job: Job) -> bool:
+        """Return whether what the run of a job made has still to be released."""
+        return self.policy.hold_results and len(self.list_released(job)) < max(1, self.policy.approvals_needed)
+
     def check_named(self, approver: str) -> None:
         """Raise unless the policy names the person."""
         if approver not in self.policy.approvers:
@@ -228,8 +251,11 @@ class Consent:
 
     def _counts(self, vote: Vote, job: Job) -> bool:
         """Return whether a vote is about this very job, in time, and signed by its person."""
-        timely = vote.job == job.digest and not job.expired(vote.at)
-        return timely and self.approvers.signed(vote.approver, vote.canonical(), vote.signature)
+        return not job.expired(vote.at) and vote.verdict != "release" and self._is_of(vote, job)
+
+    def _is_of(self, vote: Vote, job: Job) -> bool:
+        """Return whether a vote is about this very job, and signed by its person."""
+        return vote.job == job.digest and self.approvers.signed(vote.approver, vote.canonical(), vote.signature)
 
 
 def _read_vote(file: Path) -> Vote:

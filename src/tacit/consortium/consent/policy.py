@@ -123,6 +123,7 @@ class Policy(Table, frozen=True, kw_only=True):
     budget: per dataset, how much epsilon noisy jobs on its records may spend together; it follows the records.
     parameters: which values a job may give to parameters of protocols; some have a least value in any case.
     other_parameters: of parameters that the file does not list, "default" allows the default only, "any" allows all.
+    hold_results: whether what a run made waits here until approvers release it; before, its analyst gets nothing.
     release: how much a model may give away to whoever gets it: what `tacit release --policy` goes by.
     file: where it was read, for the texts; not a key to write.
     """
@@ -152,6 +153,7 @@ class Policy(Table, frozen=True, kw_only=True):
     maximum_retention_days: Count = 365
     accept_risk: bool = False
     left_out: bool = False
+    hold_results: bool = False
     release: Limits = Limits()
     file: str = "policy"
 
@@ -179,6 +181,8 @@ class Policy(Table, frozen=True, kw_only=True):
         if not self.automatic and not 1 <= needed <= len(names):
             remedy = "without automatic = true, ask for at least 1 and at most as many as there are"
             yield f"approvals_needed = {needed} with {len(names)} approvers: {remedy}"
+        if self.hold_results and not 1 <= max(1, needed) <= len(names):
+            yield f"hold_results = true with {len(names)} approvers: name as many as approvals_needed, at least one"
 
     def _never_faults(self) -> Iterator[str]:
         for reader, words in self.never.items():

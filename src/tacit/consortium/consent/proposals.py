@@ -127,7 +127,7 @@ def _points(one: Pending, party: str) -> Iterator[Point]:
     yield Point("Who gets the result", tuple(_say_readers(job, model=model)))
     yield Point(IDENTIFIED, tuple(_say_risks(job, run, model=model)))
     yield Point(PRIVACY, tuple(_say_privacy(job)))
-    yield Point(CHECKED, (_say_release(job),))
+    yield Point(CHECKED, (_say_release(job, model=model),))
     yield Point(f"Left to {party}", tuple(_say_left(job, one.brings)))
     yield Point("Cost", tuple(_say_cost(job, party)))
     yield Point(STATUS, (f"{say_status()}.",))
@@ -185,16 +185,18 @@ def _say_privacy(job: Job) -> Iterator[str]:
     yield from (f"{text.capitalize()}." for _, text in say_price(job)[len(spent) :])
 
 
-def _say_release(job: Job) -> str:
+def _say_release(job: Job, *, model: bool) -> str:
     if _is_checked(job):
         noisy = any(spends(asked) is not None for asked in requests_of(job))
         how = "what epsilon promises stands for figures" if noisy else "each site attacks the model"
         return f"Yes: {how}; the strictest policy decides."
+    if not model:
+        return "No: no model leaves the sites."
     if job.partition != "horizontal":
         return "No: sites can measure models of records by rows only."
     if len(job.parties) < SUMMED:
         return f"No: figures are summed over {SUMMED} sites or more."
-    return f"No: {job.submitter} leaves it out, or there is no model that leaves us."
+    return f"No: {job.submitter} leaves it out."
 
 
 def _is_checked(job: Job) -> bool:

@@ -47,6 +47,7 @@ from tacit.files import write_whole
 T = TypeVar("T", bound=msgspec.Struct)
 S = TypeVar("S", bound=Struct)
 PUBLIC = "public.bin"  # the file of what everybody knows of a result
+HELD = "held"  # there while people have not released the result
 SENT = "sent.bin"  # and of what the analyst is sent of it, where that is less
 PURGED = ".purged-"  # how the names of folders begin that are being removed
 LATEST = ("ended.json", "finished.json", "answer.json", "proposal.json")  # what a job is as old as
@@ -179,6 +180,18 @@ class Folder:
         """What the job used of this site's table."""
         file = self.path / "used.json"
         return read(file.read_bytes(), Used) if file.exists() else Used()
+
+    @property
+    def held(self) -> bool:
+        """Whether what the run made waits until people here release it."""
+        return (self.path / HELD).exists()
+
+    @held.setter
+    def held(self, now: bool) -> None:
+        if now:
+            self.write(HELD, b"")
+        else:
+            (self.path / HELD).unlink(missing_ok=True)
 
     @property
     def result(self) -> Any:

@@ -21,6 +21,8 @@ WAITS = {
     "through": "waits for the others to end",
 }
 
+HELD = "waits for people here to release its result; until then its analyst gets nothing"
+
 
 @dataclass(frozen=True)
 class Standing:
@@ -59,7 +61,7 @@ def explain(folder: Folder, state: str) -> str:
     """Return in words what a job waits for, why it is over, or what it cost."""
     answer, finished, ended = folder.answer, folder.finished, folder.ended
     if state in WAITS:
-        return WAITS[state]
+        return HELD if state == "through" and folder.held else WAITS[state]
     if ended is not None:
         return "; ".join(ended.reasons)
     if state == "refused" and answer is not None:

@@ -441,7 +441,9 @@ class Clearing(Site):
             return {**told, "state": "stopped", "reasons": [*_describe_stops(ended), *why]}
         if own is not None and own.ok and folder.heard("closed", Finished):
             return {**told, "state": "finished", "rounds": own.rounds, "bytes": own.bytes, "seconds": own.seconds}
-        return {**told, "state": "running", **self._progress_of(folder.id)}
+        late = [party for party in start.cast(folder.job).parties if party not in ended] if own is not None else []
+        why = [f"the run has ended, and waits for {', '.join(late)}: a site may hold its result back"] if late else []
+        return {**told, "state": "running", "reasons": why, **self._progress_of(folder.id)}
 
     @staticmethod
     def _result(folder: Folder, name: str, start: int) -> tuple[int, bytes]:

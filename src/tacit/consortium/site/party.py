@@ -32,6 +32,7 @@ from tacit.consortium.jobs.folder import Folder, folder_of, folders, state_of
 from tacit.consortium.jobs.grounds import Grounds, GroundsError, grounds_of
 from tacit.consortium.jobs.job import Job
 from tacit.consortium.jobs.preflight import Problem, Report, concerns, local_checks, public_code, render, report_of
+from tacit.consortium.jobs.standing import explain
 from tacit.consortium.jobs.states import OVER, JobState, after
 from tacit.consortium.membership.identity import Identity
 from tacit.consortium.membership.members import Members
@@ -105,11 +106,11 @@ class Party(Site):
             return {"policy": f"cannot be read, so every job is refused: {error}", "digest": ""}
 
     def waiting_for_people(self) -> tuple[str, ...]:
-        """Return the jobs that wait for approvers, as far as they can be read."""
+        """Return the jobs that wait for approvers, or whose results do, as far as they can be read."""
         found = []
         for folder in folders(self.state, lambda job: self._due(job) != math.inf):
             with contextlib.suppress(TacitError, OSError, ValueError):
-                if state_of(folder) == "pending":
+                if state_of(folder) == "pending" or folder.held:
                     found.append(folder.id)
         return tuple(sorted(found))
 
@@ -246,8 +247,18 @@ class Party(Site):
             if state == "accepted" and (taken_back := self._take_back(job, answer, now)) is not None:
                 folder.answer = answer = taken_back
             self.tell(coordinator, "answer", answer.dump(), job.id)
-        elif finished is not None:
+        elif finished is not None and not (finished.ok and self._hold(folder, job)):
             self.tell(coordinator, "finished", finished.dump(), job.id, str(finished.attempt))
+
+    def _hold(self, folder: Folder, job: Job) -> bool:
+        """Return whether a result waits for people here: a coordinator hands none out before every site has told."""
+        held = self.consent.holds(job)
+        if held != folder.held:
+            folder.held = held
+            people = ", ".join(self.consent.list_released(job) or self.policy.approvers)
+            log.info("job %s: its result %s by %s", job.id[:8], "has to be released" if held else "is released", people)
+            self.standings[folder.id] = "through", explain(folder, "through")
+        return held
 
     def conclude(self, folder: Folder, job: Job, ended: Ended) -> bool:
         """Ask people no more, and tell a coordinator that ended the job that it is over here."""

@@ -43,7 +43,7 @@ def describe_progress(news: News) -> str:
         return describe_wait(news)
     if news.state == "finished":
         return cost_of(news.rounds, news.bytes, news.seconds)
-    if news.state != "running":
+    if news.state != "running" or news.reasons:
         return "; ".join(clean(reason) for reason in news.reasons)
     return describe_running(news)
 
