@@ -36,6 +36,7 @@ SUITES = (
     "streaming",
     "gpu",
     "chosen_studies",
+    "poisoning",
     "shift",
     "elm",
     "consensus",

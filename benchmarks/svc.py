@@ -30,9 +30,9 @@ from tacit.numeric.ring.words import Z64
 from tacit.numeric.shares.hinge_plan import G_FACTOR, Z_BITS, HingePlan, plan_hinge
 from tacit.numeric.shares.ridge_plan import MENU, plan_ridge
 from tacit.protocols.features.maps import features_of
-from tacit.protocols.learners.fitting import share_sums
+from tacit.protocols.learners.bounds import HeldRows
+from tacit.protocols.learners.fitting import bind_sums, share_sums
 from tacit.protocols.learners.hinge import OwnRows, open_table, train_hinge
-from tacit.protocols.learners.least_squares import solve_ridge
 from tacit.protocols.learners.rounding import reveal_weights
 from tacit.protocols.learners.targets import OwnSums, signs_of
 from tacit.protocols.shares.dealing import agree_with_dealer
@@ -238,6 +238,7 @@ def _ridge(sizes: Iterable[int]) -> Iterator[Figure]:
     for n in sizes:
         Z, t = _invent_rows(n, RIDGE_WIDTH + 1)
         z = np.ldexp(Z.astype(np.float64), -Z_BITS)
+        z[:, -1] = 1.0  # the last feature of every map
         for told, alphas in (("alpha=0.03", (0.03,)), ("alpha='auto'", MENU)):
             solved, revealed, cost = _solve(z, t.astype(np.float64), alphas)
             name = f"least squares, {n:,} x {RIDGE_WIDTH}, {told}"
@@ -258,10 +259,13 @@ def _solve(z: np.ndarray, t: np.ndarray, alphas: tuple[float, ...]) -> tuple[flo
         np.array_split(z, 3), np.array_split(t, 3), strict=True
     )]  # fmt: skip
     with run:
-        shares = {p: share_sums(own, plan, i == 0) for i, (p, own) in enumerate(zip(names, sums, strict=True))}
+        own = dict(zip(names, sums, strict=True))
+        held = HeldRows({p: each.rows for p, each in own.items()}, weighted=False)
+        brought = run.hold(Holder, {p: share_sums(each, plan) for p, each in own.items()})
         began = time.process_time()
         dealing = agree_with_dealer(run)
-        solved = solve_ridge(run, dealing, run.hold(Holder, shares), plan)
+        shares, solve = bind_sums(run, dealing, brought, plan, held)
+        solved = solve(run, dealing, shares, plan)
         found, _ = reveal_weights(run, dealing, solved.W, size=plan.size, bits=plan.bits)
         seconds = time.process_time() - began
     alpha = solved.resolvent.alpha

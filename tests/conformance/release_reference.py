@@ -24,7 +24,7 @@ def found_by(parties: Sequence[str], *, idle: int) -> dict[str, Attacked]:
         guesses = np.stack([right[:, 0], tried[:, 0], right[:, 1], tried[:, 1]], axis=1).astype(np.float64)
         shares = rng.random(4)
         found[party] = Attacked(
-            measured=measured, direct=True, members=members * measured, others=others * measured,
+            wrong=k == 1, measured=measured, direct=True, members=members * measured, others=others * measured,
             shares=shares * measured, guesses=guesses * measured,
         )  # fmt: skip
     return found
@@ -32,6 +32,7 @@ def found_by(parties: Sequence[str], *, idle: int) -> dict[str, Attacked]:
 
 def check_figures(result: Any, inputs: Any) -> None:
     """Compare with means over all members, and with guesses of all sites together."""
+    assert result["wrong"] == sum(each.wrong for each in inputs["attacked"][1].values())
     found: list[Attacked] = [each for each in inputs["attacked"][1].values() if each.measured]
     assert result["sites"] == result["direct"] == len(found)
     assert result["members"] == sum(each.members for each in found)

@@ -170,6 +170,7 @@ def test_givers_send_to_members_only_and_hear_what_everybody_is_told(chosen, mon
     sent = {(row.type, row.receiver in members) for row in first.rows if row.sender in givers and row.type in given}
     assert sent == {(kind, True) for kind in given}
     told = {"PublicKey", "Size", "OwnClasses", "Published", "ModelWords", "ClassWords", "Ready"}
+    told |= {"CoinCommitment", "CoinPart", "Within"}  # the bounds on what sites bring
     assert {row.type for row in first.rows if row.receiver in (*givers, DEALER)} <= told
     assert {row.type for row in first.rows if row.sender in givers} <= {"PublicKey", "Size", "OwnClasses", *given}
     facts = {f.identifier for row in first.rows for f in row.tells if f.kind not in {"nothing", "key"}}

@@ -186,9 +186,25 @@ def test_extremes_cannot_be_asked_for_by_quantiles():
     assert abs(high.data_max_[0] - low.data_max_[0]) < 5
 
 
-def test_a_site_with_fewer_records_than_ten_tells_of_its_columns_that_they_are_constant():
-    few = level_rare(WDBC[:9], 10)
-    assert (few == few[0]).all()
+def test_a_site_with_fewer_records_than_ten_tells_nothing_of_its_columns():
+    assert np.isnan(level_rare(WDBC[:9], 10)).all()
+
+
+@pytest.mark.parametrize("rows", [10, 14, 18])
+def test_no_value_of_a_few_records_becomes_one_of_ten(rows):
+    """A site's ten ids were leveled to the first of them, which ten records then seemed to have."""
+    X = np.arange(float(rows))[:, None]
+    X[: rows - 9] = 500.0  # the most frequent one, and nine others
+    assert np.isnan(level_rare(X, 10)).all() == (rows < 19)
+    ids = np.arange(rows, dtype=float)[:, None]
+    kept = level_rare(ids, 10)
+    assert np.isnan(kept).all() if rows == 10 else (kept == ids).all()
+    assert (level_rare(np.where(np.arange(25) < 9, np.arange(25), 7.5)[:, None], 10) == 7.5).all()
+    wards = {"small": ids, "large": 1000.0 + np.arange(300.0)[:, None]}
+    fed = tacit.from_parts(wards, partition="horizontal", allow_two_parties=True)
+    with pytest.warns(UserWarning, match="categories have too few records"):
+        encoder = tacit.FederatedEncoder({"x0": [float(k) for k in range(rows)]}).fit(fed)
+    assert encoder.categories_[0].size == 0
 
 
 def test_nobody_moves_columns_against_the_numbers_that_figures_are_rounded_to():

@@ -32,6 +32,7 @@ from tacit.runtimes.nats.dialling import UnreachableError
 from unit.consortium.consortium_sites import Consortium
 
 DAEMON = Path(__file__).with_name("daemon.py")
+SILENCE = 30.0  # seconds after which a site is given up: long for a busy machine
 CLEARING, ANALYST = "clearing", "ana"
 STARTING = 60.0  # seconds for all processes to import what they need, on a machine that is busy
 ENDS = ("finished", "refused", "stopped")
@@ -70,7 +71,7 @@ class Sites:
     moments = 30  # messages of a hospital among which a run is disturbed
 
     def __init__(
-        self, folder: Path, hospitals: int = 3, *, rows: int = 120, timeout: float = 60.0,
+        self, folder: Path, hospitals: int = 3, *, rows: int = 120, timeout: float = SILENCE,
         dials: dict[str, int] | None = None, options: Sequence[str] = (),
     ) -> None:  # fmt: skip
         self.folder, self.port, self.jobs = folder, free_port(), 0

@@ -8,7 +8,7 @@ import time
 
 import numpy as np
 
-from organisations.sites import CLEARING
+from organisations.sites import CLEARING, SILENCE
 from tacit.consortium.jobs.folder import folder_of
 
 
@@ -71,7 +71,7 @@ def test_a_site_told_to_stop_ends_at_once_and_goes_on_at_its_next_start(sites, a
     job = started(sites, analyst, 10)
     start = time.monotonic()
     assert sites.stop("h2", CLEARING) == [0, 0]
-    assert time.monotonic() - start < 4
+    assert time.monotonic() - start < 30  # seconds, where patience would be longer
     for name in ("h2", CLEARING):
         assert sites.outcome(job, name) is None
         sites.start(name)
@@ -83,15 +83,15 @@ def test_a_site_told_to_stop_ends_at_once_and_goes_on_at_its_next_start(sites, a
 def test_a_party_that_stays_away_stops_the_run_which_can_be_resumed(sites, analyst, undisturbed):
     job = started(sites, analyst, 10)
     sites.kill("h3")
-    news = sites.follow(analyst, job, 40)
+    news = sites.follow(analyst, job, 4 * SILENCE)
     assert news.state == "stopped"
     assert len(news.reasons) == 1
     assert "h3 stopped at /study/gram_vertical/round[" in news.reasons[0]
-    assert "silent for over 20 s" in news.reasons[0]
+    assert f"silent for over {SILENCE:.0f} s" in news.reasons[0]
     sites.await_(lambda: all(sites.outcome(job, name) for name in ("h1", "h2", CLEARING)))
     for name in ("h1", "h2", CLEARING):
         told = sites.outcome(job, name)
-        assert (told.ok, told.party, told.kind) == (False, "h3", "silent for over 20 s")
+        assert (told.ok, told.party, told.kind) == (False, "h3", f"silent for over {SILENCE:.0f} s")
         assert "h3" in [line for line in sites.log(name).splitlines() if " stopped: " in line][-1]
     analyst.resume(job.id, CLEARING)
     sites.start("h3")

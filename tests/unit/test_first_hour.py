@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,12 +14,15 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from sklearn.datasets import load_breast_cancer
+from sklearn.datasets import load_breast_cancer, load_wine
+from sklearn.model_selection import GridSearchCV, cross_val_score
 from typer.testing import CliRunner
 
 import tacit
+from tacit.attacks.catalogue import attack_of
 from tacit.cli.app import app
 from tacit.errors import LocalError
+from tacit.report.disclosures import fold_ledger
 
 SITES = ("north", "south", "east", "west")
 
@@ -349,3 +353,111 @@ def test_a_pipeline_is_compared_with_the_pooled_learner() -> None:
     steps = [("scale", tacit.FederatedScaler()), ("svm", tacit.SVC(random_state=0))]
     model = tacit.Pipeline(steps).fit(tacit.simulate(X[:200], y[:200], parties=3), compare=True)
     assert "accuracy of the reference on them" in (model.report_.comparison or {})
+
+
+def test_a_report_tells_results_before_the_ledger(tmp_path: Path) -> None:
+    """Nobody scrolls through a ledger to find a figure."""
+    X, y = load_breast_cancer(return_X_y=True)
+    fed = tacit.simulate((X - X.mean(axis=0)) / X.std(axis=0), y, parties=4)
+    model = tacit.SVC(random_state=0).fit(fed)
+    tacit.evaluate(model, fed)
+    page = model.report_.to_html(tmp_path / "report.html").read_text()
+    assert page.index('href="#ledger"') < page.index("Confusion: accuracy") < page.index('<section id="ledger"')
+    assert len(fold_ledger(model.report_.learnt, list(fed.parts))) < len(model.report_.learnt) / 2
+
+
+def test_epsilon_is_privacy_and_a_tube_is_a_tube() -> None:
+    """In scikit-learn epsilon of a regression is the width of the tube; nobody may sign the wrong one."""
+    for made in (tacit.SVR, tacit.ELMRegressor):
+        assert "epsilon: train with differential privacy" in str(made.__doc__)
+    assert "tube: with" in str(tacit.SVR.__doc__)
+    X, _ = load_breast_cancer(return_X_y=True)
+    with pytest.raises(LocalError, match="target_range"):  # as of a budget
+        tacit.SVR(epsilon=0.1).fit(tacit.simulate(X, X[:, 0]))
+    plain = tacit.SVR(tube=0.5, random_state=0).fit(tacit.simulate(X[:, 1:3], X[:, 0], parties=3))
+    assert re.search("Differential privacy\\s+No", plain.report_.to_text())
+
+
+def test_one_epsilon_covers_a_table_with_categories() -> None:
+    """Declared categories that are frequent, by noisy counts, are kept; the bill has all steps."""
+    wards = [ward(seed)[["age", "pain", "ill"]] for seed in range(4)]
+    texts = {"pain": ["typical", "atypical", "none", "never seen"]}
+    fed = tacit.from_parts(wards, partition="horizontal", label="ill", categories=texts)
+    steps = [
+        ("codes", tacit.FederatedEncoder()),
+        ("scale", tacit.FederatedScaler()),
+        ("svm", tacit.SVC(classes=["no", "yes"], random_state=0)),
+    ]
+    with pytest.warns(UserWarning, match="'pain': 1 categories have too few records"):
+        model = tacit.Pipeline(steps, epsilon=8.0).fit(fed)
+    assert [list(kept) for kept in model["codes"].categories_] == [["typical", "atypical", "none"]]
+    assert model.report_.figures["epsilon of all steps"] == pytest.approx(8.0, rel=0.01)
+    assert any(opened.protocol == "noisy_columns" for opened in model["codes"].report_.opens)
+    assert model.score(fed) > 0.5
+
+
+def test_a_learning_curve_has_a_spread() -> None:
+    """One curve falls by chance."""
+    X, y = load_breast_cancer(return_X_y=True)
+    fed = tacit.simulate((X - X.mean(axis=0)) / X.std(axis=0), y, parties=3)
+    curve = tacit.inspect.learning_curve(tacit.SVC(kernel="linear"), fed, train_sizes=(0.2, 1.0), random_state=0)
+    assert curve.scores.shape == (2, 3)
+    assert (curve.scores_std > 0).any()
+    assert f"{curve.scores_mean[1]:.4f} ± {curve.scores_std[1]:.4f}" in repr(curve)
+    with pytest.raises(LocalError, match="n_splits"):
+        tacit.inspect.learning_curve(tacit.SVC(), fed, n_splits=0)
+
+
+def test_a_decision_plot_has_no_lines_no_impossible_values_and_no_entry_without_an_area() -> None:
+    """A legend names what is drawn, and no patient has a proline of -200."""
+    wine = load_wine(as_frame=True)
+    fed = tacit.simulate(wine.data[["proline", "flavanoids"]], wine.target, parties=3)
+    steps = [("scale", tacit.FederatedScaler()), ("svm", tacit.SVC(random_state=0))]
+    model = tacit.Pipeline(steps).fit(fed)
+    usual = tacit.inspect.decision_plot(model, ("proline", "flavanoids"), points=12)
+    assert usual.x.min() > 0
+    corner = {"proline": (1200.0, 1300.0), "flavanoids": (3.0, 3.2)}
+    drawn = tacit.inspect.decision_plot(model, ("proline", "flavanoids"), ranges=corner, points=4)
+    assert set(np.unique(drawn.values)) == {0.0}
+    pictures = [each.to_svg() for each in (usual, drawn)]
+    titles = 1
+    entries = [picture.split('id="decision-legend_1"')[1].count("<text") - titles for picture in pictures]
+    assert entries == [3, 1]
+    cells = re.findall(r'style="fill: (#\w+); stroke: (#\w+)', pictures[0])
+    assert len([fill for fill, stroke in cells if fill == stroke]) >= 12 * 12
+
+
+def test_a_federation_is_not_cut_like_an_array() -> None:
+    """The folds of scikit-learn would be of parties."""
+    X, y = load_breast_cancer(return_X_y=True)
+    fed = tacit.simulate(X, y)
+    for cut in (
+        lambda: GridSearchCV(tacit.SVC(), {"alpha": [0.1, 1.0]}).fit(fed),
+        lambda: cross_val_score(tacit.SVC(), fed),
+    ):
+        with pytest.raises(LocalError, match=r"tacit\.FederatedGridSearch.*tacit\.cross_validate"):
+            cut()
+
+
+def test_frames_bring_their_labels_in_a_column() -> None:
+    """As files do."""
+    frames = {site: ward(seed)[["age", "ill"]] for seed, site in enumerate(SITES)}
+    fed = tacit.from_parts(frames, partition="horizontal", label="ill")
+    same = tacit.from_parts({s: pl.from_pandas(f) for s, f in frames.items()}, partition="horizontal", label="ill")
+    assert fed.features == same.features == ("age",)
+    assert fed.targets()[0].tolist() == same.targets()[0].tolist()
+    assert set(fed.targets()[0]) == {"yes", "no"}
+    with pytest.raises(LocalError, match="no part is a data frame with the column 'sick'"):
+        tacit.from_parts(frames, partition="horizontal", label="sick")
+
+
+@pytest.mark.slow
+def test_a_wide_table_can_be_attacked() -> None:
+    """An attack on models needs records, and not so many for each column."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 60))
+    y = (X[:, 0] > 0).astype(np.int64)
+    found = attack_of("repeated_release").points(X, y)
+    assert {point.knows for point in found} == {5, 10, 20, 40}
+    with pytest.raises(LocalError, match=r"50 records of 60 columns that vary .* and 60 records"):
+        attack_of("repeated_release").points(X[:50], y[:50])

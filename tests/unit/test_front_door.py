@@ -61,3 +61,17 @@ def test_a_plain_import_waits_for_no_other_package():
 def test_a_site_loads_no_library_that_draws():
     code = "import tacit.consortium.site.daemon, sys; sys.exit('matplotlib' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0  # noqa: S603 - our own
+
+
+FIRST_FIT = """
+import sys, numpy as np, tacit
+X = np.random.default_rng(0).normal(size=(90, 3))
+tacit.SVC(random_state=0, features=20).fit(tacit.simulate(X, X[:, 0] > 0, parties=3))
+unused = {"matplotlib", "pyarrow.parquet", "sklearn.svm", "sklearn.linear_model", "tacit.consortium"}
+sys.exit(", ".join(unused & set(sys.modules)) or None)
+"""
+
+
+def test_a_first_fit_loads_nothing_that_draws_reads_files_or_connects():
+    done = subprocess.run([sys.executable, "-c", FIRST_FIT], capture_output=True, text=True, check=False)  # noqa: S603 - our own
+    assert (done.returncode, done.stderr) == (0, "")

@@ -35,6 +35,12 @@ def pipeline(last: Any) -> tacit.Pipeline:
     return tacit.Pipeline([("table", tacit.TableVectorizer()), ("last", last)])
 
 
+def selecting() -> tacit.Pipeline:
+    """Return one that keeps the columns that matter."""
+    steps = [("table", tacit.TableVectorizer()), ("select", tacit.FederatedSelector(n_features_to_select=3))]
+    return tacit.Pipeline([*steps, ("last", tacit.SVC(random_state=0))])
+
+
 @pytest.mark.parametrize("name", [pytest.param(n, marks=() if n in FAST else pytest.mark.slow) for n in TABLES])
 def test_a_dirty_table_goes_through_everything(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing fails, nothing untrue is warned of, and a new process says the same of all records."""
@@ -49,7 +55,9 @@ def test_a_dirty_table_goes_through_everything(name: str, tmp_path: Path, monkey
         model = pipeline(tacit.SVC(probability=True, random_state=0)).fit(learn)
         search = tacit.FederatedGridSearch(tacit.SVC(random_state=0), {"C": [1.0, 10.0]})
         found = pipeline(search).fit(learn)
-        tacit.evaluate(model, judge)
+        chosen = selecting().fit(learn)
+        for each in (model, chosen):
+            tacit.evaluate(each, judge)
         answers = model.predict(table.drop(columns="id"))
         model.export("model.onnx")
         model.save("model.tacit")
@@ -60,6 +68,8 @@ def test_a_dirty_table_goes_through_everything(name: str, tmp_path: Path, monkey
     assert all(table[column].nunique() < 20 or table[column].value_counts().iloc[0] > 0.9 * len(table)
                for column in constant)  # fmt: skip
     assert set(found.classes_) <= set(labels)
+    assert chosen["select"].n_features_ == 3
+    assert len(set(chosen.predict(table))) > 1
     table.to_parquet("table.parquet")
     done = subprocess.run([sys.executable, "-c", CHECK], capture_output=True, text=True, check=True)  # noqa: S603 - ours
     assert done.stdout.strip().split("|") == list(answers)

@@ -30,6 +30,7 @@ OWN = (
         reads=_MODELS,
         needs="a candidate record, and records like those of the training",
         finds="members",
+        per_column=0,
     ),
     Attack(
         "attribute_inference",
@@ -41,6 +42,7 @@ OWN = (
         reads=_MODELS,
         needs="a record except for one value, and records like those of the training",
         finds="members",
+        per_column=0,
     ),
     Attack(
         "lone_class",
@@ -63,6 +65,7 @@ OWN = (
         reads=_MODELS,
         needs="two models, one trained with the record and one without it",
         finds="members",
+        per_column=0,
     ),
 )
 

@@ -43,6 +43,7 @@ def list_learners() -> Iterator[Learner]:
 
 
 MANY = 400  # records of a study: attacks do not get better with more
+FEW = 60  # with fewer there is nothing to compare with
 ERROR = "relative error"
 
 
@@ -75,7 +76,8 @@ class Attack:
     Of an error a small one is a success. `reads` names the facts that the attack starts from: who is told one of them
     can try it. `needs` says what else it takes, and `stopped` which rule of this version stops it, if one does;
     `accepted` says that a job which accepts the risk is without that rule. `finds`: "records", or "members", of whom
-    the attacker has the records, or most of them, and learns that they were in the training.
+    the attacker has the records, or most of them, and learns that they were in the training. `per_column`: how many
+    records it needs for each column that varies.
     """
 
     name: str
@@ -89,15 +91,17 @@ class Attack:
     stopped: str = ""
     accepted: bool = False
     finds: str = "records"
+    per_column: int = 4
 
     def points(self, X: F64, y: I64) -> list[Point]:
         """Play the attack on standardised records of two classes, and return what came out."""
         rows = np.random.default_rng(0).permutation(len(X))[:MANY]
         spread = X.std(axis=0)
         kept = X[:, spread > 0]
-        if kept.shape[1] < 2 or len(rows) < 4 * kept.shape[1]:  # noqa: PLR2004 - one column has nothing to mix
+        needed = max(FEW, self.per_column * kept.shape[1])
+        if kept.shape[1] < 2 or len(rows) < needed:  # noqa: PLR2004 - one column has nothing to mix
             raise LocalError(
                 f"{len(rows)} records of {kept.shape[1]} columns that vary are too few to study {self.name}: give at"
-                " least two columns, and four records for each"
+                f" least two columns, and {needed} records"
             )
         return list(self.study(((kept - kept.mean(axis=0)) / kept.std(axis=0))[rows], y[rows]))

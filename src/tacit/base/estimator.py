@@ -7,12 +7,12 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
+from importlib import import_module
 from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
@@ -298,13 +298,15 @@ class Federated(Simulation, Savable, Public, BaseEstimator):  # type: ignore[mis
             return read(self._values(X))
         return X.backend.answer(X, self, lambda: read(self._values(X)))
 
-    def _score_with(self, X: Any, y: Any, sample_weight: Any, metric: Callable[..., float]) -> float:
+    def _score_with(self, X: Any, y: Any, sample_weight: Any, metric: str) -> float:
         """Return how good the answers are: by a metric where labels are here, else as the sites count them."""
         check_is_fitted(self)
 
         def compare() -> float:
             targets, weight = _find_targets(X, y, sample_weight)
-            return float(metric(targets, self.predict(X), sample_weight=weight))
+            # looked up when it is needed: a training does not wait for what judges it
+            compute = getattr(import_module("sklearn.metrics"), metric)
+            return float(compute(targets, self.predict(X), sample_weight=weight))
 
         return X.backend.score(X, self, compare) if isinstance(X, Federation) and y is None else compare()
 
@@ -363,7 +365,7 @@ class FederatedClassifier(ClassifierMixin, Federated):  # type: ignore[misc]  # 
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Return the accuracy on whole records, or on a labelled `Federation`; between sites by masked counts."""
-        return self._score_with(X, y, sample_weight, accuracy_score)
+        return self._score_with(X, y, sample_weight, "accuracy_score")
 
     def _check_targets(self, y: Array) -> None:
         if type_of_target(y, input_name="y") == "continuous":
@@ -396,7 +398,7 @@ class FederatedRegressor(RegressorMixin, Federated):  # type: ignore[misc]  # sc
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Return R^2 on whole records, or on a `Federation` that holds the targets; between sites by masked sums."""
-        return self._score_with(X, y, sample_weight, r2_score)
+        return self._score_with(X, y, sample_weight, "r2_score")
 
     def _check_targets(self, y: Array) -> None:
         if y.dtype.kind not in "iufb":

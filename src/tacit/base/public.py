@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,6 @@ from sklearn.utils.validation import check_is_fitted
 from tacit.arrays import F64
 from tacit.base.release import Releasable
 from tacit.errors import LocalError
-from tacit.models.export import export, to_sklearn
 from tacit.models.mapped import MappedModel
 
 
@@ -43,13 +43,14 @@ class Public(Releasable):
     def to_sklearn(self) -> Pipeline:
         """Return the same model as a fitted pipeline of scikit-learn's own classes."""
         model, (classes, _, names) = self._shown(), self._described()
-        return to_sklearn(model, classes, names)
+        return _exports().to_sklearn(model, classes, names)
 
     def export(self, path: str | Path) -> Path:
         """Write the model for other programs, `model.onnx` or `model.skops`, unless the release gate refuses it."""
         model, (classes, columns, names) = self._shown(), self._described()
         self._check_export()
-        return export(model, classes, columns, path, names)
+        written: Path = _exports().export(model, classes, columns, path, names)
+        return written
 
     def _described(self) -> tuple[Any, int, Any]:
         return getattr(self, "classes_", None), self.n_features_in_, getattr(self, "feature_names_in_", None)
@@ -70,3 +71,8 @@ class Public(Releasable):
         if found is None:
             raise AttributeError(f"{type(self).__name__} has {name} only if it is fitted with a public linear model")
         return found
+
+
+def _exports() -> Any:
+    """Return what exports models; it needs much of scikit-learn, for which no training has to wait."""
+    return import_module("tacit.models.export")

@@ -3,6 +3,8 @@
     what the model contains    needs no record, so everybody finds the same
     membership, values         each site trains twins on its own records, in simulation and alone; figures are summed
                                under masks, and published over all sites (`protocols.judge.release_figures`)
+    own records                each site counts the errors of the model on its own; how many find more than their own
+                               policies allow is summed with the figures
     limits                     those of every site's policy; the strictest counts. A figure that could not be measured
                                keeps a model back only where a policy has required = true: another site would have let
                                it go unmeasured
@@ -46,6 +48,8 @@ MOST = 5000  # records that a site attacks with: twins of more cost more, and re
 MEMBERS, OTHERS = 50, 20  # records of a site below which its figures tell nothing
 PARTIES = 3  # between whom twins are trained: how many there are changes no sum
 PROMISE = "promise of epsilon: members found at 1 % false alarms, by whatever attack"
+JUDGED = 10  # records by which a site can say that a model is wrong
+WRONG = "sites to whom the model is too often wrong"
 TWIN_COUNTS = Number(4, 1000, whole=True)
 
 
@@ -61,13 +65,15 @@ def check_between(pipeline: Any, learning: Federation, judging: Federation, *, t
     model, step = last_of(pipeline), pipeline.steps[-1][1]
     _check(model, learning, twins)
     told = learning.run(Request("release_limits", {"rules": Rules()}))
-    limits = find_strictest(map(_read_limits, told.result.values()))
+    of_sites = {party: _read_limits(each) for party, each in told.result.items()}
+    limits = find_strictest(of_sites.values())
     outcomes, inside = [told], list(look_inside(pipeline, limits))
     if find_noisy(pipeline):
         lines, how = [promise_of(pipeline, limits)], "The model has differential privacy: no figure of records is made."
     else:
         prepared, beside = pipeline.prepare(learning), Beside(pipeline.prepare(judging))
-        asked = partial(attack_own_records, model, twins)
+        allowed = {party: each.most_errors for party, each in of_sites.items()}
+        asked = partial(attack_own_records, model, twins, allowed)
         attacked = Computed(Holder, once(asked), (Records(), beside))
         outcomes.append(prepared.run(Request("release_figures", {"attacked": attacked}, {})))
         found: Attacks = outcomes[-1].result
@@ -129,6 +135,10 @@ def promise_of(pipeline: Any, limits: Limits) -> Line:
 
 def _list_lines(model: Any, found: Attacks, limits: Limits) -> Iterator[Line]:
     """Yield the lines of the table that need records."""
+    if limits.most_errors < 1.0:
+        yield Line(
+            WRONG, "most_errors", float(found.wrong), 0.0, found.wrong > 0, "each by its own policy, on its own records"
+        )
     if found.sites < FEWEST:
         few = f"fewer than {FEWEST} sites have {MEMBERS} records of the training to train twins on"
         yield from (unmeasured(name, limit, limits, few) for limit, name in ATTACKS.items())
@@ -154,12 +164,14 @@ def _describe(found: Attacks, sites: int, twins: int) -> str:
 # Steps at the sites
 
 
-def attack_own_records(model: Any, twins: int, party: str, part: Part, held: Part) -> Attacked:
+def attack_own_records(
+    model: Any, twins: int, allowed: Mapping[str, float], party: str, part: Part, held: Part
+) -> Attacked:
     """Return how well a site's attacks on a model go on its own records; nothing of them is sent by this step."""
-    del party
     columns = _choose_columns(part.X.shape[1])
+    wrong = measure_errors(model, held if len(held.X) else part) > allowed.get(party, 1.0)
     nothing = Attacked(
-        measured=False, direct=False, members=0, others=0,
+        wrong=wrong, measured=False, direct=False, members=0, others=0,
         shares=np.zeros(len(SHARES)), guesses=np.zeros((len(columns), GUESSES)),
     )  # fmt: skip
     if part.y is None or len(part.X) < MEMBERS or 0 < len(held.X) < OTHERS:
@@ -177,6 +189,7 @@ def attack_own_records(model: Any, twins: int, party: str, part: Part, held: Par
     members = sum(int(target.member.sum()) for target in targets)
     rows = np.random.default_rng(0).permutation(len(X))[: count_tried(targets)]
     return Attacked(
+        wrong=wrong,
         measured=True,
         direct=direct,
         members=members,
@@ -184,6 +197,17 @@ def attack_own_records(model: Any, twins: int, party: str, part: Part, held: Par
         shares=np.array([found.auc, found.loss_auc, found.true_positives, found.loss_true_positives]),
         guesses=count_guesses(targets, X, y, columns, rows).astype(np.float64),
     )
+
+
+def measure_errors(model: Any, part: Part) -> float:
+    """Return the share of records that a model gets wrong, of numbers 1 - R^2; 0 of too few to say."""
+    if part.y is None or len(part.X) < JUDGED:
+        return 0.0
+    predicted = _without_names(model).predict(part.X)
+    if hasattr(model, "classes_"):
+        return float(np.mean(predicted != part.y))
+    spread = float(np.var(part.y))
+    return float(np.mean(np.square(predicted - part.y))) / spread if spread > 0 else 0.0
 
 
 def _find_targets(model: Any, X: F64, y: Any, members: int, twins: int, *, direct: bool) -> Sequence[Target]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, ClassVar, cast, get_type_hints
 
 import numpy as np
-from sklearn import svm as central
+import sklearn  # whose modules it imports when they are first used
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
@@ -175,7 +175,7 @@ def _wire(value: Any) -> Any:
 def _name_of(estimator: BaseEstimator) -> str:
     """Return the name by which an estimator that is a parameter is made again; scikit-learn's SVC is not tacit's."""
     name = type(estimator).__name__
-    return CENTRAL if type(estimator) is central.SVC else name
+    return CENTRAL if type(estimator) is sklearn.svm.SVC else name
 
 
 def _params(estimator: Any) -> dict[str, Any]:
@@ -191,8 +191,8 @@ def _unwire(value: Any) -> Any:
 
 def _make(saved: Saved | Unfitted) -> Any:
     """Return an estimator, not yet fitted, with parameters that it may have."""
-    kinds: dict[str, Any] = {CENTRAL: central.SVC, **estimators(Savable)}  # a selector takes scikit-learn's SVC too
-    kind = kinds[saved.estimator]
+    kinds: dict[str, Any] = estimators(Savable)
+    kind = sklearn.svm.SVC if saved.estimator == CENTRAL else kinds[saved.estimator]  # a selector takes it too
     unsaid, gone = (kind.unsaid, kind.gone) if issubclass(kind, Savable) else ({}, ())
     given = {**unsaid, **{name: value for name, value in saved.params.items() if name not in gone}}
     made = kind(**{name: _unwire(value) for name, value in given.items()})

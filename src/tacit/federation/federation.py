@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, NoReturn, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -156,6 +156,7 @@ class Federation:
         partition: Partition,
         names: Sequence[str] | None = None,
         y: Any = None,
+        label: str | None = None,
         labeller: str | None = None,
         coordinator: str | None = None,
         allow_two_parties: bool = False,
@@ -177,6 +178,7 @@ class Federation:
                 (cells).
             names: names of the parties; party-1, party-2, ... by default.
             y: vertical, arbitrary: the labels, where no part brings them.
+            label: of data frames, the column that holds the labels.
             labeller: the party that holds the labels; by default the one whose part has them, else the first.
             coordinator: who coordinates: a separate site without data by default, or the name of a party.
             allow_two_parties: accept that sums over fewer than three holders hide nothing.
@@ -196,7 +198,7 @@ class Federation:
         if isinstance(parts, Mapping):
             names, parts = list(parts) if names is None else names, list(parts.values())
         names = party_names(len(parts) or ()) if names is None else checks.check_names(names, len(parts))
-        held = dict(zip(names, parts, strict=True))
+        held = join.take_labels(dict(zip(names, parts, strict=True)), label)
         reading: dict[str, Any] = {"allow_missing": allow_missing, "categories": categories, "raw": raw}
         tables = join.match_columns(join.as_tables(held, partition, **reading), partition)
         site = checks.choose_coordinator(names, coordinator)
@@ -456,6 +458,14 @@ class Federation:
         """
         # looked up when it is needed: it stands on this module
         return import_module("tacit.inspect.describe").describe(self, **options)
+
+    @property
+    def fit(self) -> NoReturn:
+        """Refuse scikit-learn's own folds, which ask for this first, and would take the parties for records."""
+        raise LocalError(
+            "a Federation is no array: search with tacit.FederatedGridSearch, and validate with tacit.cross_validate,"
+            " or give scikit-learn's own functions plain arrays"
+        )
 
     @property
     def n_rows(self) -> int:

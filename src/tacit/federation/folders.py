@@ -9,12 +9,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 import pyarrow as pa
-from pyarrow import parquet
 
 from tacit.errors import LocalError
 from tacit.federation.frames import refuse_duplicates
@@ -70,9 +70,14 @@ def read_folder(folder: Path, limit: Limit | None = None) -> Any:
     return table
 
 
+def load_parquet() -> Any:
+    """Return Arrow's reader of Parquet; it is imported here, since whoever has arrays need not wait for it."""
+    return import_module("pyarrow.parquet")
+
+
 def look_into(folder: Path, names: Iterable[str]) -> dict[str, Any]:
     """Return what the files of a folder say of themselves; they must have one schema."""
-    about = {name: _read(folder, name, parquet.read_metadata) for name in names}
+    about = {name: _read(folder, name, load_parquet().read_metadata) for name in names}
     if not about:
         raise LocalError(f"folder {folder} has no {' or '.join(SUFFIXES)} file: correct the path, or fill it")
     _check_schemas(folder, about)
@@ -85,7 +90,7 @@ def read_batches(folder: Path, about: Mapping[str, Any], cells: int) -> Iterator
     for k, (name, file) in enumerate(about.items()):
         before, rows = _stamp(folder / name), max(1, cells // max(1, file.num_columns))
         try:
-            with parquet.ParquetFile(folder / name) as opened:
+            with load_parquet().ParquetFile(folder / name) as opened:
                 for batch in opened.iter_batches(rows, use_threads=False):
                     table = pa.table({column: batch.column(column) for column in batch.schema.names})
                     for key, values in keys.items():
@@ -121,7 +126,9 @@ def _read(folder: Path, name: str, read: Callable[[Path], Any]) -> Any:
 
 
 def _rows_of(path: Path) -> Any:
-    with parquet.ParquetFile(path) as file:  # and not `read_table`, which takes columns from names of folders too
+    with load_parquet().ParquetFile(
+        path
+    ) as file:  # and not `read_table`, which takes columns from names of folders too
         table = file.read()
     return pa.table({name: table.column(name) for name in table.column_names})  # without what else its schema says
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from tacit.errors import LocalError
 from tacit.federation import checks
+from tacit.federation.frames import is_frame
 from tacit.federation.part import Mask, Part, part_of
 from tacit.federation.plan import SPLITS, Plan, by_cells, by_columns, by_rows, consecutive, extent
 from tacit.federation.readers import read
@@ -18,6 +19,24 @@ from tacit.federation.table import Table, as_table, with_labels
 from tacit.scratch import like, take_columns
 
 Tables = Mapping[str, Table]
+
+
+def take_labels(parts: Mapping[str, Any], label: str | None) -> dict[str, Any]:
+    """Return {party: (X, y)} of data frames that hold their labels in a column; as they are, if no column is named."""
+    if label is None:
+        return dict(parts)
+    made = {name: _take_label(part, label) for name, part in parts.items()}
+    if all(made[name] is part for name, part in parts.items()):
+        raise LocalError(f"no part is a data frame with the column {label!r}: correct label=, or give (X, y) of each")
+    return made
+
+
+def _take_label(part: Any, label: str) -> Any:
+    names = list(getattr(part, "column_names", getattr(part, "columns", ()))) if is_frame(part) else []
+    if label not in names:
+        return part
+    rest = [name for name in names if name != label]
+    return (part.select(rest) if hasattr(part, "select") else part[rest]), part[label]
 
 
 def as_tables(parts: Mapping[str, Any], partition: str, *, allow_missing: bool = False, **reading: Any) -> Tables:

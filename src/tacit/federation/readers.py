@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from pyarrow import compute, csv, parquet
+from pyarrow import compute, csv
 
 from tacit.errors import LocalError
-from tacit.federation.folders import Limit, read_folder
+from tacit.federation.folders import SUFFIXES, Limit, load_parquet, read_folder
 from tacit.federation.frames import POINTED_DATE, Categories, Columns, arrow_columns, values
 from tacit.federation.part import SparseRows
 from tacit.federation.table import Table, check_column, check_finite, from_columns, from_matrix, with_labels
@@ -260,6 +260,5 @@ def _check_width(path: Path, shape: tuple[int, int], *, declared: bool, sparse: 
 
 LOADERS: dict[str, Callable[[Path], Any]] = {
     ".csv": _read_csv,
-    ".parquet": parquet.read_table,
-    ".pq": parquet.read_table,
+    **dict.fromkeys(SUFFIXES, lambda path: load_parquet().read_table(path)),
 }

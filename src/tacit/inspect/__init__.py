@@ -8,23 +8,28 @@ from typing import TYPE_CHECKING, Any
 from tacit.inspect.describe import Describe, TableOverview
 
 if TYPE_CHECKING:
+    from tacit.inspect.by_site import table_one
+    from tacit.inspect.comparison import Comparison, compare
     from tacit.inspect.curves import LearningCurve, learning_curve
     from tacit.inspect.decision import DecisionPlot, decision_plot
     from tacit.inspect.importance import Importances, permutation_importance
 
 __all__ = [
+    "Comparison",
     "DecisionPlot",
     "Describe",
     "Importances",
     "LearningCurve",
     "TableOverview",
+    "compare",
     "decision_plot",
     "learning_curve",
     "permutation_importance",
+    "table_one",
 ]
 
 # imported when first asked for: they draw, and a party that only describes must not wait for matplotlib
-_DRAWN = ("curves", "decision", "importance")
+_DRAWN = ("comparison", "curves", "decision", "importance", "by_site")
 
 
 def __getattr__(name: str) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.colors import LinearSegmentedColormap, ListedColormap
+from matplotlib.colors import LinearSegmentedColormap, ListedColormap, to_rgb
 from matplotlib.figure import Figure
 from sklearn.base import is_regressor
 from sklearn.utils.validation import check_is_fitted
@@ -22,8 +22,12 @@ from tacit.preprocessing import TableVectorizer
 from tacit.report.canvas import ACCENT, INK, TYPES, Drawn, Picture, axes, short
 
 EPOCH, DAY = np.datetime64("1970-01-01"), np.timedelta64(1, "D")
-WIDE = 3.0  # deviations to either side of the mean that are drawn
+WIDE = 2.0  # deviations to either side of the mean that are drawn: beyond them few records lie, and impossible values
 SHADES = LinearSegmentedColormap.from_list("sides", [TYPES[1], "#f5f8f8", ACCENT])
+SOLID: dict[str, Any] = {
+    "edgecolor": "face",
+    "linewidth": 0.4,
+}  # else white lines are between cells of a vector picture
 Range = tuple[float, float]
 
 
@@ -60,17 +64,20 @@ class DecisionPlot(Drawn):
             return
         most = (float(np.abs(self.values).max()) or 1.0) if self.classes else None
         low = None if most is None else -most
-        mesh = ax.pcolormesh(self.x, self.y, self.values, cmap=SHADES, vmin=low, vmax=most)
+        mesh = ax.pcolormesh(self.x, self.y, self.values, cmap=SHADES, vmin=low, vmax=most, **SOLID)
         if self.classes and self.values.min() < 0 < self.values.max():
             ax.contour(self.x, self.y, self.values, levels=[0.0], colors=INK, linewidths=1.2)
         said = f"decision value of {self.classes[1]}" if self.classes else "answer"
-        figure.colorbar(mesh, ax=ax, label=said)
+        bar = figure.colorbar(mesh, ax=ax, label=said)
+        if bar.solids is not None:
+            bar.solids.set(**SOLID)
 
     def _paint_classes(self, ax: Axes) -> None:
-        colours = ListedColormap([TYPES[k % len(TYPES)] for k in range(len(self.classes))])
-        ax.pcolormesh(self.x, self.y, self.values, cmap=colours, vmin=-0.5, vmax=len(self.classes) - 0.5, alpha=0.6)
-        for k, name in enumerate(self.classes):
-            ax.plot([], [], "s", color=TYPES[k % len(TYPES)], label=short(str(name)))
+        colours = [_lighten(TYPES[k % len(TYPES)]) for k in range(len(self.classes))]
+        most = len(self.classes) - 0.5
+        ax.pcolormesh(self.x, self.y, self.values, cmap=ListedColormap(colours), vmin=-0.5, vmax=most, **SOLID)
+        for k in np.unique(self.values).astype(np.int64).tolist():  # a class without an area has no entry
+            ax.plot([], [], "s", color=colours[k], label=short(str(self.classes[k])))
         ax.legend(loc="upper right")
 
     def __repr__(self) -> str:
@@ -91,7 +98,7 @@ def decision_plot(
         model: a fitted model that is public (`SVC` with landmarks, an ELM), or a
             `Pipeline` or a search that ends in one.
         columns: the names, or numbers, of the two columns.
-        ranges: {column: (low, high)}; by default three standard deviations around the mean, if a scaler of the
+        ranges: {column: (low, high)}; by default two standard deviations around the mean, if a scaler of the
             pipeline or the landmarks of the model have made them public.
         at: {column: value} for all other columns: numbers, texts, or dates such as "2024-05-01"; by default their
             means, or what an imputer fills gaps with, and the category that most landmarks of the model are nearest to.
@@ -128,6 +135,11 @@ def _decide(model: Any, last: Any, decide: Callable[[F64], F64], grid: F64) -> F
     values = decide(records)
     wide = values.shape[1] > 1 and not is_regressor(last)
     return choose_classes(values).astype(np.float64) if wide else values[:, 0]
+
+
+def _lighten(colour: str) -> tuple[float, ...]:
+    """Return a colour with two fifths of white, on which a grid can be seen."""
+    return tuple(0.6 * part + 0.4 for part in to_rgb(colour))
 
 
 def _names(first: Any) -> list[str]:

@@ -24,6 +24,7 @@ from tacit.registry import Outcome
 from tacit.report import Report
 from tacit.report.canvas import ACCENT, INK, Drawn, Picture, axes, short
 from tacit.report.outcome import add_outcome, report_on
+from tacit.report.sheet import Sheet
 
 REPEATS = Number(1, whole=True)
 
@@ -55,6 +56,13 @@ class Importances(Drawn):
     def importances_std(self) -> F64:
         """The standard deviation over the repeats, by column."""
         return np.asarray(self.importances.std(axis=1))
+
+    @property
+    def table(self) -> Sheet:
+        """The columns, the most important first."""
+        order = np.argsort(-self.importances_mean, kind="stable").tolist()
+        rows = tuple((self.features[j], float(self.importances_mean[j]), float(self.importances_std[j])) for j in order)
+        return Sheet("Importance of columns", ("column", f"{self.metric} lost", "deviation"), rows)
 
     @property
     def picture(self) -> Picture:

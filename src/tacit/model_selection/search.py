@@ -18,21 +18,28 @@ from sklearn.model_selection import ParameterGrid, ParameterSampler
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from tacit.arrays import Array
-from tacit.base.parameters import check, parameterized
+from tacit.arrays import F64, Array
+from tacit.base.parameters import check, draw_seed, parameterized
 from tacit.base.saved import Saved, save
 from tacit.base.shared import Watched
 from tacit.choreo.declaration import Kind, Number
 from tacit.errors import LocalError
 from tacit.federation import Federation
+from tacit.model_selection.validation import cross_validate
 from tacit.registry import Outcome
+from tacit.report import Report
 from tacit.report.card import render_search
+from tacit.report.evaluation import ERROR_FIGURES, FIGURES
 from tacit.report.release import Release
 from tacit.report.report import combine
 from tacit.report.words import plain
 from tacit.request import Request
 
 ACCURACY = "accuracy"
+ELSEWHERE = (
+    "between organisations a search scores accuracy, or R^2 of numbers, on five fixed folds: leave scoring, cv,"
+    " n_repeats and groups out"
+)
 
 
 def _best_has(method: str) -> Callable[[Any], bool]:
@@ -54,12 +61,15 @@ class FederatedSearch(Watched, MetaEstimatorMixin, BaseEstimator):  # type: igno
     estimator: Any
     _: KW_ONLY
     refit: bool = True
+    scoring: str | None = None
+    cv: int | str | None = None
+    n_repeats: int = 1
 
     @abstractmethod
     def _candidates(self) -> list[dict[str, Any]]:
         """Return what is tried, in this order."""
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> Self:
         """Search, and train the best.
 
         Args:
@@ -67,19 +77,47 @@ class FederatedSearch(Watched, MetaEstimatorMixin, BaseEstimator):  # type: igno
                 `n_parties`.
             y: labels, with plain records.
             sample_weight: weights, with plain records. They count in training; scores count records.
+            groups: in simulation, as in `cross_validate`: records with the same value are in the same fold.
         """
         check(self)
         federation = self._learner().federate(X, y, sample_weight)
         with self._watching():
-            federation.backend.fit(federation, self, partial(self._search, federation))
+            federation.backend.fit(federation, self, partial(self._search, federation, groups))
         return self
 
-    def _search(self, federation: Federation) -> Self:
+    def _search(self, federation: Federation, groups: Any) -> Self:
+        if groups is not None or not self._is_shared():
+            return self._search_one_by_one(federation, groups)
         return self.receive(federation, federation.run(self.request(federation)))
+
+    def _is_shared(self) -> bool:
+        """Whether scores are found in shares: of five fixed folds, accuracy or R^2."""
+        metric = "r2" if is_regressor(self.estimator) else ACCURACY
+        return self.scoring in (None, metric) and self.cv is None and self.n_repeats == 1
+
+    def _search_one_by_one(self, federation: Federation, groups: Any) -> Self:
+        """Validate each candidate by itself, in simulation."""
+        if not federation.holds_records:
+            raise LocalError(ELSEWHERE)
+        learner, tried = self._learner(), self._candidates()
+        told = FIGURES.get(self.scoring or "") or ERROR_FIGURES.get(self.scoring or "")
+        if told is not None and not told.better:
+            raise LocalError(f"scoring={self.scoring!r} says not which model is better: search by another figure")
+        seed = draw_seed(getattr(learner, "random_state", None))
+        how = {"cv": self.cv or 5, "scoring": self.scoring, "groups": groups, "n_repeats": self.n_repeats}
+        found = [
+            cross_validate(clone(learner).set_params(**each), federation, random_state=seed, **how) for each in tried
+        ]
+        scores, deviations = (np.array([getattr(each, name) for each in found]) for name in ("mean", "deviation"))
+        self.n_splits_, self.step_ = len(found[0].scores), 0.0
+        report = combine(type(learner).__name__, {f"candidate {i}": each.report for i, each in enumerate(found, 1)})
+        return self._rank(federation, tried, scores, deviations, found[0].metric, report, told.better if told else 1)
 
     def request(self, federation: Federation) -> Request:
         """Return what `fit` would have the federation run; raises whatever it would refuse before anything is sent."""
         check(self)
+        if not self._is_shared():
+            raise LocalError(ELSEWHERE)
         self.candidates_ = self._candidates()  # which `receive` has to know, since a second draw would be of others
         found: Request = self._learner().search_request(federation, self.candidates_)
         return found
@@ -90,28 +128,46 @@ class FederatedSearch(Watched, MetaEstimatorMixin, BaseEstimator):  # type: igno
         metric = "r2" if is_regressor(learner) else ACCURACY
         scores = np.asarray(outcome.result.scores, dtype=np.float64)
         tried = self.candidates_[: len(scores)]  # in a rehearsal there may be fewer
-        names = dict.fromkeys(name for each in tried for name in each)
         self.n_splits_, self.step_ = int(outcome.result.folds), float(outcome.result.step)
+        report = learner.search_report(federation, outcome)
+        return self._rank(federation, tried, scores, np.full(len(scores), np.nan), metric, report, 1)
+
+    def _rank(
+        self,
+        federation: Federation,
+        tried: list[dict[str, Any]],
+        scores: F64,
+        deviations: F64,
+        metric: str,
+        report: Report,
+        better: int,
+    ) -> Self:
+        """Take the scores of the candidates, and train the best one; `better` is -1 where a lower score is better."""
+        names = dict.fromkeys(name for each in tried for name in each)
+        rated = np.where(np.isnan(scores), -np.inf, better * scores)
         self.cv_results_ = {
             **{f"param_{name}": _mask([each.get(name, np.ma.masked) for each in tried]) for name in names},
             "params": [dict(each) for each in tried],
             "mean_test_score": scores,
-            "rank_test_score": rankdata(-scores, method="min").astype(np.int32),
+            **({} if np.isnan(deviations).all() else {"std_test_score": deviations}),
+            "rank_test_score": rankdata(-rated, method="min").astype(np.int32),
         }
-        self.best_index_ = int(np.argmax(scores))
+        self.best_index_ = int(np.argmax(rated))
         self.best_params_ = dict(tried[self.best_index_])
         self.best_score_ = float(scores[self.best_index_])
-        self.report_ = learner.search_report(federation, outcome)
+        self.report_ = report
         if self.refit:
-            self.best_estimator_ = learner.set_params(**self.best_params_).fit(federation)
+            self.best_estimator_ = self._learner().set_params(**self.best_params_).fit(federation)
             both = {"search": self.report_, "refit": self.best_estimator_.report_}
             self.report_ = combine(type(self).__name__, both)
         best = {f"best {name}": value for name, value in self.best_params_.items()}
-        told = {f"its {metric}": self.best_score_, "scores are rounded to": self.step_}
+        told = {f"its {metric}": self.best_score_}
+        told |= {"scores are rounded to": self.step_} if self.step_ else {}
         self.report_.figures = {**(self.report_.figures or {}), **best, **told, "candidates": len(tried)}
         self.report_.metric = metric
-        rows = zip(tried, scores.tolist(), strict=True)
-        self.report_.candidates = plain([{"params": p, "score": s, "deviation": "nan"} for p, s in rows])
+        rows = zip(tried, scores.tolist(), deviations.tolist(), strict=True)
+        shown = [{"params": p, "score": s, "deviation": "nan" if np.isnan(d) else d} for p, s, d in rows]
+        self.report_.candidates = plain(shown)
         return self
 
     @available_if(_best_has("predict"))  # type: ignore[untyped-decorator]
@@ -237,6 +293,11 @@ class FederatedGridSearch(FederatedSearch):
         estimator: SVC, SVR, ELMClassifier or ELMRegressor; parameters that are not in the grid keep their values.
         param_grid: values of parameters, as GridSearchCV takes them: a dict of lists, or a list of such dicts.
         refit: train the best candidate on all records.
+        scoring: None: accuracy, or R^2 of numbers, in shares. In simulation also another figure of `Evaluation`, such
+            as "roc_auc", or one of scikit-learn's scorers by its name, such as "neg_log_loss".
+        cv: None: the five fixed folds. In simulation also another number of folds, or "site": each site in turn is left
+            out and judged.
+        n_repeats: in simulation, how often all is repeated with other folds.
         verbose: where a line of progress is shown: None: in a terminal or notebook, after 2 s; True: in a log too;
             False: nowhere.
 
@@ -245,9 +306,10 @@ class FederatedGridSearch(FederatedSearch):
         best_score_: its score.
         best_index_: its row of `cv_results_`.
         best_estimator_: the model of all records.
-        cv_results_: as GridSearchCV has it, without times and without the scores of single folds.
+        cv_results_: as GridSearchCV has it, without times and without the scores of single folds; with deviations where
+            each candidate was validated by itself, in simulation.
         n_splits_: how many folds there were.
-        step_: to which number scores are rounded.
+        step_: to which number scores are rounded; 0: to none.
         report_: the report of the run.
     """
 
@@ -270,6 +332,9 @@ class FederatedRandomizedSearch(FederatedSearch):
         n_iter: number of candidates.
         random_state: seed for drawing the candidates; no secret is drawn from it.
         refit: as in `FederatedGridSearch`. Attributes are the same too.
+        scoring: as in `FederatedGridSearch`.
+        cv: as in `FederatedGridSearch`.
+        n_repeats: as in `FederatedGridSearch`.
         verbose: as in `FederatedGridSearch`.
     """
 

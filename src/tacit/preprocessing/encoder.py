@@ -17,19 +17,21 @@ from tacit.base.parameters import parameterized
 from tacit.federation import Federation
 from tacit.federation.columns import check_numbers
 from tacit.models.prepared import Encoded, codes_of, is_text
-from tacit.preprocessing.transformer import FederatedTransformer, collect_declared
+from tacit.preprocessing.transformer import PrivateTransformer, collect_declared
+from tacit.protocols.learners.targets import LEAST_CLASS
+from tacit.protocols.noisy.noisy_columns import NoisyColumns
 from tacit.request import Request
 
 Values = Sequence[Any]
 
 
 @parameterized
-class FederatedEncoder(FederatedTransformer):
+class FederatedEncoder(PrivateTransformer):
     """Replace each column of declared categories by one column per category, 1 where the record has it; others stay.
 
     A category that too few records have over all parties gets no column: these records are joined with those whose
     value is missing, or was not declared, and have 0 in all columns. Which categories are kept is found in shares, and
-    is all that is revealed.
+    is all that is revealed; with epsilon it is found from noisy counts.
 
     Args:
         categories: {column: values}, numbers or texts. Columns that a federation carries as text need no entry: it
@@ -40,6 +42,11 @@ class FederatedEncoder(FederatedTransformer):
         verbose: where a line of progress is shown: None: in a terminal or notebook, after 2 s; True: in a log too;
             False: nowhere.
         random_state: seed for splitting plain arrays between the parties.
+        accept_risk: with epsilon, let one of the data holders be the coordinator.
+        epsilon: choose categories with differential privacy: one record changes the log-odds of any outcome by at most
+            this much (docs/privacy.md). Over rows only. None: no differential privacy.
+        delta: with epsilon, the probability of the outcomes that epsilon does not bound; at most 1 / number of records.
+        honest: with epsilon, how many data holders are assumed to keep their noise secret; None: half of them.
 
     Attributes:
         categories_: the kept values of each encoded column, in its order.
@@ -80,6 +87,8 @@ class FederatedEncoder(FederatedTransformer):
     def _request(self, federation: Federation) -> Request:
         declared = collect_declared(self, federation)
         codes = {name: codes_of(values) for name, values in declared.items()}
+        if self.epsilon is not None:
+            return self._noisy_request(federation, categories=codes or None)
         return self._ask(federation, categories=codes or None)
 
     def _check_kinds(self, federation: Federation) -> None:
@@ -88,13 +97,12 @@ class FederatedEncoder(FederatedTransformer):
 
     def _model(self, federation: Federation, result: Any) -> Encoded:
         names, declared = federation.features, collect_declared(self, federation)
+        found = find_kept(result, declared)
         kept = {
-            name: [v for v, code in zip(values, codes_of(values), strict=True) if code in result.kept[name]]
+            name: [v for v, code in zip(values, codes_of(values), strict=True) if code in found[name]]
             for name, values in declared.items()
         }
-        codes = {
-            name: [code for code in codes_of(values) if code in result.kept[name]] for name, values in declared.items()
-        }
+        codes = {name: [code for code in codes_of(values) if code in found[name]] for name, values in declared.items()}
         sources = np.repeat(np.arange(len(names)), [len(codes.get(name, "1")) for name in names])
         numbers = np.concatenate([np.empty(0), *(codes.get(name, [np.nan]) for name in names)])
         encoded = np.array([j for j, name in enumerate(names) if name in codes], dtype=np.int64)
@@ -102,7 +110,8 @@ class FederatedEncoder(FederatedTransformer):
 
     def _notices(self, federation: Federation, result: Any) -> list[str]:
         declared = collect_declared(self, federation)
-        joined = {name: len(values) - len(result.kept[name]) for name, values in declared.items()}
+        found = find_kept(result, declared)
+        joined = {name: len(values) - len(found[name]) for name, values in declared.items()}
         return [
             f"column '{name}': {n} categories have too few records, and get no column"
             for name, n in joined.items()
@@ -122,3 +131,15 @@ class FederatedEncoder(FederatedTransformer):
 
 def _plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
+
+
+def find_kept(result: Any, declared: Mapping[str, Values]) -> dict[str, Sequence[float]]:
+    """Return the numbers of the categories that enough records have, as found in shares or from noisy counts."""
+    if not isinstance(result, NoisyColumns):
+        return dict(result.kept)
+    codes = {name: sorted(codes_of(values)) for name, values in declared.items()}
+    counts = np.empty((0, 0)) if result.values is None else result.values
+    return {
+        name: [code for code, n in zip(own, row[: len(own)].tolist(), strict=True) if n >= LEAST_CLASS]
+        for (name, own), row in zip(codes.items(), counts, strict=True)
+    }

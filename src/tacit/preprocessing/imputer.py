@@ -82,6 +82,7 @@ class FederatedImputer(PrivateTransformer):
     _: KW_ONLY
     fill_value: float | Mapping[str, float | str] = 0.0
     add_indicator: bool = False
+    bins: int = 32
     categories: Mapping[str, Sequence[float]] | Mapping[str, Sequence[str]] | None = None
     ranges: Mapping[str, tuple[float, float]] | None = None
 

@@ -77,6 +77,7 @@ class FederatedScaler(OneToOneFeatureMixin, PrivateTransformer):  # type: ignore
     _: KW_ONLY
     feature_range: tuple[float, float] = (-1, 1)
     quantile_range: tuple[float, float] = (25.0, 75.0)
+    bins: int = 32
     ranges: Mapping[str, tuple[float, float]] | tuple[float, float] | None = None
 
     @property

@@ -249,7 +249,6 @@ class PrivateTransformer(Private, FederatedTransformer):
     """A transformer that `epsilon` gives differential privacy: its statistics then come from noisy sums."""
 
     _: KW_ONLY
-    bins: int = 32
     accept_risk: bool = False
 
     def _noisy_request(self, federation: Federation, **asked: Any) -> Request:

@@ -24,7 +24,8 @@ PUBLIC_KEY = Fact("keys.public", "nobody", "key", "party", "nothing: a public ke
 
 SIZES = Fact(
     "core.sizes", "holder", "size", "party",
-    "how many records and columns each party brings, exactly, and whether its records have weights",
+    "how many records and columns each party brings, exactly, whether its records have weights, and that what it brings"
+    " to least squares is what so many records can be",
     brief="how many records and columns each party brings",
 )  # fmt: skip
 COLUMN_NAMES = Fact("core.names", "holder", "size", "column", "the names and kinds of each holder's columns")
@@ -106,7 +107,8 @@ RELEASE = Fact(
     "core.release", "holders", "aggregate", "column",
     "how well attacks on the model tell members from others and guess values of columns, over all sites: to the"
     " coordinator as sums, of each column that was tried, to everyone in three digits; how many sites attacked it, on"
-    " how many records of the training and how many others in all",
+    " how many records of the training and how many others in all; and to how many sites it is wrong more often than"
+    " their policies allow",
     brief="how well attacks on the model find its records and guess their values",
 )  # fmt: skip
 

@@ -19,19 +19,17 @@ from tacit.numeric.scores.metrics import (
     f1_scores,
     interval_of_share,
     macro,
-    precisions,
-    rates,
     recalls,
     specificities,
 )
 from tacit.numeric.scores.platt import classes_of
-from tacit.protocols.noisy.noisy_scores import ErrorTally, ScoreCurve, Tally
+from tacit.protocols.noisy.noisy_scores import ErrorTally, Tally
+from tacit.report.curves import Curve, Label, Residuals, curve_of
 from tacit.report.words import area, figure
 
 if TYPE_CHECKING:
     from tacit.report.canvas import Drawn
 
-Label = bool | int | float | str
 T = TypeVar("T")
 
 SITE = "site"
@@ -40,125 +38,28 @@ TWO = 2
 
 @dataclass(frozen=True)
 class Figure:
-    """How a figure of an `Evaluation` is called in a table; `of_class`: with two classes it is that of one of them."""
+    """How a figure of an `Evaluation` is called in a table; `of_class`: with two classes it is that of one of them.
+
+    better: 1 if a better model has more of it, -1 if it has less; 0: neither, so that no search goes by it.
+    """
 
     words: str
     of_class: bool = False
+    better: int = 1
 
 
 FIGURES: dict[str, Figure] = {}  # of a classifier, by the names of the properties of `Evaluation` that compute them
 ERROR_FIGURES: dict[str, Figure] = {}  # of a regressor
 
 
-def tells(kind: dict[str, Figure], words: str, *, of_class: bool = False) -> Callable[[T], T]:
+def tells(kind: dict[str, Figure], words: str, *, of_class: bool = False, better: int = 1) -> Callable[[T], T]:
     """Let a property of `Evaluation` be one of its figures: what a search may score by, and every table shows."""
 
     def declare(compute: T) -> T:
-        kind[compute.__name__] = Figure(words, of_class)  # type: ignore[attr-defined]
+        kind[compute.__name__] = Figure(words, of_class, better)  # type: ignore[attr-defined]
         return compute
 
     return declare
-
-
-@dataclass(frozen=True, repr=False)
-class Curve:
-    """The scores of one class against the rest, in bins from the lowest up, and its probabilities in ten.
-
-    Attributes:
-        label: the class.
-        cuts: decision values between the bins.
-        positives, negatives: records of the class, and others, by bin.
-        roc_auc_bounds, average_precision_bounds: the least and the most that the area can be; equal where it is exact.
-        records, hits, predicted: the records of every bin of probability, those of the class, and their mean
-            probability; 0 if not shown.
-        brier_score: mean squared error of the probabilities; None without any.
-        roc_auc_interval: of the area, as other records might have been judged; NaN if it is not known.
-    """
-
-    label: Label
-    cuts: list[float]
-    positives: list[int]
-    negatives: list[int]
-    roc_auc_bounds: tuple[float | None, float | None]
-    average_precision_bounds: tuple[float | None, float | None]
-    records: list[int] = field(default_factory=list)
-    hits: list[int] = field(default_factory=list)
-    predicted: list[float] = field(default_factory=list)
-    brier_score: float | None = None
-    roc_auc_interval: tuple[float | None, float | None] = (None, None)
-
-    def __repr__(self) -> str:
-        return f"<Curve of {self.label}: {len(self.positives)} bins, area {self.roc_auc:.4f}>"
-
-    @property
-    def roc_auc(self) -> float:
-        """Area under the ROC curve: the middle of its bounds."""
-        return _middle(self.roc_auc_bounds)
-
-    @property
-    def average_precision(self) -> float:
-        """Area under the precision-recall curve, as scikit-learn's average_precision_score.
-
-        The middle of its bounds.
-        """
-        return _middle(self.average_precision_bounds)
-
-    @property
-    def roc_curve(self) -> tuple[F64, F64]:
-        """Return false and true positive rates at the cuts between bins."""
-        return rates(*self._sides)
-
-    @property
-    def precision_recall_curve(self) -> tuple[F64, F64]:
-        """Return precision and recall at the cuts between bins."""
-        return precisions(*self._sides)
-
-    @property
-    def calibration_curve(self) -> tuple[F64, F64]:
-        """Return the share of the class and the mean probability in every bin of probability that is shown."""
-        seen = np.flatnonzero(self.records)
-        hits, records = np.array(self.hits, dtype=np.float64), np.array(self.records, dtype=np.float64)
-        return hits[seen] / records[seen], np.array(self.predicted, dtype=np.float64)[seen]
-
-    @property
-    def _sides(self) -> tuple[F64, F64]:
-        return np.array(self.positives, dtype=np.float64), np.array(self.negatives, dtype=np.float64)
-
-
-@dataclass(frozen=True, repr=False)
-class Residuals:
-    """The errors of a regressor: target minus answer.
-
-    Attributes:
-        records: how many were judged.
-        mean: the mean error: above 0 if answers are too small.
-        absolute, squared: the mean absolute and the mean squared error.
-        variance: of the targets.
-        cuts: errors between the bins of the histogram, from the lowest up; none if there is no histogram.
-        counts: records by bin.
-        off: by which share of themselves the other figures may be off, since they are rounded.
-    """
-
-    records: int
-    mean: float | None
-    absolute: float
-    squared: float
-    variance: float
-    cuts: list[float] = field(default_factory=list)
-    counts: list[int] = field(default_factory=list)
-    off: float = 0.0
-
-    @property
-    def r2(self) -> float:
-        """The share of the targets' variance that the model explains, as scikit-learn's r2_score."""
-        if self.variance > 0:
-            return 1.0 - self.squared / self.variance
-        return 1.0 if self.squared == 0 else 0.0
-
-    @property
-    def r2_off(self) -> float:
-        """How far R^2 may be off, since sums are rounded."""
-        return 2.0 * self.off * (1.0 - self.r2) if self.variance > 0 else 0.0
 
 
 @dataclass(frozen=True)
@@ -231,19 +132,19 @@ class Evaluation:
         return np.nan if self.errors is None else self.errors.r2
 
     @property
-    @tells(ERROR_FIGURES, "mean absolute error")
+    @tells(ERROR_FIGURES, "mean absolute error", better=-1)
     def mean_absolute_error(self) -> float:
         """The mean absolute error of a regressor."""
         return np.nan if self.errors is None else self.errors.absolute
 
     @property
-    @tells(ERROR_FIGURES, "mean squared error")
+    @tells(ERROR_FIGURES, "mean squared error", better=-1)
     def mean_squared_error(self) -> float:
         """The mean squared error of a regressor."""
         return np.nan if self.errors is None else self.errors.squared
 
     @property
-    @tells(ERROR_FIGURES, "mean error")
+    @tells(ERROR_FIGURES, "mean error", better=0)
     def mean_error(self) -> float:
         """The mean of target minus answer."""
         return np.nan if self.errors is None or self.errors.mean is None else self.errors.mean
@@ -342,7 +243,7 @@ class Evaluation:
         return _bounds([c.average_precision_bounds for c in self.curves])
 
     @property
-    @tells(FIGURES, "Brier score", of_class=True)
+    @tells(FIGURES, "Brier score", of_class=True, better=-1)
     def brier_score(self) -> float | None:
         """Mean squared error of the probabilities; of more than two classes the mean over the classes."""
         found = [c.brier_score for c in self.curves if c.brier_score is not None]
@@ -370,8 +271,9 @@ class Evaluation:
         """Return a picture, which a notebook shows and `save` writes.
 
         Args:
-            kind: "roc", "precision" (and recall), "calibration" or "confusion"; None: all of them. Of a regressor there
-                is one, the histogram of its errors.
+            kind: "roc", "precision" (and recall), "calibration", "decision" (net benefit by threshold) or "confusion";
+                None: all of them but "decision". Of a regressor there is one, the histogram of its errors. What is
+                drawn of one kind is its `table`, too.
         """
         # looked up when it is needed: it stands on this module, and draws with a library that takes long to import
         made: Drawn = import_module("tacit.report.score_plots").plot_scores(self, kind)
@@ -392,7 +294,7 @@ class Evaluation:
 def evaluation_of(tally: Tally, classes: Array, *, name: str, how: str = "") -> Evaluation:
     """Return the evaluation that follows from the published counts."""
     labels: list[Label] = classes.tolist()
-    curves = [_curve(labels[k], each) for k, each in zip(classes_of(len(tally.curves)), tally.curves, strict=True)]
+    curves = [curve_of(labels[k], each) for k, each in zip(classes_of(len(tally.curves)), tally.curves, strict=True)]
     return Evaluation(name, labels, tally.confusion.tolist(), curves, how, [], {}, by=SITE)
 
 
@@ -402,21 +304,6 @@ def evaluation_of_errors(tally: ErrorTally, *, name: str, how: str, warnings: Se
     bins = (tally.cuts.tolist(), tally.counts.tolist())
     errors = Residuals(tally.records, mean, absolute, squared, variance, *bins)
     return Evaluation(name, [], [], [], how, list(warnings), errors=errors)
-
-
-def _curve(label: Label, curve: ScoreCurve) -> Curve:
-    scores = (curve.cuts.tolist(), curve.positives.tolist(), curve.negatives.tolist())
-    return Curve(label, *scores, _pair(curve.roc_auc), _pair(curve.average_precision))
-
-
-def _pair(bounds: F64) -> tuple[float | None, float | None]:
-    low, high = (float(b) if np.isfinite(b) else None for b in bounds)
-    return low, high
-
-
-def _middle(bounds: tuple[float | None, float | None]) -> float:
-    low, high = bounds
-    return np.nan if low is None or high is None else (low + high) / 2.0
 
 
 def _bounds(each: list[tuple[float | None, float | None]]) -> tuple[float, float]:

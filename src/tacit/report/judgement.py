@@ -16,7 +16,8 @@ from tacit.numeric.scores.metrics import average_precision, interval_of_area, me
 from tacit.protocols.judge.bins import Bins
 from tacit.protocols.judge.model import Judgement, step_of
 from tacit.protocols.judge.sums import OFF
-from tacit.report.evaluation import Beside, Curve, Evaluation, Label, Residuals
+from tacit.report.curves import Curve, Label, Residuals
+from tacit.report.evaluation import Beside, Evaluation
 
 FIGURES_OF_CLASSES = ("accuracy", "balanced_accuracy", "roc_auc")
 TWO = 2

@@ -24,6 +24,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     membership_auc: area under the curve of membership inference; 0.5 is a guess.
     true_positives: share of the members that it finds at 1 % false alarms.
     attribute_advantage: how many more members than others have a value of theirs guessed.
+    most_errors: share of this site's own records that a model may get wrong, of numbers 1 - R^2; counts for it alone.
     unmeasured: whether a figure may be missing.
     required: whether the site takes part only in studies that measure all this before their analyst gets the model.
     """
@@ -32,6 +33,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     membership_auc: Share = 0.6
     true_positives: Share = 0.05
     attribute_advantage: Share = 0.1
+    most_errors: Share = 1.0
     unmeasured: bool = False
     required: bool = False
 

@@ -1,4 +1,4 @@
-"""The plots of an evaluation, as SVG text: ROC, precision and recall, calibration, confusion; errors."""
+"""The plots of an evaluation: ROC, precision and recall, calibration, decision, confusion; errors. And their tables."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ from tacit.arrays import F64
 from tacit.choreo.declaration import write_among, wrong_value
 from tacit.errors import LocalError
 from tacit.report.canvas import ACCENT, ALONE, INK, TYPES, Drawn, Picture, axes, entitle, short
-from tacit.report.evaluation import Curve, Evaluation, Residuals
+from tacit.report.curves import Curve, Residuals
+from tacit.report.evaluation import Evaluation, figures_of
+from tacit.report.sheet import Cell, Sheet
 from tacit.report.words import area
 
 WIDTH = 7.2
@@ -28,9 +30,14 @@ Points = Callable[[Curve], tuple[F64, F64]]
 
 @dataclass(frozen=True, repr=False)
 class ScorePlot(Drawn):
-    """A picture of how good a model is."""
+    """A picture of how good a model is, and the numbers that it shows.
+
+    Attributes:
+        table: the numbers.
+    """
 
     drawn: Picture
+    table: Sheet
 
     @property
     def picture(self) -> Picture:
@@ -46,13 +53,14 @@ def plot_scores(evaluation: Evaluation, kind: str | None) -> ScorePlot:
         whole = picture_of(evaluation, "all")
         if whole is None:
             raise LocalError(f"nothing of {evaluation.name} can be drawn: it is suppressed, or it has no histogram")
-        return ScorePlot(whole)
-    drawn, needs = KINDS[kind]
+        return ScorePlot(whole, _tell_figures(evaluation))
+    drawn, needs, tell = KINDS[kind]
     if evaluation.errors is not None or evaluation.suppressed or not needs(evaluation):
-        remedy = ": train with probability=True" if kind == "calibration" else ""
+        remedy = ": train with probability=True" if kind in OF_CHANCES else ""
         raise LocalError(f"{evaluation.name} has nothing to draw as {kind!r}{remedy}")
     label = f"{kind} of {evaluation.n_records} {evaluation.name}"
-    return ScorePlot(Picture(kind, label, SINGLE, lambda figure: drawn(figure.add_subplot(), evaluation)))
+    picture = Picture(kind, label, SINGLE, lambda figure: drawn(figure.add_subplot(), evaluation))
+    return ScorePlot(picture, tell(evaluation))
 
 
 def panels(evaluation: Evaluation, key: str) -> str:
@@ -124,6 +132,19 @@ def _calibration(ax: Axes, evaluation: Evaluation) -> None:
     _entitle(ax, f"Calibration{brier}", "probability said", "share found")
 
 
+def _decision(ax: Axes, evaluation: Evaluation) -> None:
+    """Draw the net benefit of the model, of taking all records for the class, and of taking none."""
+    ax.axhline(0.0, color=ALONE, linewidth=1, label="take none")
+    for curve, colour in zip(evaluation.curves, _colours(evaluation), strict=True):
+        chances, model, everyone = curve.decision_curve
+        ax.plot(chances, everyone, color=ALONE, linewidth=1, linestyle=(0, (4, 3)), label="take all")
+        ax.plot(chances, model, color=colour, linewidth=1.8, marker="o", markersize=3, label="model")
+    _entitle(ax, f"Net benefit{evaluation.of_class}", "threshold probability", "net benefit")
+    most = max(float(curve.decision_curve[1].max()) for curve in evaluation.curves)
+    ax.set_ylim(-0.3 * most, 1.15 * most if most > 0 else 1.0)
+    ax.legend(loc="upper right")
+
+
 def _curves(ax: Axes, evaluation: Evaluation, points: Points) -> None:
     """Draw the curves of the sites in grey behind, and that of all records in front."""
     for site in evaluation.groups.values():
@@ -181,10 +202,68 @@ def _confusion(ax: Axes, evaluation: Evaluation) -> None:
     ax.set_ylabel("class")
 
 
-# kind of plot -> who draws it, and whether an evaluation has what it takes
-KINDS: dict[str, tuple[Callable[[Axes, Evaluation], None], Callable[[Evaluation], bool]]] = {
-    "roc": (_roc, lambda evaluation: bool(evaluation.curves)),
-    "precision": (_precision, lambda evaluation: bool(evaluation.curves)),
-    "calibration": (_calibration, lambda evaluation: any(curve.records for curve in evaluation.curves)),
-    "confusion": (_confusion, lambda _: True),
+# Tables
+
+
+def list_thresholds(evaluation: Evaluation) -> Sheet:
+    """Return what becomes of the records if those above a cut between bins are taken for the class, cut by cut."""
+    rows: list[tuple[Cell, ...]] = []
+    for curve in evaluation.curves:
+        (fp, tp), (precision, _) = curve.roc_curve, curve.precision_recall_curve
+        chances = curve.chances.tolist() or [""] * len(curve.cuts)
+        positives, negatives = (np.array(side).sum() for side in (curve.positives, curve.negatives))
+        for cut, chance, at in zip(curve.cuts, chances, range(len(curve.cuts), 0, -1), strict=True):
+            below = (1.0 - fp[at]) * negatives + (1.0 - tp[at]) * positives
+            other = (1.0 - fp[at]) * negatives / below if below else np.nan
+            figures = (tp[at], 1.0 - fp[at], precision[at], other)
+            taken = round(float(tp[at] * positives + fp[at] * negatives))
+            rows.append((str(curve.label), cut + 0.0, chance, taken, *map(float, figures)))
+    heads = ("class", "cut", "probability", "taken", "sensitivity", "specificity", "precision", "negative precision")
+    note = "Records whose decision value is above the cut are taken for the class."
+    return Sheet(f"Thresholds: {evaluation.n_records:,} {evaluation.name}", heads, tuple(rows), note)
+
+
+def _tell_decision(evaluation: Evaluation) -> Sheet:
+    rows = [line for curve in evaluation.curves for line in np.transpose(curve.decision_curve).tolist()]
+    heads = ("threshold probability", "net benefit of the model", "of taking all", "of taking none")
+    title = f"Net benefit{evaluation.of_class}: {evaluation.n_records:,} {evaluation.name}"
+    return Sheet(title, heads, tuple((*row, 0.0) for row in rows))
+
+
+def _tell_calibration(evaluation: Evaluation) -> Sheet:
+    rows = []
+    for curve in evaluation.curves:
+        share, predicted = curve.calibration_curve
+        records = [n for n in curve.records if n]
+        rows += [(str(curve.label), *line) for line in zip(predicted.tolist(), share.tolist(), records, strict=True)]
+    heads = ("class", "probability said", "share found", "records")
+    return Sheet(f"Calibration: {evaluation.n_records:,} {evaluation.name}", heads, tuple(rows))
+
+
+def _tell_confusion(evaluation: Evaluation) -> Sheet:
+    heads = ("records of class", *(f"taken for {each}" for each in evaluation.classes))
+    each = zip(map(str, evaluation.classes), evaluation.confusion, strict=True)
+    rows: tuple[tuple[Cell, ...], ...] = tuple((name, *line) for name, line in each)
+    return Sheet(f"Confusion: {evaluation.n_records:,} {evaluation.name}", heads, rows)
+
+
+def _tell_figures(evaluation: Evaluation) -> Sheet:
+    title = f"Evaluation of {evaluation.n_records:,} {evaluation.name}"
+    return Sheet(title, ("figure", "all", *evaluation.groups), tuple(figures_of(evaluation)))
+
+
+# kind of plot -> who draws it, whether an evaluation has what it takes, and its table
+KINDS: dict[
+    str, tuple[Callable[[Axes, Evaluation], None], Callable[[Evaluation], bool], Callable[[Evaluation], Sheet]]
+] = {
+    "roc": (_roc, lambda evaluation: bool(evaluation.curves), list_thresholds),
+    "precision": (_precision, lambda evaluation: bool(evaluation.curves), list_thresholds),
+    "calibration": (
+        _calibration,
+        lambda evaluation: any(curve.records for curve in evaluation.curves),
+        _tell_calibration,
+    ),
+    "decision": (_decision, lambda evaluation: any(len(curve.chances) for curve in evaluation.curves), _tell_decision),
+    "confusion": (_confusion, lambda _: True, _tell_confusion),
 }
+OF_CHANCES = ("calibration", "decision")

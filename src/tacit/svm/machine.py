@@ -192,7 +192,7 @@ class Machine(Private, Federated):
             the_map, weights = take_columns(the_map, weights, order)
         return KnownModel(the_map, weights)
 
-    def _score_with(self, X: Any, y: Any, sample_weight: Any, metric: Callable[..., float]) -> float:
+    def _score_with(self, X: Any, y: Any, sample_weight: Any, metric: str) -> float:
         """Return how good the answers are; of records that nobody has as a whole counted in shares."""
         apart = isinstance(X, Federation) and y is None and X.partition != "horizontal"
         if not apart or self.public_model() is None:

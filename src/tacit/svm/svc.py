@@ -9,7 +9,7 @@ from dataclasses import KW_ONLY, field
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn import svm as central
+import sklearn  # whose modules it imports when they are first used
 
 from tacit.arrays import F64
 from tacit.base.estimator import Comparison, FederatedRegressor, choose_classes
@@ -196,7 +196,7 @@ class SVC(KernelMachine, ProbabilityClassifier):
         """Compare with scikit-learn's SVC on the pooled records."""
         X, y, weight = federation.pooled()
         start = time.perf_counter()
-        reference = central.SVC(**self._central(), class_weight=self.class_weight).fit(X, y, sample_weight=weight)
+        reference = sklearn.svm.SVC(**self._central(), class_weight=self.class_weight).fit(X, y, sample_weight=weight)
         theirs = reference.predict(X)
         mine = self.classes_[choose_classes(self._answer(federation).values)]
         return {
@@ -263,7 +263,7 @@ class SVR(KernelMachine, FederatedRegressor):
     def _gap(self, federation: Federation) -> Comparison:
         """Compare with scikit-learn's SVR on the pooled records."""
         X, y, weight = federation.pooled()
-        reference = central.SVR(**self._central()).fit(X, y, sample_weight=weight)
+        reference = sklearn.svm.SVR(**self._central()).fit(X, y, sample_weight=weight)
         return {
             "reference": "scikit-learn's SVR on the pooled records",
             "R^2 on the training records": float(self.score(X, y, weight)),

@@ -10,7 +10,7 @@ import pytest
 from tacit import attacks
 from tacit.attacks.catalogue import OWN, list_attacks
 
-HELPERS = {"catalogue", "learners", "study", "twins"}
+HELPERS = {"catalogue", "learners", "poisoning", "study", "twins"}  # lies read nothing: docs/methods/poisoning.md
 
 
 def test_every_attack_of_the_core_is_in_the_catalogue():

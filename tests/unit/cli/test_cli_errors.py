@@ -25,7 +25,7 @@ from tacit.base import classifiers
          "SVC has no parameter 'D' in --set: it takes "),
         (["whole.csv", "--set", "partition=vertical"], "SVC has no parameter 'partition' in --set"),
         (["whole.csv", "--set", "C"], "--set C has no value: write it as --set name=value"),
-        (["whole.csv", "--estimator", "LinearSVC"], "unknown estimator 'LinearSVC': use one of SVC, ELMClassifier"),
+        (["whole.csv", "--estimator", "LinearSVC"], "unknown estimator 'LinearSVC': use one of SVC, SVR"),
         (["huge.csv", "--no-prepare"], "has values of 5e+18 or more, which landmarks do not hold: take a larger unit"),
         (["bank.csv", "life.csv"], "only 2 parties hold data"),
         (["bank.csv", "life.csv"], "add a party, or accept it with --allow-two-parties"),
@@ -64,7 +64,7 @@ def test_nor_can_one_in_a_warning_about_a_column_that_is_left_out(spoilt):
 
 @pytest.mark.parametrize("option", ["--out", "--report"])
 def test_a_target_that_cannot_be_written_is_refused_before_training(refused, monkeypatch, option):
-    monkeypatch.setattr(classifiers, "make_classifier", lambda *_: pytest.fail("went on"))
+    monkeypatch.setattr(classifiers, "make_learner", lambda *_: pytest.fail("went on"))
     assert f"{option} no/where cannot be written: name a file in a directory that exists" in refused(
         "train", "whole.csv", option, "no/where"
     )
@@ -119,7 +119,7 @@ def test_an_interrupt_is_one_line_and_130(tacit, monkeypatch):
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(classifiers, "make_classifier", interrupted)
+    monkeypatch.setattr(classifiers, "make_learner", interrupted)
     result = tacit("train", "whole.csv")
     assert (result.code, result.err) == (130, "tacit: stopped\n")
 
@@ -128,7 +128,7 @@ def test_what_nobody_foresaw_keeps_its_traceback(tacit, monkeypatch):
     def broken(*_):
         raise ZeroDivisionError
 
-    monkeypatch.setattr(classifiers, "make_classifier", broken)
+    monkeypatch.setattr(classifiers, "make_learner", broken)
     with pytest.raises(ZeroDivisionError):
         tacit("train", "whole.csv")
 

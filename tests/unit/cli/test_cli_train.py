@@ -4,12 +4,12 @@ import sys
 import numpy as np
 import pytest
 from csv_tables import X, Y, columns_of, write
-from sklearn.datasets import load_wine
+from sklearn.datasets import load_wine, make_friedman1
 
-from tacit import load
+from tacit import SVR, load
 from tacit.base.by_name import own_estimators
-from tacit.base.estimator import FederatedClassifier
-from tacit.cli.local.train import CLASSIFIERS, read_value
+from tacit.base.estimator import Federated, FederatedClassifier
+from tacit.cli.local.train import CLASSIFIERS, REGRESSORS, WIDTHS, read_value
 
 
 def test_one_file_is_split_between_three_parties(tacit, folder):
@@ -123,8 +123,41 @@ def test_who_reads_the_help_does_not_wait_for_scikit_learn():
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0  # noqa: S603 - our own
 
 
-def test_the_help_names_every_classifier_that_there_is():
+def test_the_help_names_every_learner_that_there_is():
     assert own_estimators(FederatedClassifier) == CLASSIFIERS
+    assert sorted(own_estimators(Federated)) == sorted([*CLASSIFIERS, *REGRESSORS])
+
+
+@pytest.fixture
+def prices(folder):
+    """Records with numbers to predict, with fractions in one file and whole ones in the other."""
+    records, y = make_friedman1(300, 5, noise=0.5, random_state=0)
+    names = [f"c{i}" for i in range(5)]
+    write(folder / "prices.csv", columns_of(records, names, y))
+    write(folder / "whole_prices.csv", columns_of(records, names, (10 * y).round()))
+
+
+@pytest.mark.usefixtures("prices")
+def test_numbers_are_predicted_and_the_figure_is_of_records_that_were_kept_out(tacit, folder, refused):
+    told = tacit("train", "prices.csv", "--json").json
+    assert isinstance(load(folder / "model.tacit").steps[-1][1], SVR)
+    assert (told["judged_on"], told["accuracy"]) == (75, None)
+    learnt = tacit("predict", "model.tacit", "prices.csv", "--json").json
+    assert 0.5 < told["R2"] < learnt["R2"]
+    assert "R2" in tacit("train", "whole_prices.csv", "--regression").out
+    assert tacit("train", "prices.csv", "--estimator", "ELMRegressor", "--test-size", 0, "--json").json["R2"] is None
+    assert "use SVR or ELMRegressor" in refused("train", "prices.csv", "--regression", "--estimator", "SVC")
+
+
+@pytest.mark.usefixtures("prices")
+def test_a_search_keeps_what_is_set_and_saves_the_best(tacit, folder, refused):
+    told = tacit("train", "prices.csv", "--search", "--set", "kernel=rbf", "--json").json
+    assert told["searched"]["gamma"] in WIDTHS
+    last = load(folder / "model.tacit").steps[-1][1]
+    assert (last.gamma, last.kernel) == (told["searched"]["gamma"], "rbf")
+    assert "of 5 candidates in five folds" in tacit("train", "prices.csv", "--search", "--set", "kernel=rbf").out
+    assert "leave out one of them" in refused("train", "prices.csv", "--search", "--set", "kernel=linear")
+    assert "leave out it or --search" in refused("train", "prices.csv", "--search", "--compare")
 
 
 @pytest.fixture

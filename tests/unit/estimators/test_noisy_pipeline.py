@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer
 
-from tacit import SVC, ELMClassifier, FederatedEncoder, FederatedImputer, FederatedScaler, Federation, Pipeline, load
+from tacit import SVC, ELMClassifier, FederatedImputer, FederatedScaler, Federation, Pipeline, TableVectorizer, load
 from tacit.errors import LocalError
 from tacit.numeric.privacy.accountant import mu_of
 
@@ -61,8 +61,8 @@ def test_a_pipeline_without_epsilon_leaves_its_steps_alone() -> None:
         ({"shares": {"fill": 0.5, "scale": 0.5, "model": 0.5}}, "at most 1 together"),
         ({"shares": {"fill": 0.0, "scale": 0.5, "model": 0.5}}, "each above 0"),
         (
-            {"steps": [("code", FederatedEncoder()), ("svm", SVC())]},
-            "step 'code' is a FederatedEncoder",
+            {"steps": [("code", TableVectorizer()), ("svm", SVC())]},
+            "step 'code' is a TableVectorizer",
         ),
     ],
 )

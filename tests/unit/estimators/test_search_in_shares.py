@@ -125,3 +125,47 @@ def test_what_a_search_in_shares_does_not_take_is_refused(estimator, grid, words
     X, y = table(200)
     with pytest.raises(LocalError, match=words):
         tacit.FederatedGridSearch(estimator, grid).fit(tacit.simulate(X, y, parties=3))
+
+
+# In simulation: other scores, other folds
+
+
+def test_a_search_goes_by_any_figure_in_simulation():
+    X, y = table(400)
+    rare = np.where(np.arange(400) % 4, 0, y)
+    fed = tacit.simulate(X, rare, parties=3)
+    grid = {"class_weight": [None, "balanced"]}
+    svm = tacit.SVC(random_state=0, features=40, probability=True)
+    found = tacit.FederatedGridSearch(svm, grid, scoring="balanced_accuracy", cv=3).fit(fed)
+    assert found.best_params_ == {"class_weight": "balanced"}
+    assert (found.report_.metric, found.n_splits_, found.step_) == ("balanced_accuracy", 3, 0.0)
+    by_hand = tacit.cross_val_score(
+        tacit.SVC(random_state=0, features=40, probability=True), fed, cv=3, scoring="balanced_accuracy", random_state=0
+    )
+    assert found.cv_results_["mean_test_score"][0] == by_hand.mean()
+    assert found.cv_results_["std_test_score"][0] == by_hand.std()
+    assert found.predict(X).shape == (400,)
+    assert "balanced_accuracy" in found.report_.to_text()
+
+
+def test_less_is_better_where_it_is():
+    X, y = table(300)
+    fed = tacit.simulate(X, y, parties=3)
+    svm = tacit.SVC(random_state=0, features=40, probability=True)
+    grid = {"gamma": [0.1, 30.0]}
+    loss = tacit.FederatedGridSearch(svm, grid, scoring="brier_score", cv=2).fit(fed)
+    same = tacit.FederatedGridSearch(svm, grid, scoring="neg_log_loss", cv=2).fit(fed)
+    assert loss.best_params_ == same.best_params_ == {"gamma": 0.1}
+    assert loss.best_score_ == loss.cv_results_["mean_test_score"].min()
+    with pytest.raises(LocalError, match="says not which model is better"):
+        tacit.FederatedGridSearch(tacit.SVR(), {"gamma": [0.1]}, scoring="mean_error").fit(fed)
+
+
+def test_other_scores_and_folds_are_of_simulations():
+    X, y = table(300)
+    fed = tacit.simulate(X, y, parties=3)
+    search = tacit.FederatedGridSearch(tacit.SVC(random_state=0, features=40), {"gamma": [0.1]}, cv="site").fit(fed)
+    assert search.n_splits_ == 3
+    for asked in ({"scoring": "roc_auc"}, {"cv": 3}, {"n_repeats": 2}):
+        with pytest.raises(LocalError, match="five fixed folds: leave scoring, cv, n_repeats and groups out"):
+            tacit.FederatedGridSearch(tacit.SVC(), {"gamma": [0.1]}, **asked).request(fed)

@@ -12,6 +12,7 @@ from sklearn.svm import SVC
 import tacit
 from tacit import LocalError
 from tacit.federation.slices import Choice
+from tacit.model_selection.validation import deal_groups
 
 SPLITS = ("horizontal", "vertical", "arbitrary")
 
@@ -160,10 +161,64 @@ def test_other_figures_of_an_evaluation_are_scores_too(cancer):
     assert tacit.cross_val_score(tacit.SVC(kernel="linear"), fed, cv=2, scoring="roc_auc").min() > 0.9
     with pytest.raises(LocalError, match=r"The 'scoring' parameter of cross_validate must be a str among"):
         tacit.cross_val_score(tacit.ELMClassifier(), fed, scoring="mcc")
-    with pytest.raises(LocalError, match=r"The 'cv' parameter of cross_validate must be an int in the range \[2, inf"):
+    with pytest.raises(
+        LocalError,
+        match=r"The 'cv' parameter of cross_validate must be an int in the range \[2, inf\), or the str 'site'",
+    ):
         tacit.cross_val_score(tacit.SVC(), fed, cv=1)
     with pytest.raises(LocalError, match="use scikit-learn's for plain arrays"):
         tacit.cross_val_score(tacit.SVC(), cancer[0])
+
+
+# In simulation: scorers of scikit-learn, groups, repeats, sites
+
+
+def test_any_scorer_of_scikit_learn_scores_in_simulation(cancer):
+    X, y = cancer
+    model = tacit.Pipeline(
+        [("scale", tacit.FederatedScaler()), ("svm", tacit.SVC(kernel="linear", probability=True, random_state=0))]
+    )
+    found = tacit.cross_validate(model, tacit.simulate(X, y, parties=3), cv=2, scoring="neg_log_loss", random_state=0)
+    assert (found.metric, len(found.scores)) == ("neg_log_loss", 2)
+    assert -0.3 < found.mean < -0.01
+    exact = tacit.cross_validate(
+        model, tacit.simulate(X, y, parties=3), cv=2, scoring="balanced_accuracy", random_state=0
+    )
+    judged = exact.evaluations[0]
+    assert exact.scores[0] == judged.balanced_accuracy
+
+
+def test_groups_stay_whole():
+    rng = np.random.default_rng(0)
+    person = rng.integers(0, 60, 400)
+    X = rng.normal(size=(60, 50))[person]  # they tell the person, whose class is drawn: nothing else can be learnt
+    y = rng.integers(0, 2, 60)[person]
+    fed = tacit.simulate(X, y, parties=3)
+    model = tacit.SVC(kernel="linear", random_state=0)
+    apart = tacit.cross_validate(model, fed, cv=4, groups=person, random_state=0)
+    assert apart.mean + 0.15 < tacit.cross_validate(model, fed, cv=4, random_state=0).mean
+    assert sum(each.n_records for each in apart.evaluations) == 400
+    fold = deal_groups(person, 4, 0)
+    assert all(len(set(fold[person == each])) == 1 for each in set(person))
+    assert np.ptp(np.bincount(fold)) <= np.bincount(person).max()
+    with pytest.raises(LocalError, match="groups has 3 entries for 400 records"):
+        tacit.cross_validate(model, fed, groups=[1, 2, 3])
+    with pytest.raises(LocalError, match="2 groups are too few for 5 folds"):
+        tacit.cross_validate(model, fed, groups=person % 2)
+
+
+def test_a_site_is_left_out_and_all_may_be_repeated(cancer):
+    X, y = cancer
+    fed = tacit.simulate(X, y, parties=3)
+    svm = tacit.SVC(kernel="linear", random_state=0)
+    found = tacit.cross_validate(svm, fed, cv="site")
+    assert [each.name for each in found.evaluations] == [f"records of {party}" for party in fed.parts]
+    assert [each.n_records for each in found.evaluations] == [len(part.X) for part in fed.parts.values()]
+    again = tacit.cross_validate(svm, fed, cv=2, n_repeats=2, random_state=0)
+    assert len(again.scores) == 4
+    assert again.evaluations[0].confusion != again.evaluations[2].confusion
+    with pytest.raises(LocalError, match="by rows: leave groups and n_repeats out"):
+        tacit.cross_validate(svm, tacit.simulate(X, y, parties=3, partition="vertical"), cv="site")
 
 
 # random_state

@@ -59,10 +59,11 @@ def records(rows=360):
     return ((X - X.mean(axis=0)) / X.std(axis=0))[chosen, :6], y[chosen]
 
 
-def consortium(root, rows=360, judge=0.0, **policy):
+def consortium(root, rows=360, judge=0.0, turned=(), **policy):
     X, y = records(rows)
     tables = {}
     for k, name in enumerate(NAMES):
+        y[k::3] ^= name in turned
         write_table(root / f"{name}.csv", [f"x{j}" for j in range(6)], X[k::3], y[k::3])
         tables[name] = {"cohort": root / f"{name}.csv"}
     return Sites(root, tables, judge=judge, **policy)
@@ -105,10 +106,26 @@ def test_a_model_that_gives_too_much_away_stays_with_its_sites(tmp_path) -> None
         assert make_report(job, folder, Reading.of_lines([]), kept.finished).release.refused
 
 
+LOOSE = {"membership_auc": "1.0", "true_positives": "1.0", "attribute_advantage": "1.0"}
+
+
+def test_a_site_keeps_a_model_that_is_wrong_on_its_own_records(tmp_path) -> None:
+    """No bound on sums shows turned labels: the records of whoever did not turn any do."""
+    turned = consortium(tmp_path, turned=("south", "west"), most_errors="0.4", **LOOSE).connect()
+    with pytest.raises(NotReleasedError, match=r"too often wrong: 1, and 0 is allowed") as caught:
+        PLAIN.fit(turned.gated(twins=4))
+    assert by_limit(caught.value.release)["most_errors"].refused
+
+
+def test_a_model_that_is_right_on_the_records_of_all_sites_is_kept_by_none(tmp_path) -> None:
+    elm = PLAIN.fit(consortium(tmp_path, most_errors="0.4", **LOOSE).connect().gated(twins=4))
+    line = by_limit(elm.report_.release)["most_errors"]
+    assert (line.figure, line.refused) == (0.0, False)
+
+
 @pytest.mark.slow
 def test_a_policy_may_let_the_same_model_go(tmp_path) -> None:
-    loose = {"membership_auc": "1.0", "true_positives": "1.0", "attribute_advantage": "1.0"}
-    model = GREEDY.fit(consortium(tmp_path, **loose).connect().gated(twins=6))
+    model = GREEDY.fit(consortium(tmp_path, **LOOSE).connect().gated(twins=6))
     assert model.report_.release.lines[1].figure > 0.6
     assert not model.report_.release.refused
 
@@ -116,8 +133,7 @@ def test_a_policy_may_let_the_same_model_go(tmp_path) -> None:
 @pytest.mark.slow
 def test_with_records_held_out_each_site_attacks_the_model_itself_and_the_figures_are_theirs(tmp_path) -> None:
     (tmp_path / "study.toml").write_text(FILE)
-    loose = {"membership_auc": "1.0", "true_positives": "1.0", "attribute_advantage": "1.0"}
-    sites = consortium(tmp_path, 540, judge=0.25, **loose)  # so that each site has enough records to judge by
+    sites = consortium(tmp_path, 540, judge=0.25, **LOOSE)  # so that each site has enough records to judge by
     job = job_of_file(tmp_path / "study.toml", submitter="analyst")
     model = fit_from(job, sites.play(job))
     found = by_limit(model.report_.release)

@@ -5,7 +5,7 @@ Example: tacit train patients.csv --parties 3 --set C=10 --out model.tacit
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -19,10 +19,12 @@ from tacit.cli.preparing import describe_preparation, is_safe, steps_of, with_pr
 from tacit.cli.summary import figures, summarise_known
 from tacit.errors import LocalError
 from tacit.federation.plan import Partition
-from tacit.report.words import listing
+from tacit.report.words import count, listing
 
 PARTIES = 3  # the fewest whose sums hide the single parts
 CLASSIFIERS = [name for name in tacit.__all__ if name.endswith(("SVC", "Classifier"))]  # of the core
+REGRESSORS = [name for name in tacit.__all__ if name.endswith(("SVR", "Regressor"))]
+WIDTHS = ("scale", 0.01, 0.03, 0.1, 0.3)  # of a search: gamma
 WORDS = {"true": True, "false": False, "none": None}
 
 
@@ -38,12 +40,29 @@ PartitionName = Annotated[
 Parties = Annotated[
     int | None, Option(min=1, metavar="N", help="Between how many parties one file is split; 3 by default.")
 ]
-Estimator = Annotated[str, Option(metavar="NAME", help=f"What is trained: {', '.join(CLASSIFIERS)}.")]
+Estimator = Annotated[
+    str | None,
+    Option(
+        metavar="NAME",
+        help=f"What is trained: {', '.join([*CLASSIFIERS, *REGRESSORS])}. SVC by default, of numbers SVR.",
+    ),
+]
+Regression = Annotated[
+    bool, Option("--regression", help="The label is a number to predict, as one with fractions is in any case.")
+]
+Search = Annotated[
+    bool,
+    Option(
+        "--search",
+        help="Try a few kernels and widths first, of ELMs a few scales, and with loss=hinge a few C; a score of each is"
+        " told. What --set names stays.",
+    ),
+]
 SetParameters = Annotated[
     list[str] | None, Option("--set", metavar="NAME=VALUE", help="A parameter of the estimator; repeatable.")
 ]
 ModelOut = Annotated[Path, Option(metavar="FILE", help="The model file to write.")]
-LabelColumn = Annotated[str, Option(metavar="COLUMN", help="The column that holds the classes.")]
+LabelColumn = Annotated[str, Option(metavar="COLUMN", help="The column that holds the classes, or numbers.")]
 WhoseLabels = Annotated[str | None, Option(metavar="NAME", help="The party whose labels count, if several have some.")]
 IdColumn = Annotated[
     str | None, Option("--id", metavar="COLUMN", help="Align the files by this column: only common records stay.")
@@ -93,7 +112,9 @@ def train(
     *,
     partition: PartitionName = None,
     parties: Parties = None,
-    estimator: Estimator = "SVC",
+    estimator: Estimator = None,
+    regression: Regression = False,
+    search: Search = False,
     settings: SetParameters = None,
     out: ModelOut = Path("model.tacit"),
     label: LabelColumn = "label",
@@ -115,7 +136,9 @@ def train(
 ) -> None:
     """Check all there is to check, then read, train and write."""
     # scikit-learn takes a second to import: who reads the help does not wait for it
-    from tacit.base.classifiers import make_classifier  # noqa: PLC0415
+    from sklearn.base import is_regressor  # noqa: PLC0415
+
+    from tacit.base.classifiers import make_learner  # noqa: PLC0415
     from tacit.federation import Federation, read  # noqa: PLC0415
 
     check_targets({"--out": out, "--report": report}, data)
@@ -123,7 +146,8 @@ def train(
     if partition is None:
         partition = find_partition(data, label, [*(drop or ()), *([id_column] if id_column else [])])
     params = read_settings([*(settings or ()), *["accept_risk=true"] * accept_risk])
-    model = make_classifier(estimator, params, "--set", partition)
+    _check_asked(estimator, regression=regression, search=search, compare=compare)
+    model = make_learner(estimator or ("SVR" if regression else "SVC"), params, "--set", partition)
     if prepare is None:
         prepare = is_safe(partition, len(data) if len(data) > 1 else parties or PARTIES)
     sparse = None if partition == "horizontal" and model.takes_sparse else False
@@ -138,16 +162,20 @@ def train(
                     data, label=label, drop=drop or (), id=id_column, min_records=min_records, fold_ids=fold_ids,
                     allow_two_parties=allow_two_parties, n_features=n_features, sparse=sparse, **split,
                 )  # fmt: skip
+            if estimator is None and has_fractions(federation):
+                model = make_learner("SVR", params, "--set", partition)
             learnt, judged = federation, None
             if test_size:
                 learnt, judged = tacit.train_test_split(federation, test_size=test_size, random_state=seed)
         with bar.doing("training"):
+            metric = "R2" if is_regressor(model) else "accuracy"
+            if search:
+                model = tacit.FederatedGridSearch(model, choose_grid(model, params))
             if prepare:
-                model = with_preparation(model, federation, keep or ()).fit(learnt, model__compare=compare)
-            else:
-                model.fit(learnt, compare=compare)
+                model = with_preparation(model, federation, keep or ())
+            model.fit(learnt, **({"compare": True} if compare else {}))
         with bar.doing("scoring"):
-            found = None if judged is None else Held(float(model.score(judged)), judged.n_rows)
+            found = Held(metric) if judged is None else Held(metric, float(model.score(judged)), judged.n_rows)
     model.save(out)
     if report:
         model.report_.to_html(report)
@@ -193,6 +221,14 @@ def find_partition(files: Sequence[Path], label: str, beside: Sequence[str]) -> 
     )
 
 
+def _check_asked(estimator: str | None, *, regression: bool, search: bool, compare: bool) -> None:
+    """Raise if options do not fit each other."""
+    if regression and estimator in CLASSIFIERS:
+        raise LocalError(f"--regression predicts numbers, and {estimator} classes: use {' or '.join(REGRESSORS)}")
+    if search and compare:
+        raise LocalError("--compare trains the pooled learner with one set of parameters: leave out it or --search")
+
+
 def _check_files(files: Sequence[Path], parties: int | None, id_column: str | None) -> None:
     """Raise if options for several files come with one file, or the other way round."""
     if len(files) == 1 and id_column is not None:
@@ -204,30 +240,58 @@ def _check_files(files: Sequence[Path], parties: int | None, id_column: str | No
         )
 
 
+def has_fractions(federation: Any) -> bool:
+    """Return whether labels are numbers, and some are no whole ones."""
+    y = federation.targets()[0]
+    return y is not None and y.dtype.kind == "f" and bool((y != y.round()).any())
+
+
+def choose_grid(model: Any, given: Mapping[str, Any]) -> list[dict[str, list[Any]]]:
+    """Return what a search tries of an estimator; parameters that are given keep their value."""
+    own = model.get_params()
+    layers: dict[str, list[Any]] = {"scale": [0.3, 1.0, 3.0]}
+    kernels: list[dict[str, list[Any]]] = [{"kernel": ["linear"]}, {"kernel": ["rbf"], "gamma": list(WIDTHS)}]
+    grids = [layers] if "n_hidden" in own else [g for g in kernels if given.get("kernel") in (None, *g["kernel"])]
+    more: dict[str, list[Any]] = {"C": [0.1, 1.0, 10.0]} if own.get("loss") == "hinge" else {}
+    made = [{name: each for name, each in {**g, **more}.items() if name not in given} for g in grids or [{}]]
+    if not any(made):
+        raise LocalError(f"--search has nothing to try: --set names {', '.join(given)}; leave out one of them")
+    return made
+
+
 class Held(NamedTuple):
-    """How good a model is on records that it has not learnt from, and how many these are."""
+    """How good a model is on records that it has not learnt from, by which figure, and how many these are."""
 
-    accuracy: float
-    records: int
+    metric: str
+    score: float | None = None
+    records: int = 0
 
 
-def write_accuracy(found: Held | None) -> str:
+def write_score(found: Held) -> str:
     """Return the figure in words; there is none on records that were learnt from."""
-    if found is None:
+    if found.score is None:
         return "not measured: all records were learnt from (--test-size 0)"
-    return f"{found.accuracy:.4f} on {found.records:,} records that were kept out of the training"
+    return f"{found.score:.4f} on {found.records:,} records that were kept out of the training"
 
 
 def _records_of(model: Any) -> dict[str, str]:
     """Return whose records the model file contains."""
-    return {party: held for step in steps_of(model) for party, held in step.model_.records_of().items()}
+    steps = (getattr(step, "best_estimator_", step) for step in steps_of(model))
+    return {party: held for step in steps for party, held in step.model_.records_of().items()}
 
 
-def _tell_json(model: Any, found: Held | None, out: Path, page: Path | None) -> None:
+def _best_of(model: Any) -> dict[str, Any] | None:
+    """Return the parameters that a search found; None without one."""
+    found: dict[str, Any] | None = getattr(steps_of(model)[-1], "best_params_", None)
+    return found
+
+
+def _tell_json(model: Any, found: Held, out: Path, page: Path | None) -> None:
     report = model.report_
     print_json(
-        accuracy=None if found is None else found.accuracy,
-        judged_on=0 if found is None else found.records,
+        **{metric: found.score if metric == found.metric else None for metric in ("accuracy", "R2")},
+        judged_on=found.records,
+        searched=_best_of(model),
         **{name: getattr(report, name) for name in ("title", "rounds", "bytes", "seconds", "comparison", "warnings")},
         opens=[asdict(opened) for opened in report.opens],
         learnt=[asdict(row) for row in report.learnt],
@@ -238,14 +302,18 @@ def _tell_json(model: Any, found: Held | None, out: Path, page: Path | None) -> 
     )
 
 
-def _tell(model: Any, found: Held | None, out: Path, page: Path | None) -> None:
+def _tell(model: Any, found: Held, out: Path, page: Path | None) -> None:
     report, screen = model.report_, console()
     screen.print(report.title, style="bold", markup=False)
     # what the training gives away first: it is more than what preparing does
     known = (pair for step in reversed(steps_of(model)) for pair in summarise_known(step.report_.opens))
     opens = [("prepared", done)] if (done := describe_preparation(model)) else []
     opens += [(f"{who} knows", what) for who, what in dict.fromkeys(known)]
-    screen.print(table("", "", rows=[*opens, ("accuracy", write_accuracy(found)), *figures(report)]))
+    if (best := _best_of(model)) is not None:
+        tried = f"{count(len(report.candidates), 'candidate')} in five folds"
+        chosen = ", ".join(f"{name}={value}" for name, value in best.items())
+        opens.append(("search", f"{chosen}, the best of {tried}"))
+    screen.print(table("", "", rows=[*opens, (found.metric, write_score(found)), *figures(report)]))
     records = listing(_records_of(model))
     holds = f"contains records of {records}" if records else "contains no record"
     screen.print(f"model: {out} ({holds})", markup=False, soft_wrap=True)

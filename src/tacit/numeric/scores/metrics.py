@@ -122,6 +122,18 @@ def precisions(P: F64, N: F64) -> tuple[F64, F64]:
     return np.where(tp + fp > 0, _ratio(tp, tp + fp), 1.0), tp / max(1.0, P.sum())
 
 
+def net_benefits(P: F64, N: F64, chances: F64) -> tuple[F64, F64]:
+    """Return the net benefit of the model, and of taking all records for the class, where bins have these cuts.
+
+        benefit(t) = TP / n - FP / n * t / (1 - t),   t: the probability from which on a record is taken for the class
+
+    Vickers and Elkin, Medical Decision Making 26 (2006).
+    """
+    n, price = max(1.0, P.sum() + N.sum()), chances / (1.0 - chances)
+    tp, fp = (_above(side)[1:-1][::-1] for side in (P, N))  # above each cut, from the lowest cut up
+    return tp / n - fp / n * price, P.sum() / n - N.sum() / n * price
+
+
 def _above(counts: F64) -> F64:
     return np.concatenate([[0.0], np.cumsum(counts[::-1])])
 

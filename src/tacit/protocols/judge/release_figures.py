@@ -16,7 +16,9 @@ same training on its own records (`attacks.twins`). A site that has too few reco
 brings nothing; with fewer than three sites that do, all bring zeros, since a sum would be the figures of one or two.
 Sums have ten bits after the point, and what is published three digits.
 
-How much a model may give away is a matter of each site's policy: `release_limits` lets every holder tell its own.
+How much a model may give away is a matter of each site's policy: `release_limits` lets every holder tell its own. A
+policy may also say how many of a site's own records the model may get wrong. How many sites find more is summed too:
+where somebody brought records or sums that turn the model, those of others show it.
 
 Roles. Holder: records, and what it found. Coordinator: opens the sums.
 Threat. Semi-honest; coalitions as `secure_sum`. Not protected: all sites but one, together with the coordinator, can
@@ -53,10 +55,11 @@ class Allowed(Message, tells=LIMITS, ragged=True, of_records=False):
 class Attacked(State):
     """What a site found on its own records; all zero where it measured nothing.
 
-    direct: whether the model itself was attacked, and not its twins. shares: as `SHARES`. guesses: as `GUESSES`, by
-    column.
+    wrong: whether the model gets more of the site's own records wrong than it allows. direct: whether the model itself
+    was attacked, and not its twins. shares: as `SHARES`. guesses: as `GUESSES`, by column.
     """
 
+    wrong: bool
     measured: bool
     direct: bool
     members: int
@@ -66,8 +69,9 @@ class Attacked(State):
 
 
 class Measured(Message, tells=RELEASE):
-    """How many sites attacked, how many of them the model itself, and on how many records."""
+    """To how many sites the model is too often wrong; how many attacked, how many the model itself, on what records."""
 
+    wrong: int
     sites: int
     direct: int
     members: int
@@ -85,9 +89,11 @@ class Figures(Message, tells=RELEASE):
 class Attacks(Result):
     """Everything that is known of the attacks; figures are 0 where fewer than three sites measured.
 
-    column: the number, among those that were tried, of the one whose values are guessed best.
+    wrong: to how many sites the model is too often wrong. column: the number, among those that were tried, of the one
+    whose values are guessed best.
     """
 
+    wrong: int
     sites: int
     direct: int
     members: int
@@ -120,8 +126,8 @@ def release_figures(run: Run, attacked: At[Attacked]) -> Attacks:
     total = secure_sum(run, mine, to=Coordinator, by=by, fixed=fixed, what="figures of attacks")
     found = run.publish(Figures, run.local(Coordinator, read_figures, total, who.members))
     return Attacks(
-        sites=who.sites, direct=who.direct, members=who.members, others=who.others, shares=found.shares,
-        column=found.column, advantage=found.advantage,
+        wrong=who.wrong, sites=who.sites, direct=who.direct, members=who.members, others=who.others,
+        shares=found.shares, column=found.column, advantage=found.advantage,
     )  # fmt: skip
 
 
@@ -135,9 +141,9 @@ def tell_limits(rules: dict[str, Limit]) -> Allowed:
 
 
 def count_here(attacked: Attacked) -> U64:
-    """Return whether the site measured, whether the model itself, and on how many records."""
+    """Return whether the model is too often wrong, whether the site attacked, the model itself, and on what records."""
     own = (1, attacked.direct, attacked.members, attacked.others)
-    return np.array(own if attacked.measured else (0, 0, 0, 0), dtype=np.uint64)
+    return np.array([attacked.wrong, *(own if attacked.measured else (0, 0, 0, 0))], dtype=np.uint64)
 
 
 def weigh_figures(attacked: Attacked, enough: bool) -> F64:  # noqa: FBT001 - a step has no names

@@ -9,7 +9,7 @@ Roles, threat: as `shares.dealing`. Source: ours.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -34,6 +34,7 @@ from tacit.protocols.features.local import add_rows
 from tacit.protocols.features.maps import PublicMap, features_of
 from tacit.protocols.features.rows import map_shared, measure_length
 from tacit.protocols.features.shared import OwnTargets, Side, add_shared, count_factors, fold_sums, measure_trace
+from tacit.protocols.learners.bounds import HeldRows, check_brought
 from tacit.protocols.learners.hinge import (
     HingeTable,
     OwnedTable,
@@ -46,10 +47,11 @@ from tacit.protocols.learners.hinge import (
     train_hinge,
 )
 from tacit.protocols.learners.hinge_search import COSTS, ITERATIONS, SUITED, Search, choose_cost, plan_search
-from tacit.protocols.learners.least_squares import RidgeShare, calibrate, solve_ridge
+from tacit.protocols.learners.least_squares import RidgeShare, Solved, calibrate, solve_ridge
 from tacit.protocols.learners.rounding import bound_hinge, bound_squares, note_told, reveal_weights
 from tacit.protocols.learners.targets import Aim, OwnSums
 from tacit.protocols.part import Held, Names, Records
+from tacit.protocols.shares.brought import bring, share_brought, take_opened
 from tacit.protocols.shares.dealing import Dealing
 from tacit.protocols.shares.deposits import gather
 from tacit.protocols.shares.gates import triangle_size
@@ -122,7 +124,11 @@ class Learnt:
 def learn_squares(run: Run, dealing: Dealing, task: Task, alphas: tuple[float, ...], rows: int) -> Learnt:
     """Return the rounded weights of least squares."""
     sums, plan, own = share_squares(run, dealing, task, alphas, rows)
-    solved = solve_ridge(run, dealing, sums, plan)
+    solve = partial(solve_ridge)
+    if own is not None:
+        counts = {party: size[0] for party, size in task.sizes.items()}
+        sums, solve = bind_sums(run, dealing, sums, plan, HeldRows(counts, task.aim.weighted))
+    solved = solve(run, dealing, sums, plan)
     sigmoids = calibrate(run, dealing, sums, solved, plan) if task.probability else None
     found, step = reveal_weights(run, dealing, solved.W, size=plan.size * plan.columns, bits=plan.bits)
     note_told(run, bound_squares(float(np.linalg.norm(found)), solved.resolvent.alpha, plan.columns), step)
@@ -132,15 +138,17 @@ def learn_squares(run: Run, dealing: Dealing, task: Task, alphas: tuple[float, .
 def share_squares(
     run: Run, dealing: Dealing, task: Task, alphas: tuple[float, ...], rows: int
 ) -> tuple[At[RidgeShare], RidgePlan, At[OwnSums] | None]:
-    """Return shares of what least squares needs, the plan for it, and by rows what holders keep of their own rows."""
+    """Return what least squares needs, the plan for it, and by rows what holders keep of their own rows.
+
+    By rows that is the sums of each site: `gather_sums` or `bind_sums` make shares of them.
+    """
     own: At[OwnSums] | None = None
     data, the_map, aim = task.data, task.the_map, task.aim
     asked = partial(plan_ridge, rows, the_map.size, task.problems, alphas)
     plan = asked(CLASS_DIGITS if aim.names else NUMBER_DIGITS)
     if task.partition == "horizontal":
         own = run.local(Site, sum_rows, data, the_map, aim, plan, task.kept, task.device)
-        sums = gather_sums(run, dealing, run.local(Site, share_sums, own, plan, dealing.first), plan)
-        return sums, plan, own
+        return run.local(Site, share_sums, own, plan), plan, own
     side = describe_side(run, task.sizes, task.partition, task.caps, weighted=aim.weighted)
     targets = run.local(Holder, own_targets, data, aim, plan, run.who(Holder), side.labeller)
     shared = plan_shared(rows, the_map.width, count_factors(the_map, side))
@@ -151,11 +159,21 @@ def share_squares(
 
 def gather_sums(run: Run, dealing: Dealing, sums: At[RidgeShare], plan: RidgePlan) -> At[RidgeShare]:
     """Return shares of the sums of all sites, at those who compute."""
-    if not run.roster[Giver]:
-        return sums
-    sizes = count_words(plan)
-    words = gather(run, dealing, run.local(Site, join_share, sums), size=sum(sizes))
-    return run.local(Holder, split_share, words, sizes)
+    words = gather(run, dealing, run.local(Site, join_share, sums), size=sum(count_words(plan)))
+    return run.local(Holder, split_share, words, plan, dealing.first)
+
+
+def bind_sums(
+    run: Run, dealing: Dealing, sums: At[RidgeShare], plan: RidgePlan, held: HeldRows
+) -> tuple[At[RidgeShare], partial[Solved]]:
+    """Return shares of the sums of all sites, to which each site is bound, and how to solve for them."""
+    brought = bring(run, dealing, run.local(Site, join_share, sums), size=sum(count_words(plan)))
+    bound = run.local(Holder, split_share, share_brought(run, dealing, brought), plan, dealing.first)
+    n = triangle_size(plan.size)
+    S, start = (take_opened(run, dealing, brought, at, at + n) for at in (0, n))
+    start = replace(start, D=run.local(Holder, add_one, start.D, plan.size))
+    check = partial(check_brought, run, dealing, brought, plan, held)
+    return bound, partial(solve_ridge, opened=(S, start), check=check)
 
 
 @choreography(opens={Everyone: MODEL})
@@ -289,18 +307,11 @@ def sum_rows(
     return OwnSums(found.S + kept.S, found.H + kept.H, found.squares + kept.squares, len(T) + kept.rows)
 
 
-def share_sums(
-    own: OwnSums,
-    plan: RidgePlan,
-    first: bool,  # noqa: FBT001 - a step
-) -> RidgeShare:
-    """Return a holder's share of what least squares needs: the sums of its own rows."""
-    start = np.ldexp(-own.S, -plan.K)
-    if first:
-        np.einsum("ii->i", start)[:] += 1.0
+def share_sums(own: OwnSums, plan: RidgePlan) -> RidgeShare:
+    """Return what least squares needs of a site: the sums of its own rows. p_0 lacks 1, which is added later."""
     return RidgeShare(
         S=encode(pack(own.S, 0), plan.bits),
-        start=encode(pack(start, 0), P_BITS),
+        start=encode(pack(np.ldexp(-own.S, -plan.K), 0), P_BITS),
         H=encode(own.H.ravel(), 2 * plan.bits),
         squares=encode(own.squares, plan.error_bits),
     )
@@ -317,9 +328,17 @@ def join_share(share: RidgeShare) -> U64:
     return np.concatenate([share.S, share.start, share.H, share.squares])
 
 
-def split_share(words: U64, sizes: tuple[int, ...]) -> RidgeShare:
+def split_share(words: U64, plan: RidgePlan, first: bool) -> RidgeShare:  # noqa: FBT001 - a step
     """Return a share of these words."""
-    return RidgeShare(*np.split(words, np.cumsum(sizes)[:-1]))
+    S, start, H, squares = np.split(words, np.cumsum(count_words(plan))[:-1])
+    return RidgeShare(S, add_one(start, plan.size) if first else start, H, squares)
+
+
+def add_one(start: U64, size: int) -> U64:
+    """Return p_0 with the 1 that no site brings."""
+    i, found = np.arange(size), start.copy()
+    found[i * (i + 3) // 2] += np.uint64(1 << P_BITS)
+    return found
 
 
 def map_rows(part: Records, the_map: PublicMap, aim: Aim, tube: float | None) -> OwnRows:

@@ -30,6 +30,7 @@ Source: ours; (4) is Golub, Heath and Wahba, Technometrics 21, 1979; (5) Fisher'
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -111,10 +112,22 @@ class Solved:
 
 
 @choreography(opens={Holder: UNIFORM})
-def solve_ridge(run: Run, dealing: Dealing, sums: At[RidgeShare], plan: RidgePlan) -> Solved:
-    """Return the solution, with the a of the plan that scores best."""
+def solve_ridge(
+    run: Run,
+    dealing: Dealing,
+    sums: At[RidgeShare],
+    plan: RidgePlan,
+    *,
+    opened: tuple[Opened, Opened] | None = None,
+    check: Callable[[Opened, Resolvent], None] | None = None,
+) -> Solved:
+    """Return the solution, with the a of the plan that scores best.
+
+    opened: S and p_0, where they were opened under masks before. check: called with Q before it is used.
+    """
     D, m = plan.size, plan.columns
-    S, start = open_all(run, dealing, run.local(Holder, take_S, sums), run.local(Holder, take_start, sums), n=D)
+    both = run.local(Holder, take_S, sums), run.local(Holder, take_start, sums)
+    S, start = open_all(run, dealing, *both, n=D) if opened is None else opened
     powers = make_powers(run, dealing, start, plan)
     traces = run.local(Holder, trace_each, dealing.first, D, *words_of(powers))
     resolvent = plan.resolvents[0]
@@ -126,6 +139,8 @@ def solve_ridge(run: Run, dealing: Dealing, sums: At[RidgeShare], plan: RidgePla
             W, cut = (run.local(Holder, take_columns, each, best, D, m) for each in (tried, left))
     H = run.local(Holder, take_H, sums)
     Q = open_resolvent(run, dealing, powers, resolvent, D)
+    if check is not None:
+        check(Q, resolvent)
     for i in range(0 if cut is None else 1, PASSES):
         if cut is None:
             cut = cut_rest(run, dealing, S, H, W, resolvent, plan, i=i)

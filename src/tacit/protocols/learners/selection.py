@@ -44,7 +44,7 @@ from tacit.protocols.facts import BALANCE, CLASSES, LANDMARKS, MODEL, SCORES, SI
 from tacit.protocols.features.landmarks import Distribution
 from tacit.protocols.features.local import raw_blocks
 from tacit.protocols.features.maps import PublicMap, map_columns
-from tacit.protocols.learners.fitting import Task, alphas_of, count_table, encode, share_squares
+from tacit.protocols.learners.fitting import Task, alphas_of, count_table, encode, gather_sums, share_squares
 from tacit.protocols.learners.least_squares import (
     CLEAR,
     FREE_BITS,
@@ -167,7 +167,8 @@ def select_columns(
         data, points = run.local(Site, take_cells, data, known), take_points(points, known)
     the_map = map_columns(points.centre, points.scale > 0, spread_of(points))
     task = Task(data, the_map, aim, partition, sizes, caps_of(points), problems, device=chooser.device)
-    sums, plan, _ = share_squares(run, dealing, task, alphas, rows)
+    sums, plan, own = share_squares(run, dealing, task, alphas, rows)
+    sums = sums if own is None else gather_sums(run, dealing, sums, plan)
     left, best = halve(run, dealing, sums, plan, chooser.n_features_to_select)
     run.note(records=rows, columns=columns)
     rounds = np.zeros(columns, dtype=np.int64)

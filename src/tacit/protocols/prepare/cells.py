@@ -188,7 +188,8 @@ class Unlike(Message, tells=UNLIKE):
 #
 # A column whose values differ from the most frequent one in fewer than k rows of a site is constant there, from the
 # moment its records are made ready. A missing value counts as a value of its own. The most frequent value is the one
-# that more than half of the first 2 k rows have: with fewer than k rows unlike it there is no other.
+# that more than half of the first 2 k rows have: with fewer than k rows unlike it there is no other. Where fewer than k
+# rows have it too, as at a site of few rows, it would be a value of few that all have: the column has none there.
 
 
 def level_rare(X: F64, least: int, owned: Array | None = None) -> F64:
@@ -200,7 +201,7 @@ def level_rare(X: F64, least: int, owned: Array | None = None) -> F64:
     if not rare.any():
         return X
     if is_sparse(X):
-        return X * np.where(rare & (value == 0), 0.0, 1.0)  # type: ignore[return-value]  # it stands for an array
+        return X * np.where(rare & ((value == 0) | np.isnan(value)), 0.0, 1.0)  # type: ignore[return-value]  # it stands for an array
 
     def level(block: F64) -> F64:
         return np.where(rare, value, block)
@@ -223,7 +224,9 @@ def find_rare(X: F64, least: int, owned: Array | None = None) -> tuple[Flags, F6
     if owned is None and not is_sparse(X):
         value = np.array([_most_frequent(x) for x in np.array(X[: 2 * least]).T])
         unlike = sum((_count_unlike(block, value) for _, block in blocks(X, ROWS)), unlike)
-    return np.asarray((unlike > 0) & (unlike < least)), value
+    rare = np.asarray((unlike > 0) & (unlike < least))
+    rows = np.full(width, len(X)) if owned is None else owned.sum(axis=0)
+    return rare | ((rows > 0) & (rows < least)), np.where(rows - unlike < least, np.nan, value)
 
 
 def _column(X: Sparse | F64, j: int) -> F64:
