@@ -149,7 +149,7 @@ def _say_question(job: Job, brings: Brought | None) -> Iterator[str]:
     yield f"Of us: {ours} of {job.dataset}, which stay here."
     steps = [_cut(text, STEP) for text in in_steps(job)]
     more = f", and {len(steps) - MOST_STEPS} more" if len(steps) > MOST_STEPS else ""
-    yield f"Steps: {'; '.join(steps[:MOST_STEPS])}{more}."
+    yield f"Steps: {'; '.join(steps[:MOST_STEPS])}{more}.".replace("….", "…")
 
 
 def in_steps(job: Job) -> list[str]:
