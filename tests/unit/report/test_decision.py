@@ -77,7 +77,7 @@ def test_facts_about_single_records_are_no_no(trained):
 def test_privacy_and_release_are_answered_with_yes_or_no(trained):
     said = {point.heading: point.lines for point in decide(trained.report_)}
     assert said["Differential privacy"] == ("No.",)
-    assert said["Release check"] == ("Not made.",)
+    assert said["Release check"] == ("Not made: nobody measured what the model reveals.",)
     X, y = load_breast_cancer(return_X_y=True)
     private = tacit.SVC(epsilon=2, features=10, classes=(0, 1), random_state=0).fit(X[:300, :3], y[:300])
     assert first_page(private.report_).count("Yes: epsilon 2") == 1
