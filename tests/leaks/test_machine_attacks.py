@@ -55,7 +55,7 @@ X = (RAW - RAW.mean(axis=0)) / RAW.std(axis=0)
 N, D = X.shape
 GAMMA = 1.0 / D
 GIVEN = {0: 1e-3, 1: 1e-3, 2: 1.0}
-READ, UNREAD = 0.2, 0.5  # how near a record is that was read, and how far one is that was not
+READ, UNREAD = 0.1, 0.5  # how near a record is that was read, and how far one is that was not
 ONE = range(7, N, 100)  # records that are attacked
 
 
@@ -137,7 +137,7 @@ def undeclared(pairs: int, **chosen: Any) -> float:
 
 def test_without_noise_a_record_of_no_class_is_told_by_two_jobs():
     with exact_weights():
-        assert undeclared(1) < READ
+        assert undeclared(1) < 2 * READ  # of which rounding is a part
 
 
 def among_few(pairs: int, alpha: float = 3e3) -> float:
